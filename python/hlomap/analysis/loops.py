@@ -23,7 +23,7 @@ from ..ops._indexing.loops.maps import Edge, LoopMaps
 from ..ops._indexing.loops.scalar_values import Scalar, ScalarValues
 from ..ops._indexing.loops.window import Access, accesses, values_in_nest
 from ..ops._shapes import array_leaves, shape_at
-from ..ops.loops import loop_facts, loop_maps
+from ..ops.loops import While
 from ..types import ShapeIndex, instruction_of
 from .queries import indexing
 from .rule_provider import RuleProvider
@@ -82,7 +82,7 @@ class Loop(ReadOnly):
     def __init__(self, instruction: Instruction) -> None:
         self._rules = RuleProvider(instruction.module)
         self._instruction = instruction
-        self._facts: CountedLoop = loop_facts(instruction, self._rules)
+        self._facts: CountedLoop = self._rules.fact(instruction, While).counts
 
     def __reduce__(self) -> tuple[type[Loop], tuple[Instruction]]:
         return Loop, (self._instruction,)
@@ -119,7 +119,7 @@ class Loop(ReadOnly):
     def carried(self) -> tuple[CarriedValue, ...]:
         """Each array of the state, in the order of the shape."""
         shape = self._instruction.shape
-        maps = loop_maps(self._instruction, self._rules, backward=True)
+        maps = self._rules.fact(self._instruction, While).backward
         edges: dict[ShapeIndex, Sequence[Edge]] = {
             leaf: () if maps is None or isinstance(maps.group(leaf), Unknown) else maps.edges(leaf)
             for leaf in array_leaves(shape)
@@ -173,7 +173,7 @@ class Loop(ReadOnly):
         if self._facts.trip_count is None:
             return found
         values, around = values_in_nest(self._facts)
-        counts = [loop_facts(one, self._rules).trip_count or 0 for one in around]
+        counts = [self._rules.fact(one, While).counts.trip_count or 0 for one in around]
         return {at: over_iterations(maps, values, counts) for at, maps in found.items()}
 
     def _repr_html_(self) -> str | None:
@@ -259,7 +259,7 @@ def fixed_leaves(instruction: Instruction) -> dict[ShapeIndex, int]:
     if op_of(instruction).surroundings is None:
         return {}
     try:
-        facts = loop_facts(instruction, RuleProvider(instruction.module))
+        facts = RuleProvider(instruction.module).fact(instruction, While).counts
     except HlomapError:
         return {}
     return facts.initial if facts.trip_count is not None else {}

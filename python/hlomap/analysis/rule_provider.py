@@ -143,10 +143,10 @@ class RuleProvider:
         key = self._key_with_surroundings(instruction, surroundings)
         count = _trip_counts.get(key, -1)
         if count == -1:
-            from ..ops.loops import loop_facts  # which modules without loops do without
+            from ..ops.loops import While  # which modules without loops do without
 
             try:
-                count = loop_facts(instruction, self).trip_count
+                count = self.fact(instruction, While).counts.trip_count
             except HlomapError:
                 count = None
             if len(_trip_counts) >= _N_TRIP_COUNTS:

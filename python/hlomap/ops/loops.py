@@ -9,7 +9,7 @@ that changes depends on those.  Section While of XLA's operation semantics.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from functools import partial
+from functools import cached_property, partial
 
 from .._core import Computation, IndexingMap, Instruction, _closure, _Reach
 from ..answers import Unknown
@@ -40,181 +40,155 @@ def condition_and_body(instruction: Instruction) -> tuple[Computation, Computati
     return condition, body
 
 
-def _start(instruction: Instruction, context: RuleContext) -> Start:
-    return find_start(instruction, context.shape_of(instruction))
+class While:
+    """A loop in a propagation: each of its facts is found when a rule first needs it."""
 
+    def __init__(self, instruction: Instruction, context: RuleContext) -> None:
+        self._instruction, self._context = instruction, context
+        self._steps: dict[tuple[ShapeIndex, int], OperandIndexing] = {}
 
-def initial_integers(instruction: Instruction, context: RuleContext) -> Hashable:
-    """The integers with which a loop begins, as far as they are known."""
-    return tuple(sorted(context.fact(instruction, _start).numbers.items()))
+    @cached_property
+    def start(self) -> Start:
+        """The integers with which the loop begins, as far as they are known."""
+        return find_start(self._instruction, self._context.shape_of(self._instruction))
 
+    @cached_property
+    def counts(self) -> CountedLoop:
+        """The number of iterations, and the leaves that count."""
+        at = self._instruction
+        require(at.opcode == "while", f"{at.name} is a {at.opcode}, expected a while")
+        return analyze_counts(at, *condition_and_body(at), self.start)
 
-def _counts(instruction: Instruction, context: RuleContext) -> CountedLoop:
-    require(instruction.opcode == "while", f"{instruction.name} is a {instruction.opcode}, expected a while")
-    return analyze_counts(instruction, *condition_and_body(instruction), context.fact(instruction, _start))
+    @cached_property
+    def backward(self) -> LoopMaps | None:
+        """The maps through all iterations; None where their number is not known."""
+        body = self.counts.body
+        return self._counted(
+            lambda leaf: (
+                self.identity(leaf)
+                if body._forwards(leaf)
+                else merge_parts(self._context.output_to_input(self._instruction, body, leaf))
+            ),
+            backward=True,
+        )
 
+    @cached_property
+    def forward(self) -> LoopMaps | None:
+        """As :attr:`backward`, in the other direction."""
+        body = self.counts.body
+        return self._counted(
+            lambda leaf: merge_parts(self._context.input_to_output(self._instruction, body, 0, leaf)), backward=False
+        )
 
-def loop_facts(instruction: Instruction, context: RuleContext) -> CountedLoop:
-    """The number of iterations of a loop, and the leaves that count."""
-    return context.fact(instruction, _counts)
+    def _counted(self, step: Step, *, backward: bool) -> LoopMaps | None:
+        loop = self.counts
+        if loop.trip_count is None:
+            return None
+        return LoopMaps(loop, step, partial(written_window, loop), known_branch(loop), backward=backward)
 
+    def identity(self, leaf: ShapeIndex) -> Footprint:
+        """The maps from a leaf that the body hands on."""
+        return identity_map(shape_at(self.counts.shape, leaf).dimensions).at(leaf)
 
-def _backward(instruction: Instruction, context: RuleContext) -> LoopMaps | None:
-    loop = loop_facts(instruction, context)
+    # Maps through any number of iterations: those of one iteration composed with themselves up to a fixed point.
 
-    def step(here: ShapeIndex) -> OperandIndexing:
-        if loop.body._forwards(here):
-            return _identity(here, instruction, context)
-        return merge_parts(context.output_to_input(instruction, loop.body, here))
+    def any_number(
+        self, direction: int, start: ShapeIndex, whole: Sequence[ShapeIndex] | None = (), crosses_devices: bool = False
+    ) -> OperandIndexing:
+        """The maps from one leaf to all leaves, in their order, and to every element of the leaves ``whole``.  Where
+        that is None, to each of the right leaves only some.  Direction -1 is backward.
+        """
+        body = self.counts.body
 
-    return _loop_maps(loop, step, backward=True)
+        def step(leaf: ShapeIndex) -> OperandIndexing:
+            if direction < 0 and body._forwards(leaf):
+                return NOTHING  # it comes from itself alone
+            key = leaf, direction
+            if key not in self._steps:
+                self._steps[key] = self._context.iteration(body, leaf, direction)
+            return self._steps[key]
 
+        reach = self._reach if direction < 0 else _Reach()
+        return _closure(self.counts.shape, start, reach, step, whole, crosses_devices, _REASON)
 
-def _forward(instruction: Instruction, context: RuleContext) -> LoopMaps | None:
-    loop = loop_facts(instruction, context)
+    @cached_property
+    def _reach(self) -> _Reach:
+        return self._context.reach(self.counts.body)
 
-    def step(here: ShapeIndex) -> OperandIndexing:
-        return merge_parts(context.input_to_output(instruction, loop.body, 0, here))
+    @cached_property
+    def read_by_condition(self) -> OperandIndexing:
+        """The elements of the carried value that the condition reads."""
+        return merge_parts(self._context.output_to_input(self._instruction, self.counts.condition, ()))
 
-    return _loop_maps(loop, step, backward=False)
-
-
-def _loop_maps(loop: CountedLoop, step: Step, *, backward: bool) -> LoopMaps | None:
-    if loop.trip_count is None:
-        return None
-    return LoopMaps(loop, step, partial(written_window, loop), known_branch(loop), backward=backward)
-
-
-def loop_maps(instruction: Instruction, context: RuleContext, *, backward: bool) -> LoopMaps | None:
-    """The maps through all iterations; None where their number is not known."""
-    return context.fact(instruction, _backward if backward else _forward)
-
-
-def _identity(leaf: ShapeIndex, instruction: Instruction, context: RuleContext) -> Footprint:
-    """The maps from a leaf that the body hands on."""
-    return identity_map(shape_at(context.shape_of(instruction), leaf).dimensions).at(leaf)
-
-
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The maps through all iterations; where their number is not known, through any number of them."""
-    counted = loop_maps(instruction, context, backward=True)
-    if counted is None:
-        return _any_output_to_input(instruction, leaf, context)
-    is_end = counted.body._forwards(leaf)
-    return [_identity(leaf, instruction, context) if is_end else counted.maps(leaf)]
-
-
-def carried_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The maps from the carried value before any iteration, or in the last test of the condition."""
-    counted = loop_maps(instruction, context, backward=True)
-    return _any_output_to_input(instruction, leaf, context) if counted is None else [counted.maps(leaf, anywhere=True)]
-
-
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The maps through all iterations; where their number is not known, through any number of them."""
-    counted = loop_maps(instruction, context, backward=False)
-    if counted is None:
-        return _any_input_to_output(instruction, operand, leaf, context)
-    found = counted.maps(leaf)
-    return [found] * n_outputs(instruction.shape) if isinstance(found, Unknown) else _by_output(found)
-
-
-def _by_output(found: Footprint) -> dict[int, OperandIndexing]:
-    """A part for each output that maps lead to."""
-    maps: dict[int, list[tuple[ShapeIndex, IndexingMap]]] = {}
-    for other, m in found.maps:
-        maps.setdefault(other[0] if other else 0, []).append((other, m))
-    return {number: found.of(own) for number, own in maps.items()}
-
-
-def _any_backward(instruction: Instruction, context: RuleContext) -> AnyIterations:
-    return AnyIterations(instruction, loop_facts(instruction, context).body, context, -1)
-
-
-def _any_forward(instruction: Instruction, context: RuleContext) -> AnyIterations:
-    return AnyIterations(instruction, loop_facts(instruction, context).body, context, 0)
-
-
-def _read_by_condition(instruction: Instruction, context: RuleContext) -> OperandIndexing:
-    """The elements of the carried value that the condition reads."""
-    return merge_parts(context.output_to_input(instruction, loop_facts(instruction, context).condition, ()))
-
-
-def _decisive(instruction: Instruction, context: RuleContext) -> tuple[list[ShapeIndex], bool] | Unknown:
-    """The leaves on which the number of iterations depends, and whether elements on other devices do."""
-    read = context.fact(instruction, _read_by_condition)
-    if isinstance(read, Unknown):
-        return read
-    total = read
-    for leaf in read.leaves:
-        found = context.fact(instruction, _any_backward).maps(leaf, None)
-        if isinstance(found, Unknown):
-            return found
-        total = total + found
-    return total.leaves, total.crosses_devices
-
-
-def _any_output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The maps through any number of iterations, and everything that the condition depends on."""
-    if loop_facts(instruction, context).body._forwards(leaf):
-        return [_identity(leaf, instruction, context)]
-    decisive = context.fact(instruction, _decisive)
-    if isinstance(decisive, Unknown):
-        return [decisive]
-    return [context.fact(instruction, _any_backward).maps(leaf, *decisive)]
-
-
-def _any_input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The maps through any number of iterations; what the condition depends on affects every leaf that changes."""
-    body, shape = loop_facts(instruction, context).body, context.shape_of(instruction)
-    loop = context.fact(instruction, _any_forward)
-    deciding = context.fact(instruction, _read_by_condition)
-    found = loop.maps(leaf)
-    if isinstance(found, Unknown) or isinstance(deciding, Unknown):
-        return [found if isinstance(found, Unknown) else deciding] * n_outputs(shape)
-    if not set(deciding.leaves).isdisjoint(found.leaves):
-        changed = [other for other in array_leaves(shape) if not body._forwards(other)]
-        found = loop.maps(leaf, changed, deciding.crosses_devices)
-    if isinstance(found, Unknown):
-        return [found] * n_outputs(shape)
-    parts = _by_output(found)
-    if body._forwards(leaf) and sum(other[:1] == leaf[:1] for other in found.leaves) == 1:
-        parts[leaf[0] if leaf else 0] = _identity(leaf, instruction, context)
-    return parts
-
-
-# Maps through any number of iterations: those of one iteration composed with themselves up to a fixed point.
+    @cached_property
+    def decisive(self) -> Footprint | Unknown:
+        """Some elements of each leaf on which the number of iterations depends."""
+        total = self.read_by_condition
+        if isinstance(total, Unknown):
+            return total
+        for leaf in total.leaves:
+            found = self.any_number(-1, leaf, None)
+            if isinstance(found, Unknown):
+                return found
+            total = total + found
+        return total
 
 
 _REASON = "a loop: the union over all possible trip counts"
 
 
-class AnyIterations:
-    """The maps through a loop that runs any number of times, in one direction (-1 is backward)."""
+def initial_integers(instruction: Instruction, context: RuleContext) -> Hashable:
+    """The integers with which a loop begins, as far as they are known."""
+    return tuple(sorted(context.fact(instruction, While).start.numbers.items()))
 
-    def __init__(self, instruction: Instruction, body: Computation, context: RuleContext, direction: int) -> None:
-        self._shape = context.shape_of(instruction)
-        self._body = body
-        self._context = context
-        self._direction = direction
-        self._reach = context.reach(body) if direction < 0 else _Reach()
-        self._steps: dict[ShapeIndex, OperandIndexing] = {}
 
-    def maps(
-        self, start: ShapeIndex, whole: Sequence[ShapeIndex] | None = (), crosses_devices: bool = False
-    ) -> OperandIndexing:
-        """The maps from one leaf to all leaves, in their order, and to every element of the leaves ``whole``.  Where
-        that is None, to each of the right leaves only some.
-        """
-        return _closure(self._shape, start, self._reach, self._step, whole, crosses_devices, _REASON)
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """The maps through all iterations; where their number is not known, through any number of them."""
+    loop = context.fact(instruction, While)
+    if loop.counts.body._forwards(leaf):
+        return [loop.identity(leaf)]
+    return [_from_any_number(loop, leaf) if loop.backward is None else loop.backward.maps(leaf)]
 
-    def _step(self, leaf: ShapeIndex) -> OperandIndexing:
-        if self._direction < 0 and self._body._forwards(leaf):
-            return NOTHING  # it comes from itself alone
-        step = self._steps.get(leaf)
-        if step is None:
-            step = self._steps[leaf] = self._context.iteration(self._body, leaf, self._direction)
-        return step
+
+def carried_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """The maps from the carried value before any iteration, or in the last test of the condition."""
+    maps = context.fact(instruction, While).backward
+    return output_to_input(instruction, leaf, context) if maps is None else [maps.maps(leaf, anywhere=True)]
+
+
+def _from_any_number(loop: While, leaf: ShapeIndex) -> OperandIndexing:
+    """The maps through any number of iterations, and everything that the condition depends on."""
+    decisive = loop.decisive
+    if isinstance(decisive, Unknown):
+        return decisive
+    return loop.any_number(-1, leaf, decisive.leaves, decisive.crosses_devices)
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """As :func:`output_to_input`, in the other direction."""
+    loop = context.fact(instruction, While)
+    body, shape = loop.counts.body, loop.counts.shape
+    found = _to_any_number(loop, leaf) if loop.forward is None else loop.forward.maps(leaf)
+    if isinstance(found, Unknown):
+        return [found] * n_outputs(shape)
+    maps: dict[int, list[tuple[ShapeIndex, IndexingMap]]] = {}
+    for other, m in found.maps:
+        maps.setdefault(other[0] if other else 0, []).append((other, m))
+    parts: dict[int, OperandIndexing] = {number: found.of(own) for number, own in maps.items()}
+    if loop.forward is None and body._forwards(leaf) and sum(other[:1] == leaf[:1] for other in found.leaves) == 1:
+        parts[leaf[0] if leaf else 0] = loop.identity(leaf)
+    return parts
+
+
+def _to_any_number(loop: While, leaf: ShapeIndex) -> OperandIndexing:
+    """The maps through any number of iterations; what the condition depends on affects every leaf that changes."""
+    deciding, found = loop.read_by_condition, loop.any_number(0, leaf)
+    if isinstance(found, Unknown) or isinstance(deciding, Unknown):
+        return found if isinstance(found, Unknown) else deciding
+    if set(deciding.leaves).isdisjoint(found.leaves):
+        return found
+    changed = [other for other in array_leaves(loop.counts.shape) if not loop.counts.body._forwards(other)]
+    return loop.any_number(0, leaf, changed, deciding.crosses_devices)
 
 
 def known_values(instruction: Instruction, operands: Sequence[Known], context: KnownContext) -> Known:
