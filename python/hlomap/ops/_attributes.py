@@ -126,7 +126,45 @@ def windowed_dims(window: Any, operand_sizes: Sequence[int], output_sizes: Seque
     ]
 
 
-# ---------------------------------------------------------------------------------------------- sparse products
+# --------------------------------------------------------------------------------------------------------- products
+
+
+class ProductSide(NamedTuple):
+    """One operand of a product: its sizes, its batch, contracted and other dimensions.
+
+    A ``sparse`` operand holds some of the elements along a contracted dimension; the sizes are those of what it holds.
+    """
+
+    sizes: tuple[int, ...]
+    batch: tuple[int, ...]
+    contracted: tuple[int, ...]
+    free: tuple[int, ...]
+    sparse: SparseSide | None = None
+
+    def holds_some(self, dimension: int) -> bool:
+        """Whether it is sparse along a dimension."""
+        return self.sparse is not None and self.sparse.dimension == dimension
+
+
+def product_sides(instruction: Instruction) -> tuple[ProductSide, ProductSide]:
+    """Both operands of a product, as if they were dense."""
+    attributes, sides = instruction.attributes, []
+    for side, operand in zip(("lhs", "rhs"), instruction.operands, strict=False):
+        sizes = operand.shape.dimensions
+        batch = attributes.get(f"{side}_batch_dims", ())
+        contracted = attributes.get(f"{side}_contracting_dims", ())
+        free = tuple([i for i in range(len(sizes)) if i not in batch and i not in contracted])
+        sides.append(ProductSide(sizes, batch, contracted, free))
+    return sides[0], sides[1]
+
+
+def product_labels(left: ProductSide, right: ProductSide) -> tuple[list[int], list[int], list[int]]:
+    """A number for each dimension of both sides and of the output, where dimensions that are paired share one."""
+    a = [*range(len(left.sizes))]
+    b = [len(a) + j for j in range(len(right.sizes))]
+    for i, j in zip(left.batch + left.contracted, right.batch + right.contracted, strict=True):
+        b[j] = a[i]
+    return a, b, [*(a[i] for i in left.batch + left.free), *(b[j] for j in right.free)]
 
 
 class SparseSide(NamedTuple):

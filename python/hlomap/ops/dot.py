@@ -15,7 +15,7 @@ from .._core import Expr, IndexingMap, Instruction, Variable
 from ..answers import Unknown
 from ..dtypes import numpy_dtype
 from ..errors import UnsupportedError
-from ._attributes import SparseSide, sparse_sides
+from ._attributes import ProductSide, product_labels, product_sides, sparse_sides
 from ._indexing.contraction import extra_operand, whole_index
 from ._indexing.maps import dim_exprs, inverted, range_exprs, single_map
 from ._known import (
@@ -42,39 +42,16 @@ from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value
 from ._rule import Bounds, ExprLike, Footprint, OperandIndexing
 
 
-class DotOperand(NamedTuple):
-    """One operand: its sizes, its batch, contracted and other dimensions.
-
-    A ``sparse`` operand holds some of the elements along a contracted dimension; the sizes are those of what it holds.
-    """
-
-    sizes: tuple[int, ...]
-    batch: tuple[int, ...]
-    contracted: tuple[int, ...]
-    free: tuple[int, ...]
-    sparse: SparseSide | None
-
-    def holds_some(self, dimension: int) -> bool:
-        """Whether it is sparse along a dimension."""
-        return self.sparse is not None and self.sparse.dimension == dimension
-
-
-def dot_dimensions(instruction: Instruction) -> tuple[DotOperand, DotOperand] | Unknown:
+def dot_dimensions(instruction: Instruction) -> tuple[ProductSide, ProductSide] | Unknown:
     """Both operands; Unknown for a sparsity that XLA does not define."""
-    attributes = instruction.attributes
-    sparse = sparse_sides(instruction)
+    dense, sparse = product_sides(instruction), sparse_sides(instruction)
     if isinstance(sparse, Unknown):
         return sparse
-    sides = []
-    for side, operand, held in zip(("lhs", "rhs"), instruction.operands, sparse, strict=False):
-        sizes = operand.shape.dimensions
-        batch = attributes.get(f"{side}_batch_dims", ())
-        contracted = attributes.get(f"{side}_contracting_dims", ())
-        free = tuple([i for i in range(len(sizes)) if i not in batch and i not in contracted])
-        sides.append(DotOperand(sizes, batch, contracted, free, held))
-        if held is not None and held.dimension not in contracted:
-            return Unknown("dot of an operand that is sparse along a dimension that is not contracted")
-    left, right = sides
+    if sparse == (None, None):
+        return dense
+    left, right = sides = [side._replace(sparse=held) for side, held in zip(dense, sparse, strict=True)]
+    if any(side.sparse is not None and side.sparse.dimension not in side.contracted for side in sides):
+        return Unknown("dot of an operand that is sparse along a dimension that is not contracted")
     places = [side.contracted.index(side.sparse.dimension) for side in sides if side.sparse is not None]
     if len(set(places)) > 1:
         return Unknown("dot of operands that are sparse along different dimensions")
@@ -121,7 +98,7 @@ class _Terms(NamedTuple):
     constraints: list[tuple[ExprLike, int, int]]
 
 
-def _sum_over_sparse(sides: tuple[DotOperand, DotOperand], lhs: list[Any], rhs: list[Any]) -> _Terms:
+def _sum_over_sparse(sides: tuple[ProductSide, ProductSide], lhs: list[Any], rhs: list[Any]) -> _Terms:
     """Fills in the indices along contracted dimensions: a range for each element that a sparse operand holds."""
     left, right = sides
     terms, pairs = _Terms([], [], []), list(zip(left.contracted, right.contracted, strict=True))
@@ -163,15 +140,9 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     dimensions = dot_dimensions(instruction)
     if isinstance(dimensions, Unknown):
         raise UnsupportedError(f"dot cannot be executed: {dimensions.reason}")
-    left, right = dimensions
-    operands = dense_operands(instruction, operands)
-    a_axes = list(range(len(left.sizes)))
-    b_axes = [len(left.sizes) + i for i in range(len(right.sizes))]
-    for i, j in zip(left.batch + left.contracted, right.batch + right.contracted, strict=True):
-        b_axes[j] = a_axes[i]
-    operands = _cut(operands, a_axes, b_axes)
-    out = [a_axes[i] for i in left.batch + left.free] + [b_axes[i] for i in right.free]
-    return sum_of_products(operands[0], a_axes, operands[1], b_axes, out, numpy_dtype(instruction.shape.dtype))
+    a_axes, b_axes, out = product_labels(*dimensions)
+    left, right = _cut(dense_operands(instruction, operands), a_axes, b_axes)
+    return sum_of_products(left, a_axes, right, b_axes, out, numpy_dtype(instruction.shape.dtype))
 
 
 def known_values(instruction: Instruction, operands: Sequence[Known], context: KnownContext) -> Known:

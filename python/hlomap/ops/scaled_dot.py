@@ -6,48 +6,36 @@ Element i along a dimension has the scale of block ``i floordiv block``; a scala
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .._core import Instruction
 from ..dtypes import numpy_dtype
 from ..lazy import np
+from ._attributes import product_labels, product_sides
 from ._indexing.contraction import map_by_labels
 from ._indexing.maps import single_map
 from ._numpy.contraction import sum_of_products
 from ._op import Array, EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
 
 
-@dataclass(frozen=True)
-class ScaledDotDimensions:
+class ScaledDotDimensions(NamedTuple):
     """A label for each dimension of operands and output, and for each operand its block sizes by label."""
 
-    labels: tuple[tuple[str, ...], ...]
-    blocks: tuple[dict[str, int], ...]
-    output: tuple[str, ...]
-    sizes: dict[str, int]
+    labels: tuple[Sequence[int], ...]
+    blocks: tuple[dict[int, int], ...]
+    output: Sequence[int]
+    sizes: dict[int, int]
 
 
 def scaled_dot_dimensions(instruction: Instruction) -> ScaledDotDimensions:
     """The labels."""
-    attributes = instruction.attributes
-    shapes = [tuple(x.shape.dimensions) for x in instruction.operands]
-    batch, summed = (
-        [tuple(attributes.get(f"{side}_{kind}_dims", ())) for side in ("lhs", "rhs")]
-        for kind in ("batch", "contracting")
-    )
-    left, right = [f"l{i}" for i in range(len(shapes[0]))], [f"r{i}" for i in range(len(shapes[1]))]
-    for i, j in zip(batch[0] + summed[0], batch[1] + summed[1], strict=True):
-        right[j] = left[i]
-    sizes = {**dict(zip(left, shapes[0], strict=True)), **dict(zip(right, shapes[1], strict=True))}
-    output = [left[i] for i in batch[0]]
-    for labels, dims, contracted in ((left, batch[0], summed[0]), (right, batch[1], summed[1])):
-        output += [label for i, label in enumerate(labels) if i not in dims and i not in contracted]
-    sides = (tuple(left), tuple(right))
-    scales = tuple(labels if shape else () for labels, shape in zip(sides, shapes[2:], strict=True))
-    blocks: list[dict[str, int]] = [{}, {}]
-    for scaled, shape in zip(scales, shapes[2:], strict=True):
-        blocks.append({label: sizes[label] // n for label, n in zip(scaled, shape, strict=True)})
-    return ScaledDotDimensions((*sides, *scales), tuple(blocks), tuple(output), sizes)
+    left, right = product_sides(instruction)
+    a, b, output = product_labels(left, right)
+    sizes = dict(zip([*a, *b], [*left.sizes, *right.sizes], strict=True))
+    shapes = [x.shape.dimensions for x in instruction.operands[2:]]
+    scales = [labels if shape else [] for labels, shape in zip((a, b), shapes, strict=True)]
+    blocks = ({i: sizes[i] // n for i, n in zip(*scaled, strict=True)} for scaled in zip(scales, shapes, strict=True))
+    return ScaledDotDimensions((a, b, *scales), ({}, {}, *blocks), output, sizes)
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -70,11 +58,8 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """Scale both sides in f32, then one einsum."""
     d = scaled_dot_dimensions(instruction)
-    dtype = numpy_dtype(instruction.shape.dtype)
-    number = {label: i for i, label in enumerate(d.sizes)}
-    a, b, out = ([number[label] for label in labels] for labels in (*d.labels[:2], d.output))
     left, right = (_scaled(x, scales) for x, scales in zip(operands[:2], operands[2:], strict=True))
-    return sum_of_products(left, a, right, b, out, dtype)
+    return sum_of_products(left, d.labels[0], right, d.labels[1], d.output, numpy_dtype(instruction.shape.dtype))
 
 
 def _scaled(side: Array, scales: Array) -> Array:

@@ -12,12 +12,12 @@ from .maps import map_to_all
 
 
 def map_by_labels(
-    source: Sequence[str],
-    target: Sequence[str],
-    sizes: Mapping[str, int],
+    source: Sequence[int],
+    target: Sequence[int],
+    sizes: Mapping[int, int],
     *,
-    source_blocks: Mapping[str, int] | None = None,
-    target_blocks: Mapping[str, int] | None = None,
+    source_blocks: Mapping[int, int] | None = None,
+    target_blocks: Mapping[int, int] | None = None,
 ) -> tuple[list[Bounds], list[ExprLike], list[Bounds]]:
     """Dimensions, results and ranges of the map from an array with labels ``source`` to one with labels ``target``.
 
