@@ -8,7 +8,7 @@ Under the assumption of the walk, every element has one of the values of its pie
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple, Protocol, TypeAlias
 
@@ -182,6 +182,34 @@ def fewer(regions: Sequence[IndexingMap | None]) -> Sequence[IndexingMap | None]
     if len(known) < len(regions):
         return [None]
     return [region for region, _ in _coalesce(known)] if len(known) > 1 else known
+
+
+def at_points(part: OperandIndexing | None, pieces: Known) -> Pieces | None:
+    """The pieces of an operand by the points of the one map to it; None where that has runtime variables."""
+    if not isinstance(part, Footprint) or len(part.maps) != 1 or isinstance(pieces, Parts):
+        return None
+    ((_, m),) = part.maps
+    if m.runtime:
+        return None
+    points = with_ranges_as_dims(m)
+    return tuple(found for piece in pieces if (found := through(points, piece)) is not None)
+
+
+def used_where(
+    plain: Mapping[int, OperandIndexing], arrays: Sequence[Pieces], matters: Callable[[int, Sequence[Values]], bool]
+) -> Mapping[int, OperandIndexing]:
+    """The maps to operands at the points where these may change the result.
+
+    ``matters(k, values)`` tells that of operand k, where the operands have these values.
+    """
+    keep: dict[int, list[IndexingMap | None]] = {k: [] for k in plain}
+    cases = list(together(arrays))
+    for region, pieces in cases:
+        values = [piece.possible for piece in pieces]
+        for k, regions in keep.items():
+            if matters(k, values):
+                regions.append(region)
+    return {k: plain[k] if len(regions) == len(cases) else restricted(plain[k], regions) for k, regions in keep.items()}
 
 
 def restricted(part: OperandIndexing, regions: Sequence[IndexingMap | None]) -> OperandIndexing:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
-from .._core import Expr, IndexingMap, Instruction, Variable
+from .._core import Expr, Instruction, Variable
 from ..answers import Unknown
 from ..dtypes import numpy_dtype
 from ..errors import UnsupportedError
@@ -27,19 +27,16 @@ from ._known import (
     Number,
     Parts,
     Piece,
-    Pieces,
     Some,
     Values,
+    at_points,
     is_plain,
-    restricted,
-    through,
-    together,
     uniform,
-    with_ranges_as_dims,
+    used_where,
 )
 from ._numpy.contraction import dense_operands, sum_of_products
 from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
-from ._rule import Bounds, ExprLike, Footprint, OperandIndexing
+from ._rule import Bounds, ExprLike, OperandIndexing
 
 
 def dot_dimensions(instruction: Instruction) -> tuple[ProductSide, ProductSide] | Unknown:
@@ -149,12 +146,10 @@ def known_values(instruction: Instruction, operands: Sequence[Known], context: K
     """Zero where all terms are; what is not finite in a term may be in any sum."""
     if len(operands) != 2 or all(map(is_plain, operands)):
         return UNKNOWN
-    left, right = ((piece,) if isinstance(piece, Parts) else uniform(piece)[0].possible for piece in operands)
-    terms: set[Number | Some] = set()
-    for a, b in product(left, right):
-        terms |= _times(a, b)  # type: ignore[arg-type]
+    left, right = (uniform(pieces)[0].possible for pieces in operands if not isinstance(pieces, Parts))
+    terms = frozenset(term for a, b in product(left, right) for term in _times(a, b))
     if terms == {0}:
-        return (Piece(frozenset(terms)),)
+        return (Piece(terms),)
     special = {term for term in terms if not isinstance(term, Some) and not math.isfinite(term)}
     if not special:
         return UNKNOWN
@@ -176,28 +171,14 @@ def used(
     """The maps to one factor without the terms in which the other one is 0, or NaN whatever this one is."""
     if len(operands) != 2 or all(map(is_plain, operands)):
         return plain
-    terms: list[Pieces] = []
-    for k, pieces in enumerate(operands):
-        part = plain.get(k)
-        if not isinstance(part, Footprint) or len(part.maps) != 1 or isinstance(pieces, Parts):
-            return plain
-        ((_, m),) = part.maps
-        if m.runtime:
-            return plain
-        if len(pieces) == 1:
-            terms.append((Piece(pieces[0].possible),))
-        else:
-            terms.append(
-                tuple(found for piece in pieces if (found := through(with_ranges_as_dims(m), piece)) is not None)
-            )
-    keep: dict[int, list[IndexingMap | None]] = {0: [], 1: []}
-    n = 0
-    for region, (a, b) in together(terms):
-        n += 1
-        for k, own, other in ((0, a.possible, b.possible), (1, b.possible, a.possible)):
-            if any(isinstance(value, Some) or not _settles(value, own) for value in other):
-                keep[k].append(region)
-    return {k: plain[k] if len(keep[k]) == n else restricted(plain[k], keep[k]) for k in plain}
+    found = (at_points(plain.get(k), pieces) for k, pieces in enumerate(operands))
+    terms = [pieces for pieces in found if pieces is not None]
+
+    def matters(k: int, values: Sequence[Values]) -> bool:
+        own, other = values if k == 0 else reversed(values)
+        return any(isinstance(value, Some) or not _settles(value, own) for value in other)
+
+    return used_where(plain, terms, matters) if len(terms) == 2 else plain
 
 
 def _settles(value: Number, others: Values) -> bool:

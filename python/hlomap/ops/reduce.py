@@ -23,13 +23,12 @@ from ._known import (
     Piece,
     Some,
     Values,
+    at_points,
     converted,
     is_mask,
     is_plain,
     restricted,
-    through,
     uniform,
-    with_ranges_as_dims,
 )
 from ._numpy.reduction import pack_results, reduce_axes
 from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
@@ -125,12 +124,8 @@ def used(
         return plain
     if any(combine([zero, piece.possible]) != zero for piece in ignored):
         return plain
-    regions: list[IndexingMap | None] = []
-    for piece in data:
-        for _, m in part.maps if piece not in ignored else ():
-            found = through(with_ranges_as_dims(m), piece)
-            regions += [found.region] if found is not None else []
-    return {**plain, 0: restricted(part, regions)}
+    found = at_points(part, tuple(piece for piece in data if piece not in ignored))
+    return plain if found is None else {**plain, 0: restricted(part, [piece.region for piece in found])}
 
 
 register(

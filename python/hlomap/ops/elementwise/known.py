@@ -34,8 +34,8 @@ from .._known import (
     is_plain,
     meet,
     merged,
-    restricted,
     together,
+    used_where,
 )
 from .._rule import OperandIndexing
 from .._tables import numbers_of
@@ -217,15 +217,11 @@ def used(evaluate: Evaluate) -> Any:
         if instruction.shape.is_tuple:
             return plain
         arrays = [pieces for pieces in operands if not isinstance(pieces, Parts)]
-        keep: dict[int, list[IndexingMap | None]] = {k: [] for k in plain}
-        n = 0
-        for region, pieces in together(arrays):
-            n += 1
-            values = [piece.possible for piece in pieces]
-            for k in keep:
-                if _matters(instruction, k, values, lambda chosen: of(instruction, chosen, context.masks)):
-                    keep[k].append(region)
-        return {k: plain[k] if len(regions) == n else restricted(plain[k], regions) for k, regions in keep.items()}
+        return used_where(
+            plain,
+            arrays,
+            lambda k, values: _matters(instruction, k, values, lambda chosen: of(instruction, chosen, context.masks)),
+        )
 
     return maps
 
