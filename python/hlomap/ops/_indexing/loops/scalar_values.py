@@ -92,7 +92,7 @@ class ScalarValues:
         self._computation = computation
         self._parameter = parameter
         self._wraps = wraps
-        self._known: dict[_Part, Value] = {}
+        self._known: dict[Part, Value] = {}
         self._depth = MAX_DEPTH  # how much further to look
         self.only_compares: bool = True
         """Whether nothing was computed from scalars so far but comparisons."""
@@ -122,31 +122,17 @@ class ScalarValues:
         return value
 
     def _computed(self, at: Instruction, index: ShapeIndex, callers: tuple[Instruction, ...], element: int) -> Value:
-        """The value of an operation on values at the same place."""
+        """The value that another one hands on, or of an operation on values at the same place."""
         opcode = at.opcode
-        if opcode == "parameter":
-            return self._of_parameter(at, index, callers, element)
-        if opcode == "get-tuple-element":
-            return self.of(at.operands[0], (int(at.attributes["index"]), *index), callers, element)
-        if opcode == "tuple":
-            return self.of(at.operands[index[0]], index[1:], callers, element) if index else None
-        if opcode == "opt-barrier" and len(at.operands) == 1:
-            return self.of(at.operands[0], index, callers, element)
-        if opcode in ("fusion", "call"):
-            called = at.called_computations
-            return self.of(called[0].root, index, (*callers, at), element) if len(called) == 1 else None
+        if opcode == "parameter" and at.computation == self._computation:
+            own = index if len(self._computation.parameters) == 1 else (at.parameter_number or 0, *index)
+            return None if element else self._parameter(own)
+        before = handed_on((at, index, callers, element), self._computation)
+        if before is not None:
+            return self.of(*before)
         shape = at.shape
-        if index or not _is_vector(shape):
-            return None
-        if opcode == "concatenate":
-            part = _of_concatenate(at, element)
-            return None if part is None else self.of(part[0], (), callers, part[1])
-        if at._has("moves"):
-            source = at.operands[0]
-            same = _same_element(at, source, element) if source.shape.dtype == shape.dtype else None
-            return self.of(source, (), callers, same) if same is not None else None
-        interval = dtype_interval(shape.dtype)
-        if interval is None:
+        interval = dtype_interval(shape.dtype) if not index and _is_vector(shape) else None
+        if interval is None or opcode == "parameter":
             return None
         if opcode == "constant":
             return _literal(at, element)
@@ -162,38 +148,78 @@ class ScalarValues:
         value = rule(at, [self.of(o, (), callers, own) for o, own in zip(operands, elements, strict=True)])
         return _fitted(value, interval, wraps=self._wraps)
 
-    def _of_parameter(
-        self, at: Instruction, index: ShapeIndex, callers: tuple[Instruction, ...], element: int
-    ) -> Value:
-        computation, number = at.computation, at.parameter_number or 0
-        if computation == self._computation:
-            if element:
-                return None
-            return self._parameter(index if len(computation.parameters) == 1 else (number, *index))
-        if callers and computation in callers[-1].called_computations:
-            caller, outer = callers[-1], callers[:-1]
-        elif len(computation.callers) == 1:
-            caller, outer = computation.callers[0], callers
-        else:
-            return None
-        if caller.opcode in ("fusion", "call") and number < len(caller.operands):
-            return self.of(caller.operands[number], index, outer, element)
-        if caller.opcode == "while" and computation._forwards(index):
-            return self.of(caller.operands[0], index, outer, element)
-        if caller.opcode == "conditional" and caller.called_computations.count(computation) == 1:
-            branch = caller.called_computations.index(computation)
-            return self.of(caller.operands[branch + 1], index, outer, element)
+
+Part: TypeAlias = tuple[Instruction, ShapeIndex, tuple[Instruction, ...], int]
+"""An instruction, the leaf, the calls that lead to it, and the element of a vector, or ``ALL``."""
+
+ALL = -1
+"""All elements of an array, in the place of one."""
+
+
+def handed_on(part: Part, within: Computation) -> Part | None:
+    """The value that another one is as it is: through tuples, calls and moves, up to the parameters of ``within``."""
+    at, index, callers, element = part
+    opcode = at.opcode
+    if opcode == "parameter":
+        return _argument(part) if at.computation != within else None
+    if opcode in ("fusion", "call"):
+        called = at.called_computations
+        return (called[0].root, index, (*callers, at), element) if len(called) == 1 else None
+    operands = at.operands
+    if opcode == "get-tuple-element":
+        return operands[0], (int(at.attributes["index"]), *index), callers, element
+    if opcode == "tuple":
+        return (operands[index[0]], index[1:], callers, element) if index else None
+    if opcode == "opt-barrier" and len(operands) == 1:
+        return operands[0], index, callers, element
+    if opcode in ("copy", "bitcast", "reshape") and _is_same(at.shape, operands[0].shape, element):
+        return operands[0], index, callers, element
+    if element == ALL or index or not _is_vector(at.shape):
         return None
+    if opcode == "concatenate":
+        return _of_concatenate(part)
+    if not at._has("moves") or operands[0].shape.dtype != at.shape.dtype:
+        return None
+    same = _same_element(at, operands[0], element)
+    return None if same is None else (operands[0], (), callers, same)
 
 
-def _of_concatenate(at: Instruction, element: int) -> tuple[Instruction, int] | None:
+def _argument(part: Part) -> Part | None:
+    """The value of a parameter, where one call is known to pass it."""
+    at, index, callers, element = part
+    computation, number = at.computation, at.parameter_number or 0
+    if callers and computation in callers[-1].called_computations:
+        caller, outer = callers[-1], callers[:-1]
+    elif len(computation.callers) == 1:
+        caller, outer = computation.callers[0], callers
+    else:
+        return None
+    if caller.opcode in ("fusion", "call") and number < len(caller.operands):
+        return caller.operands[number], index, outer, element
+    if caller.opcode == "while" and computation._forwards(index):
+        return caller.operands[0], index, outer, element
+    if caller.opcode == "conditional" and caller.called_computations.count(computation) == 1:
+        branch = caller.called_computations.index(computation)
+        return caller.operands[branch + 1], index, outer, element
+    return None
+
+
+def _is_same(shape: Shape, before: Shape, element: int) -> bool:
+    """Whether an operation that keeps the order of elements has those of its operand at the same indices."""
+    if before.is_tuple or not before.is_array or not shape.is_array:
+        return before.is_tuple
+    return before.dimensions == shape.dimensions and (element == ALL or before.dtype == shape.dtype)
+
+
+def _of_concatenate(part: Part) -> Part | None:
     """The operand of a concatenation that has an element of a vector, along its one dimension that is not 1."""
+    at, _, callers, element = part
     for operand in at.operands:
         n = operand.shape.n_elements
         if not _is_vector(operand.shape):
             return None
         if element < n:
-            return operand, element
+            return operand, (), callers, element
         element -= n
     return None
 
@@ -218,8 +244,8 @@ def _fitted(value: Value, interval: Interval, *, wraps: bool) -> Value:
 
 def is_invariant(body: Computation, at: Instruction, callers: tuple[Instruction, ...], element: int) -> bool:
     """Whether an element of a vector in a loop's body is the same in every iteration, as leaves are that stay."""
-    pending: list[_Part] = [(at, (), callers, element)]
-    seen: set[_Part] = set()
+    pending: list[Part] = [(at, (), callers, element)]
+    seen: set[Part] = set()
     while pending:
         part = pending.pop()
         if part in seen:
@@ -232,36 +258,18 @@ def is_invariant(body: Computation, at: Instruction, callers: tuple[Instruction,
     return True
 
 
-_Part: TypeAlias = tuple[Instruction, ShapeIndex, tuple[Instruction, ...], int | None]
-"""An instruction, the leaf, the calls that lead to it, and the element of a vector; None for all elements."""
-
-
-def _parts_before(body: Computation, part: _Part) -> list[_Part] | None:
+def _parts_before(body: Computation, part: Part) -> list[Part] | None:
     """The parts that a value is made of; None where it may change from iteration to iteration."""
     at, index, callers, element = part
-    if at.opcode == "get-tuple-element":
-        return [(at.operands[0], (int(at.attributes["index"]), *index), callers, element)]
-    if at.opcode == "tuple" and index:
-        return [(at.operands[index[0]], index[1:], callers, element)]
-    if at.opcode in ("fusion", "call") and len(at.called_computations) == 1:
-        return [(at.called_computations[0].root, index, (*callers, at), element)]
     if at.opcode == "parameter" and at.computation == body:
         return [] if index and body._forwards(index) else None
-    if at.opcode == "parameter":
-        around = callers[-1:] or at.computation.callers
-        if len(around) != 1 or around[0].opcode not in ("fusion", "call"):
-            return None
-        return [(around[0].operands[at.parameter_number or 0], index, callers[:-1], element)]
-    if at.called_computations or at._has("varies"):
+    before = handed_on(part, body)
+    if before is not None:
+        return [before]
+    if at.opcode == "parameter" or at.called_computations or at._has("varies"):
         return None
-    is_vector = _is_vector(at.shape)
-    if at.opcode == "concatenate" and element is not None and is_vector:
-        found = _of_concatenate(at, element)
-        if found is not None:
-            return [(found[0], (), callers, found[1])]
-    own = at.opcode in _RULES and is_vector
-    n = at.shape.n_elements
-    return [(o, (), callers, element if own and o.shape.n_elements == n else None) for o in at.operands]
+    own, n = at.opcode in _RULES and _is_vector(at.shape), at.shape.n_elements
+    return [(o, (), callers, element if own and o.shape.n_elements == n else ALL) for o in at.operands]
 
 
 def _is_vector(shape: Shape) -> bool:

@@ -9,9 +9,8 @@ from ...._core import Computation, Expr, Instruction
 from ....types import ShapeIndex
 from ..._attributes import GatherDimensions, gather_dimensions, scatter_dimensions
 from .counter import CountedLoop, analyze_counts, initial_instruction, linear, values_of_body
-from .scalar_values import Scalar, ScalarValues, Value
+from .scalar_values import ALL, Part, Scalar, ScalarValues, Value, handed_on
 
-_MAX_FORWARDS = 1000
 _CALLS = {"call", "conditional"}
 
 
@@ -31,7 +30,7 @@ def written_window(loop: CountedLoop, leaf: ShapeIndex) -> Window | None:
 
     One offset is affine in the iteration, and the others are constant.
     """
-    update, index, callers = _origin(loop.body.root, leaf, ())
+    update, index, callers, _ = _origin(loop.body, loop.body.root, leaf, ())
     if update.opcode not in ("dynamic-update-slice", "scatter") or index or loop.values is None:
         return None
     found = accessed_window(update, loop.values, callers)
@@ -73,33 +72,16 @@ def known_branch(loop: CountedLoop) -> Instruction | None:
 
 def forwards(body: Computation, instruction: Instruction, callers: tuple[Instruction, ...]) -> ShapeIndex | None:
     """The leaf of the parameter of a loop's body that an instruction hands on as it is."""
-    at, index, _ = _origin(instruction, (), callers)
+    at, index, *_ = _origin(body, instruction, (), callers)
     return index if at.opcode == "parameter" and at.computation == body else None
 
 
-def _origin(
-    at: Instruction, index: ShapeIndex, callers: tuple[Instruction, ...]
-) -> tuple[Instruction, ShapeIndex, tuple[Instruction, ...]]:
-    """The instruction whose value another one hands on, through tuples, calls and copies."""
-    for _ in range(_MAX_FORWARDS):
-        if at.opcode == "tuple" and index:
-            at, index = at.operands[index[0]], index[1:]
-        elif at.opcode == "get-tuple-element":
-            at, index = at.operands[0], (int(at.attributes["index"]), *index)
-        elif at.opcode in ("fusion", "call") and len(at.called_computations) == 1:
-            at, callers = at.called_computations[0].root, (*callers, at)
-        elif at.opcode == "parameter" and callers and callers[-1].opcode in ("fusion", "call"):
-            at, callers = callers[-1].operands[at.parameter_number or 0], callers[:-1]
-        elif at.opcode in ("copy", "bitcast", "reshape") and _keeps_sizes(at):
-            at = at.operands[0]
-        else:
-            break
-    return at, index, callers
-
-
-def _keeps_sizes(at: Instruction) -> bool:
-    before = at.operands[0].shape
-    return before.is_tuple or (at.shape.is_array and before.is_array and before.dimensions == at.shape.dimensions)
+def _origin(body: Computation, at: Instruction, index: ShapeIndex, callers: tuple[Instruction, ...]) -> Part:
+    """The instruction whose value another one in a loop's body hands on."""
+    part: Part = at, index, callers, ALL
+    while (before := handed_on(part, body)) is not None:
+        part = before
+    return part
 
 
 # The windows that slices, updates, gathers and scatters access, with their offsets as expressions.
