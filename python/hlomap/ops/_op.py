@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ParamSpec
 
 from ..types import ShapeIndex as ShapeIndex
 from ._evaluation import Array as Array, EvalContext as EvalContext, Evaluate, Steps as Steps, Value as Value
 from ._known import moved
-from ._registry import register as register
-from ._rule import InputToOutput, OpRule as OpRule, OutputToInput, RuleContext as RuleContext, RuleResult as RuleResult
+from ._registry import register as register_rule
+from ._rule import InputToOutput, OpRule, OutputToInput, RuleContext as RuleContext, RuleResult as RuleResult
+
+P = ParamSpec("P")
 
 
-def moving(
+def _registering(make: Callable[P, OpRule]) -> Callable[P, None]:
+    return lambda *fields, **traits: register_rule(make(*fields, **traits))
+
+
+def _moving(
     opcode: str,
     output_to_input: OutputToInput,
     input_to_output: InputToOutput,
@@ -19,6 +26,12 @@ def moving(
     data: tuple[int, ...] = (),
     **traits: Any,
 ) -> OpRule:
-    """The rule of an operation of which every element is one of the operands ``data`` (none: of any operand)."""
     op = OpRule(opcode, output_to_input, input_to_output, evaluate, operations="moves", **traits)
     return op._replace(known_values=moved(*data))
+
+
+register = _registering(OpRule)
+"""Registers the op rule with these fields."""
+
+register_moving = _registering(_moving)
+"""Registers that of an operation of which every element is one of the operands ``data`` (none: of any operand)."""

@@ -17,10 +17,19 @@ from ..answers import Unknown
 from ..errors import HlomapError, UnsupportedError
 from ._evaluation import Evaluate
 from ._indexing.maps import by_number, forward_from_operand, forward_to_outputs, inverted_at, merge_parts
-from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
+from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value
 from ._operations import unknown_operations
-from ._registry import lookup, register_derived
-from ._rule import NOTHING, CollectiveRule, InPlace, InputToOutput, OperandIndexing, OutputToInput, no_constant_operands
+from ._registry import lookup, register, register_derived
+from ._rule import (
+    NOTHING,
+    CollectiveRule,
+    InPlace,
+    InputToOutput,
+    OperandIndexing,
+    OpRule,
+    OutputToInput,
+    no_constant_operands,
+)
 from ._shapes import array_leaves, n_outputs, shape_at
 
 

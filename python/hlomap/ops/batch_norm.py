@@ -13,7 +13,7 @@ from .._core import Instruction
 from ..lazy import np
 from ._indexing.maps import rules_by_dims
 from ._numpy.numeric import widened
-from ._op import Array, EvalContext, OpRule, Value, register
+from ._op import Array, EvalContext, Value, register
 from ._operations import unknown_operations
 
 # The same element, all elements of the feature, the one element of the feature, no element.
@@ -84,10 +84,8 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
 
 for _name in DEPENDENCES:
     register(
-        OpRule(
-            _name,
-            *rules_by_dims(_kept),
-            evaluate,
-            operations=unknown_operations("XLA expands a batch norm before it runs"),
-        )
+        _name,
+        *rules_by_dims(_kept),
+        evaluate,
+        operations=unknown_operations("XLA expands a batch norm before it runs"),
     )

@@ -26,7 +26,7 @@ from ..errors import UnsupportedError
 from ..lazy import np
 from ._indexing.maps import full_bounds, rules_between, single_map
 from ._numpy.numeric import reinterpret_bits
-from ._op import Array, EvalContext, Value, moving, register
+from ._op import Array, EvalContext, Value, register_moving
 from ._rule import ExprLike, Footprint, OperandIndexing
 
 
@@ -144,4 +144,4 @@ def _buffer(array: Array, shape: Shape) -> Array:
     return np.ascontiguousarray(array).reshape(-1)
 
 
-register(moving("bitcast", *rules_between(_map_between), evaluate, moves_nothing=True))
+register_moving("bitcast", *rules_between(_map_between), evaluate, moves_nothing=True)

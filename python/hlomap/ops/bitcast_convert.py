@@ -12,7 +12,7 @@ from .._core import Instruction
 from ..lazy import np
 from ._indexing.maps import rules_by_dims
 from ._numpy.numeric import reinterpret_bits
-from ._op import EvalContext, OpRule, Value, register
+from ._op import EvalContext, Value, register
 
 
 def _rows(instruction: Instruction, operand: int, output: int) -> dict[int, int]:
@@ -28,11 +28,9 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
 
 
 register(
-    OpRule(
-        "bitcast-convert",
-        *rules_by_dims(_rows),
-        evaluate,
-        builder_methods=("bitcast_convert_type",),
-        operations="each",
-    )
+    "bitcast-convert",
+    *rules_by_dims(_rows),
+    evaluate,
+    builder_methods=("bitcast_convert_type",),
+    operations="each",
 )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from .._core import Instruction
 from ..lazy import np
 from ._indexing.maps import rules_by_dims
-from ._op import EvalContext, Value, moving, register
+from ._op import EvalContext, Value, register_moving
 
 
 def _dimensions(instruction: Instruction) -> tuple[int, ...]:
@@ -32,4 +32,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return np.broadcast_to(ordered.reshape([sizes[i] if i in kept else 1 for i in range(len(sizes))]), sizes)
 
 
-register(moving("broadcast", *rules_by_dims(_kept), evaluate, builder_methods=("broadcast", "broadcast_in_dim")))
+register_moving("broadcast", *rules_by_dims(_kept), evaluate, builder_methods=("broadcast", "broadcast_in_dim"))

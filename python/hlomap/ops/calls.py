@@ -8,8 +8,8 @@ from __future__ import annotations
 from .._core import Computation, Instruction
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Steps, Value
-from ._registry import register
-from ._rule import OpRule, RuleContext, RuleResult
+from ._op import register
+from ._rule import RuleContext, RuleResult
 from ._shapes import require
 
 
@@ -35,18 +35,16 @@ def evaluate(instruction: Instruction, operands: list[Value], context: EvalConte
 
 for _name, _methods in (("fusion", ("fusion",)), ("call", ("call", "composite_call"))):
     register(
-        OpRule(
-            _name,
-            output_to_input,
-            input_to_output,
-            evaluate,
-            inlines=True,
-            forwards_calls=True,
-            depends_on_called_values=True,
-            pointwise=True,
-            runs="once",
-            moves_nothing=_name == "call",
-            builder_methods=_methods,
-            value_of_parameter=lambda instruction, called, parameter: instruction.operands[parameter],
-        )
+        _name,
+        output_to_input,
+        input_to_output,
+        evaluate,
+        inlines=True,
+        forwards_calls=True,
+        depends_on_called_values=True,
+        pointwise=True,
+        runs="once",
+        moves_nothing=_name == "call",
+        builder_methods=_methods,
+        value_of_parameter=lambda instruction, called, parameter: instruction.operands[parameter],
     )

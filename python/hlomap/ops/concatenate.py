@@ -12,7 +12,7 @@ from typing import NamedTuple
 from .._core import Expr, Instruction
 from ..lazy import np
 from ._indexing.maps import dim_exprs, full_bounds, over_approximate, single_map
-from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, moving, register
+from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register_moving
 from ._rule import Bounds, Footprint, OperandIndexing
 
 
@@ -82,4 +82,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return np.concatenate(operands, axis=instruction.attributes["dimensions"][0])
 
 
-register(moving("concatenate", output_to_input, input_to_output, evaluate))
+register_moving("concatenate", output_to_input, input_to_output, evaluate)

@@ -14,8 +14,8 @@ from ..lazy import np
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Steps, Value, on_arrays
 from ._indexing.maps import by_number, map_to_all, map_to_scalar, merge_parts
-from ._registry import register
-from ._rule import NOTHING, OperandIndexing, OpRule, RuleContext, RuleResult
+from ._op import register
+from ._rule import NOTHING, OperandIndexing, RuleContext, RuleResult
 from ._shapes import array_leaves, n_outputs, require, same_arrays, shape_at
 
 
@@ -93,15 +93,13 @@ def _in_range(index: np.ndarray, n: int) -> np.ndarray:
 
 
 register(
-    OpRule(
-        "conditional",
-        output_to_input,
-        input_to_output,
-        evaluate,
-        depends_on_called_values=True,
-        pointwise=True,
-        runs="branch",
-        moves_nothing=True,
-        value_of_parameter=lambda instruction, called, parameter: instruction.operands[called + 1],
-    )
+    "conditional",
+    output_to_input,
+    input_to_output,
+    evaluate,
+    depends_on_called_values=True,
+    pointwise=True,
+    runs="branch",
+    moves_nothing=True,
+    value_of_parameter=lambda instruction, called, parameter: instruction.operands[called + 1],
 )

@@ -21,7 +21,7 @@ from ._indexing.maps import full_bounds, inverted, single_map
 from ._indexing.window import WindowIndex, operand_index, output_index, window_variables
 from ._numpy.contraction import dense_operands, sum_of_products
 from ._numpy.window import sliding_windows
-from ._op import Array, EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
+from ._op import Array, EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._rule import Bounds, ExprLike, OperandIndexing
 from ._shapes import require
 
@@ -216,12 +216,10 @@ def _products(windows: Array, kernel: Array, n: int, to: Any) -> Array:
 
 
 register(
-    OpRule(
-        "convolution",
-        output_to_input,
-        input_to_output,
-        evaluate,
-        builder_methods=("conv",),
-        operations="multiply-adds",
-    )
+    "convolution",
+    output_to_input,
+    input_to_output,
+    evaluate,
+    builder_methods=("conv",),
+    operations="multiply-adds",
 )

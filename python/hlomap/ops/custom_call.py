@@ -19,7 +19,7 @@ from ..library_calls.definitions import definition_of
 from ..library_calls.mixing import Mixing, mixing_of
 from ._indexing.maps import by_number, forward_from_operand, forward_to_outputs, inverted, map_keeping, single_map
 from ._numpy.input_checks import call_user_function, check_value, owned
-from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Steps, Value, register
+from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Steps, Value, register
 from ._operations import Operations
 from ._rule import NOTHING, Footprint, OperandIndexing
 from ._shapes import n_outputs, require, same_arrays, shape_at
@@ -246,6 +246,4 @@ def _operations(instruction: Instruction) -> Operations | Computation | Unknown:
     return definition if isinstance(definition, Unknown) else unknown
 
 
-register(
-    OpRule("custom-call", output_to_input, input_to_output, evaluate, has_side_effect=True, operations=_operations)
-)
+register("custom-call", output_to_input, input_to_output, evaluate, has_side_effect=True, operations=_operations)

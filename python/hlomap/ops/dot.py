@@ -35,7 +35,7 @@ from ._known import (
     used_where,
 )
 from ._numpy.contraction import dense_operands, sum_of_products
-from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
+from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._rule import Bounds, ExprLike, OperandIndexing
 
 
@@ -189,14 +189,12 @@ def _settles(value: Number, others: Values) -> bool:
 
 
 register(
-    OpRule(
-        "dot",
-        output_to_input,
-        inverted(output_to_input),
-        evaluate,
-        known_values=known_values,
-        used=used,
-        builder_methods=("dot", "dot_general"),
-        operations="multiply-adds",
-    )
+    "dot",
+    output_to_input,
+    inverted(output_to_input),
+    evaluate,
+    known_values=known_values,
+    used=used,
+    builder_methods=("dot", "dot_general"),
+    operations="multiply-adds",
 )

@@ -21,7 +21,7 @@ from ._indexing.maps import (
     rules_by_dims,
     single_map,
 )
-from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
+from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._rule import Footprint, OperandIndexing
 from ._shapes import require
 
@@ -85,21 +85,12 @@ def dynamic_reshape(instruction: Instruction, operands: Sequence[Value], context
     return operands[0].reshape(sizes)
 
 
-register(OpRule("get-dimension-size", reads_nothing, reads_nothing, get_dimension_size, operations="moves"))
+register("get-dimension-size", reads_nothing, reads_nothing, get_dimension_size, operations="moves")
+register("set-dimension-size", *rules_by_dims(_same_element), set_dimension_size, operations="moves")
 register(
-    OpRule(
-        "set-dimension-size",
-        *rules_by_dims(_same_element),
-        set_dimension_size,
-        operations="moves",
-    )
-)
-register(
-    OpRule(
-        "dynamic-reshape",
-        reshape_output_to_input,
-        inverted(reshape_output_to_input),
-        dynamic_reshape,
-        operations="moves",
-    )
+    "dynamic-reshape",
+    reshape_output_to_input,
+    inverted(reshape_output_to_input),
+    dynamic_reshape,
+    operations="moves",
 )

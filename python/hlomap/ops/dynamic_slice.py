@@ -12,7 +12,7 @@ from ..lazy import np
 from ._indexing.dynamic_offsets import clamped_offsets, from_window, reads_offsets, to_window
 from ._indexing.maps import map_to_all
 from ._numpy.window import window_slices
-from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, moving, register
+from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register_moving
 
 
 def constant_operands(instruction: Instruction) -> tuple[int, ...]:
@@ -43,4 +43,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return data[window_slices(operands[1:], bounds, instruction.shape.dimensions)]
 
 
-register(moving("dynamic-slice", output_to_input, input_to_output, evaluate, (0,), constant_operands=constant_operands))
+register_moving("dynamic-slice", output_to_input, input_to_output, evaluate, (0,), constant_operands=constant_operands)

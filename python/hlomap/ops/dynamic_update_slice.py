@@ -20,7 +20,7 @@ from ._indexing.dynamic_offsets import (
 from ._indexing.maps import map_to_all
 from ._numpy.numeric import take_writable
 from ._numpy.window import window_slices
-from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, moving, register
+from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register_moving
 from ._rule import InPlace
 
 
@@ -56,15 +56,13 @@ def evaluate(instruction: Instruction, operands: list[Value], context: EvalConte
     return data
 
 
-register(
-    moving(
-        "dynamic-update-slice",
-        output_to_input,
-        input_to_output,
-        evaluate,
-        (0, 1),
-        constant_operands=constant_operands,
-        in_place=lambda instruction: {(): InPlace(0)},
-        updated_operand=lambda instruction: 1,
-    )
+register_moving(
+    "dynamic-update-slice",
+    output_to_input,
+    input_to_output,
+    evaluate,
+    (0, 1),
+    constant_operands=constant_operands,
+    in_place=lambda instruction: {(): InPlace(0)},
+    updated_operand=lambda instruction: 1,
 )

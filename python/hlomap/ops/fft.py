@@ -12,7 +12,7 @@ from .._core import Instruction
 from ..dtypes import numpy_dtype
 from ..lazy import np
 from ._indexing.maps import rules_by_dims
-from ._op import EvalContext, OpRule, Value, register
+from ._op import EvalContext, Value, register
 from ._operations import transformed
 from ._shapes import require_sizes
 
@@ -35,4 +35,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return transform(operands[0], s=length, axes=range(-len(length), 0)).astype(dtype)
 
 
-register(OpRule("fft", *rules_by_dims(_batches), evaluate, operations=transformed))
+register("fft", *rules_by_dims(_batches), evaluate, operations=transformed)

@@ -16,7 +16,7 @@ from ._attributes import gather_dimensions
 from ._indexing.index_vectors import known_surroundings, window_to_operand
 from ._indexing.maps import inverted, map_keeping
 from ._numpy.window import index_vectors, window_indices
-from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, moving, register
+from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register_moving
 
 
 def constant_operands(instruction: Instruction) -> tuple[int, ...]:
@@ -47,14 +47,12 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return np.broadcast_to(data[tuple(index)] if index else data, sizes)
 
 
-register(
-    moving(
-        "gather",
-        output_to_input,
-        inverted(output_to_input),
-        evaluate,
-        (0,),
-        constant_operands=constant_operands,
-        surroundings=known_surroundings(constant_operands),
-    )
+register_moving(
+    "gather",
+    output_to_input,
+    inverted(output_to_input),
+    evaluate,
+    (0,),
+    constant_operands=constant_operands,
+    surroundings=known_surroundings(constant_operands),
 )

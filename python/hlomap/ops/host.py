@@ -16,7 +16,7 @@ from ..errors import ShapeError, UnsupportedError
 from ..lazy import np
 from ._indexing.maps import forwarding, reads_nothing
 from ._numpy.input_checks import check_value, owned
-from ._op import EvalContext, OpRule, Steps, Value, register
+from ._op import EvalContext, Steps, Value, register
 
 _PAIRS = "_xla_send_recv_source_target_pairs"
 
@@ -124,14 +124,12 @@ def _zeros(shape: Shape) -> Value:
 
 for _name, _evaluate in (("infeed", infeed), ("outfeed", outfeed), ("recv", recv)):
     register(
-        OpRule(
-            _name,
-            reads_nothing,
-            reads_nothing,
-            _evaluate,
-            has_side_effect=True,
-            operations="moves",
-            builder_methods=(_name, f"{_name}_with_token"),
-        )
+        _name,
+        reads_nothing,
+        reads_nothing,
+        _evaluate,
+        has_side_effect=True,
+        operations="moves",
+        builder_methods=(_name, f"{_name}_with_token"),
     )
-register(OpRule("send", *forwarding((), (0,)), send, has_side_effect=True, operations="moves"))
+register("send", *forwarding((), (0,)), send, has_side_effect=True, operations="moves")

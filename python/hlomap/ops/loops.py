@@ -20,7 +20,7 @@ from ._indexing.loops.maps import LoopMaps, Step
 from ._indexing.loops.window import known_branch, written_window
 from ._indexing.maps import identity_map, merge_parts
 from ._known import UNKNOWN, Known, KnownContext, Parts, converted
-from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Steps, Value, register
+from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Steps, Value, register
 from ._rule import NOTHING, Footprint, OperandIndexing
 from ._shapes import array_leaves, n_outputs, require, same_arrays, shape_at
 
@@ -226,19 +226,17 @@ def evaluate(instruction: Instruction, operands: list[Value], context: EvalConte
 
 
 register(
-    OpRule(
-        "while",
-        output_to_input,
-        input_to_output,
-        evaluate,
-        depends_on_called_values=True,
-        surroundings=initial_integers,
-        pointwise=True,
-        runs="loop",
-        hands_on=True,
-        moves_nothing=True,
-        parameter_to_operands=carried_to_input,
-        known_values=known_values,
-        known_parameter=known_parameter,
-    )
+    "while",
+    output_to_input,
+    input_to_output,
+    evaluate,
+    depends_on_called_values=True,
+    surroundings=initial_integers,
+    pointwise=True,
+    runs="loop",
+    hands_on=True,
+    moves_nothing=True,
+    parameter_to_operands=carried_to_input,
+    known_values=known_values,
+    known_parameter=known_parameter,
 )

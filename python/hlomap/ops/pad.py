@@ -13,7 +13,7 @@ from typing import NamedTuple
 from .._core import Expr, Instruction
 from ._indexing.maps import dim_exprs, map_to_all, map_to_scalar, outside, over_approximate, range_exprs, single_map
 from ._numpy.window import padded
-from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, moving, register
+from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register_moving
 
 
 class PaddedDim(NamedTuple):
@@ -89,4 +89,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return padded(data, range(data.ndim), instruction.attributes["padding"], value)
 
 
-register(moving("pad", output_to_input, input_to_output, evaluate))
+register_moving("pad", output_to_input, input_to_output, evaluate)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from .._core import Instruction
 from ._evaluation import Evaluate
 from ._indexing.maps import forwarding, reads_nothing
-from ._op import EvalContext, OpRule, ShapeIndex, Value, register
+from ._op import EvalContext, ShapeIndex, Value, register
 from ._rule import InPlace, nothing_in_place
 from ._shapes import n_outputs
 
@@ -53,27 +53,21 @@ def _semantics(source: ShapeIndex, targets: Sequence[ShapeIndex]) -> Evaluate:
 
 for _opcode, (_source, *_targets) in FORWARDED.items():
     register(
-        OpRule(
-            _opcode,
-            *forwarding(_source, *_targets),
-            _semantics(_source, _targets),
-            moves_nothing=_opcode != "copy-start",
-            known_values=(lambda instruction, operands, context: operands[0])
-            if [_source] == _targets == [()]
-            else None,
-            builder_methods=BUILDER_METHODS.get(_opcode, ()),
-            operations="moves",
-            in_place=_copied_operand if _opcode == "copy-start" else nothing_in_place,
-        )
+        _opcode,
+        *forwarding(_source, *_targets),
+        _semantics(_source, _targets),
+        moves_nothing=_opcode != "copy-start",
+        known_values=(lambda instruction, operands, context: operands[0]) if [_source] == _targets == [()] else None,
+        builder_methods=BUILDER_METHODS.get(_opcode, ()),
+        operations="moves",
+        in_place=_copied_operand if _opcode == "copy-start" else nothing_in_place,
     )
 register(
-    OpRule(
-        "send-done",
-        reads_nothing,
-        reads_nothing,
-        lambda instruction, operands, context: None,
-        builder_methods=("send",),
-        operations="moves",
-        moves_nothing=True,
-    )
+    "send-done",
+    reads_nothing,
+    reads_nothing,
+    lambda instruction, operands, context: None,
+    builder_methods=("send",),
+    operations="moves",
+    moves_nothing=True,
 )

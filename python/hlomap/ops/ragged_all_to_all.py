@@ -12,7 +12,7 @@ from ..maps.device_groups import GroupTable
 from ._indexing.collectives import device_map, group_sizes, known_groups, matching_groups, without_devices
 from ._indexing.maps import identity_map, map_to_all
 from ._numpy.device_groups import own_group, rendezvous_key
-from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Steps, Value, register
+from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Steps, Value, register
 from ._rule import CollectiveRule, Footprint, OperandIndexing
 from ._shapes import INT64_MAX, require
 
@@ -119,19 +119,17 @@ def evaluate(instruction: Instruction, operands: list[Value], context: EvalConte
 
 
 register(
-    OpRule(
-        "ragged-all-to-all",
-        output_to_input,
-        input_to_output,
-        evaluate,
-        has_side_effect=True,
-        collective=CollectiveRule(
-            groups,
-            lambda instruction, leaf: backward(instruction, known_groups(groups(instruction))),
-            lambda instruction, operand, leaf: {
-                0: part(instruction, operand, known_groups(groups(instruction)), to_output=True)
-            },
-        ),
-        operations="moves",
-    )
+    "ragged-all-to-all",
+    output_to_input,
+    input_to_output,
+    evaluate,
+    has_side_effect=True,
+    collective=CollectiveRule(
+        groups,
+        lambda instruction, leaf: backward(instruction, known_groups(groups(instruction))),
+        lambda instruction, operand, leaf: {
+            0: part(instruction, operand, known_groups(groups(instruction)), to_output=True)
+        },
+    ),
+    operations="moves",
 )

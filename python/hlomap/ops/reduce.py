@@ -31,7 +31,7 @@ from ._known import (
     uniform,
 )
 from ._numpy.reduction import pack_results, reduce_axes
-from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
+from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._rule import Footprint, OperandIndexing
 from ._shapes import result_shape
 
@@ -129,13 +129,11 @@ def used(
 
 
 register(
-    OpRule(
-        "reduce",
-        output_to_input,
-        inverted(output_to_input),
-        evaluate,
-        known_values=known_values,
-        used=used,
-        operations="reduced",
-    )
+    "reduce",
+    output_to_input,
+    inverted(output_to_input),
+    evaluate,
+    known_values=known_values,
+    used=used,
+    operations="reduced",
 )

@@ -14,7 +14,7 @@ from ._indexing.maps import map_to_all, map_to_scalar
 from ._indexing.window import map_by_windows, operand_index, output_index
 from ._numpy.reduction import pack_results, reduce_axes
 from ._numpy.window import sliding_windows
-from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
+from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._rule import OperandIndexing
 from ._shapes import array_leaves, result_shape
 
@@ -56,4 +56,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return pack_results(instruction.shape.is_tuple, done)
 
 
-register(OpRule("reduce-window", output_to_input, input_to_output, evaluate, operations="reduced"))
+register("reduce-window", output_to_input, input_to_output, evaluate, operations="reduced")

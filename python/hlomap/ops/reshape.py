@@ -12,7 +12,7 @@ from .._core import Instruction, Shape, _delinearize as delinearize
 from ..errors import UnsupportedError
 from ..lazy import np
 from ._indexing.maps import dim_exprs, map_to_all, over_approximate, rules_between, single_map
-from ._op import EvalContext, Value, moving, register
+from ._op import EvalContext, Value, register_moving
 from ._rule import OperandIndexing
 from ._shapes import matched_dims
 
@@ -68,4 +68,4 @@ def reshaped_sizes(instruction: Instruction, sizes: Sequence[int]) -> list[int]:
     return found
 
 
-register(moving("reshape", *rules_between(_map_between), evaluate, builder_methods=("reshape", "collapse")))
+register_moving("reshape", *rules_between(_map_between), evaluate, builder_methods=("reshape", "collapse"))

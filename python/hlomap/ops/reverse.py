@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from .._core import Expr, Instruction
 from ..lazy import np
 from ._indexing.maps import dim_exprs, over_approximate, single_map
-from ._op import EvalContext, RuleResult, Value, moving, register
+from ._op import EvalContext, RuleResult, Value, register_moving
 
 
 def mirrored(instruction: Instruction, *_: object) -> RuleResult:
@@ -34,4 +34,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return np.flip(operands[0], tuple(instruction.attributes["dimensions"]))
 
 
-register(moving("reverse", mirrored, mirrored, evaluate, builder_methods=("rev",)))
+register_moving("reverse", mirrored, mirrored, evaluate, builder_methods=("rev",))

@@ -15,7 +15,7 @@ from ._attributes import product_labels, product_sides
 from ._indexing.contraction import map_by_labels
 from ._indexing.maps import single_map
 from ._numpy.contraction import sum_of_products
-from ._op import Array, EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
+from ._op import Array, EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
 
 
 class ScaledDotDimensions(NamedTuple):
@@ -69,4 +69,4 @@ def _scaled(side: Array, scales: Array) -> Array:
     return side * scales
 
 
-register(OpRule("scaled-dot", output_to_input, input_to_output, evaluate, operations="multiply-adds"))
+register("scaled-dot", output_to_input, input_to_output, evaluate, operations="multiply-adds")

@@ -15,7 +15,7 @@ from .._core import Expr, Instruction
 from ..answers import Unknown
 from ..lazy import np
 from ._indexing.maps import by_number, dim_exprs, full_bounds, identity_map, inverted, single_map
-from ._op import EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Steps, Value, register
+from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Steps, Value, register
 from ._operations import Operations
 from ._rule import NOTHING, Bounds, ExprLike, Footprint, OperandIndexing
 from ._shapes import require
@@ -169,12 +169,10 @@ def step_dependence(instruction: Instruction, result: int, context: RuleContext)
 
 
 register(
-    OpRule(
-        "scan",
-        output_to_input,
-        inverted(output_to_input),
-        evaluate,
-        operations=_operations,
-        depends_on_called_values=True,
-    )
+    "scan",
+    output_to_input,
+    inverted(output_to_input),
+    evaluate,
+    operations=_operations,
+    depends_on_called_values=True,
 )

@@ -17,7 +17,7 @@ from ._indexing.index_vectors import known_surroundings, window_to_operand
 from ._indexing.maps import identity_map, inverted, map_keeping
 from ._numpy.reduction import as_list, pack_results
 from ._numpy.window import index_vectors, window_indices
-from ._op import Array, EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
+from ._op import Array, EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._operations import scattered
 from ._rule import InPlace
 
@@ -75,15 +75,13 @@ def _rounds(target: Array, vector: Array, updates: Array) -> list[Array]:
 
 
 register(
-    OpRule(
-        "scatter",
-        output_to_input,
-        inverted(output_to_input),
-        evaluate,
-        constant_operands,
-        in_place=updated_operands,
-        surroundings=known_surroundings(constant_operands),
-        operations=scattered,
-        updated_operand=lambda i: len(i.operands) // 2 + 1 if len(i.operands) == 3 else None,
-    )
+    "scatter",
+    output_to_input,
+    inverted(output_to_input),
+    evaluate,
+    constant_operands,
+    in_place=updated_operands,
+    surroundings=known_surroundings(constant_operands),
+    operations=scattered,
+    updated_operand=lambda i: len(i.operands) // 2 + 1 if len(i.operands) == 3 else None,
 )

@@ -15,7 +15,7 @@ from ._attributes import WindowedDim, windowed_dims
 from ._indexing.maps import inverted, map_to_scalar
 from ._indexing.window import map_by_windows, operand_index
 from ._numpy.window import sliding_windows
-from ._op import Array, EvalContext, OpRule, RuleContext, RuleResult, ShapeIndex, Value, register
+from ._op import Array, EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._operations import selected_and_scattered
 from ._shapes import require
 
@@ -70,8 +70,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return output.reshape(data.shape)
 
 
-register(
-    OpRule(
-        "select-and-scatter", output_to_input, inverted(output_to_input), evaluate, operations=selected_and_scattered
-    )
-)
+register("select-and-scatter", output_to_input, inverted(output_to_input), evaluate, operations=selected_and_scattered)

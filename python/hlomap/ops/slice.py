@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from .._core import Instruction
 from ..lazy import np
 from ._indexing.maps import dim_exprs, single_map
-from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, moving, register
+from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register_moving
 from ._rule import ExprLike
 from ._shapes import require
 
@@ -44,4 +44,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return np.asarray(operands[0])[tuple(slice(start, limit, stride) for start, limit, stride in limits)]
 
 
-register(moving("slice", output_to_input, input_to_output, evaluate))
+register_moving("slice", output_to_input, input_to_output, evaluate)

@@ -12,7 +12,7 @@ from math import prod
 from .._core import Instruction
 from ..lazy import np
 from ._indexing.maps import rules_by_dims
-from ._op import Array, EvalContext, OpRule, Value, register
+from ._op import Array, EvalContext, Value, register
 from ._operations import sorted_along
 
 
@@ -66,4 +66,4 @@ def _merged(order: Array, width: int, precedes: Callable[[Array, Array], Array])
     return merged
 
 
-register(OpRule("sort", *rules_by_dims(_rows), evaluate, operations=sorted_along))
+register("sort", *rules_by_dims(_rows), evaluate, operations=sorted_along)

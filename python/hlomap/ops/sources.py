@@ -15,7 +15,7 @@ from ._evaluation import Device
 from ._indexing.loops.scalar_values import dtype_interval
 from ._indexing.maps import reads_nothing
 from ._known import UNKNOWN, Known, KnownContext, Piece
-from ._op import EvalContext, OpRule, Value, register
+from ._op import EvalContext, Value, register
 from ._tables import pieces_of
 
 
@@ -73,14 +73,12 @@ for _name, _evaluate, _known in (
     ("after-all", lambda instruction, operands, context: None, None),
 ):
     register(
-        OpRule(
-            _name,
-            reads_nothing,
-            reads_nothing,
-            _evaluate,
-            pointwise=_name not in ("iota", "after-all"),
-            known_values=_known,
-            moves_nothing=_name not in ("partition-id", "replica-id"),
-            operations="moves",
-        )
+        _name,
+        reads_nothing,
+        reads_nothing,
+        _evaluate,
+        pointwise=_name not in ("iota", "after-all"),
+        known_values=_known,
+        moves_nothing=_name not in ("partition-id", "replica-id"),
+        operations="moves",
     )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from .._core import Instruction
 from ..lazy import np
 from ._indexing.maps import dim_exprs, single_map
-from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, moving, register
+from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register_moving
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -32,4 +32,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return np.transpose(operands[0], instruction.attributes["dimensions"])
 
 
-register(moving("transpose", output_to_input, input_to_output, evaluate))
+register_moving("transpose", output_to_input, input_to_output, evaluate)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from .._core import Instruction
 from ._indexing.maps import forward_array
 from ._known import UNKNOWN, Known, KnownContext, Parts, is_plain, nothing_known
-from ._op import OpRule, RuleContext, RuleResult, ShapeIndex, register
+from ._op import RuleContext, RuleResult, ShapeIndex, register
 from ._shapes import require, shape_at
 
 # Only consistent instructions reach the rules: a tuple has the shapes of its operands, an element its shape in the
@@ -55,30 +55,26 @@ def _known_element(instruction: Instruction, operands: Sequence[Known], context:
 
 
 register(
-    OpRule(
-        "tuple",
-        _tuple_output_to_input,
-        _tuple_input_to_output,
-        lambda instruction, operands, context: tuple(operands),
-        pointwise=True,
-        structural=True,
-        hands_on=True,
-        operations="moves",
-        moves_nothing=True,
-        known_values=_known_tuple,
-    )
+    "tuple",
+    _tuple_output_to_input,
+    _tuple_input_to_output,
+    lambda instruction, operands, context: tuple(operands),
+    pointwise=True,
+    structural=True,
+    hands_on=True,
+    operations="moves",
+    moves_nothing=True,
+    known_values=_known_tuple,
 )
 register(
-    OpRule(
-        "get-tuple-element",
-        _element_output_to_input,
-        _element_input_to_output,
-        lambda instruction, operands, context: operands[0][int(instruction.attributes["index"])],
-        pointwise=True,
-        structural=True,
-        hands_on=True,
-        operations="moves",
-        moves_nothing=True,
-        known_values=_known_element,
-    )
+    "get-tuple-element",
+    _element_output_to_input,
+    _element_input_to_output,
+    lambda instruction, operands, context: operands[0][int(instruction.attributes["index"])],
+    pointwise=True,
+    structural=True,
+    hands_on=True,
+    operations="moves",
+    moves_nothing=True,
+    known_values=_known_element,
 )

@@ -13,9 +13,9 @@ from ..._core import Instruction
 from ...types import ShapeIndex
 from .._evaluation import Evaluate
 from .._indexing.collectives import CollectiveIndexing, collective_rules
+from .._op import register
 from .._operations import Cost, combined
-from .._registry import register
-from .._rule import InPlace, OpRule
+from .._rule import InPlace
 from . import in_place
 from .evaluate import (
     all_gather,
@@ -44,9 +44,7 @@ from .indexing import (
 def _register(
     opcode: str, rules: CollectiveIndexing, evaluate: Evaluate, operations: Cost = "moves", **traits: Any
 ) -> None:
-    register(
-        OpRule(opcode, *rules[:2], evaluate, has_side_effect=True, collective=rules[2], operations=operations, **traits)
-    )
+    register(opcode, *rules[:2], evaluate, has_side_effect=True, collective=rules[2], operations=operations, **traits)
 
 
 def _bound(instruction: Instruction) -> dict[ShapeIndex, InPlace]:

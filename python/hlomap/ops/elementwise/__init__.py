@@ -7,9 +7,9 @@ functions, Element-wise binary arithmetic operations, Clamp, Map, Select and oth
 from __future__ import annotations
 
 from .._known import moved
+from .._op import register
 from .._operations import Cost
-from .._registry import register
-from .._rule import ElementwiseMethod, OpRule
+from .._rule import ElementwiseMethod
 from .evaluate import semantics
 from .indexing import input_to_output, output_to_input
 from .known import known_values, possible, used
@@ -37,18 +37,16 @@ for _direction, (_compare, _name, _kinds, _words) in COMPARISONS.items():
 for _name, _evaluate in semantics():
     _is_alone = _name != "map"  # whose semantics are those of a computation
     register(
-        OpRule(
-            _name,
-            output_to_input,
-            input_to_output,
-            _evaluate,
-            pointwise=True,
-            sizes_class="elementwise",
-            operations=_COSTS.get(_name, "each"),
-            chooses=_name == "select",
-            known_values=moved() if _name == "copy" else known_values(_evaluate) if _is_alone else None,
-            possible_values=possible(_evaluate) if _is_alone else None,
-            used=used(_evaluate) if _is_alone else None,
-            builder_methods=_METHODS.get(_name, ()),
-        )
+        _name,
+        output_to_input,
+        input_to_output,
+        _evaluate,
+        pointwise=True,
+        sizes_class="elementwise",
+        operations=_COSTS.get(_name, "each"),
+        chooses=_name == "select",
+        known_values=moved() if _name == "copy" else known_values(_evaluate) if _is_alone else None,
+        possible_values=possible(_evaluate) if _is_alone else None,
+        used=used(_evaluate) if _is_alone else None,
+        builder_methods=_METHODS.get(_name, ()),
     )
