@@ -7,44 +7,128 @@ semantics, and collective_broadcast and collective_reduce of StableHLO's.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from ..._core import Instruction
+from ..._core import Expr, Instruction, Variable
 from ...types import ShapeIndex
+from .._attributes import root_operand
 from .._evaluation import Evaluate
-from .._indexing.collectives import CollectiveIndexing, collective_rules
+from .._indexing.collectives import (
+    ALL_POSITIONS,
+    CollectiveIndexing,
+    ElementOnDevice,
+    Peer,
+    Transfer,
+    TransferOf,
+    collective_rules,
+)
+from .._indexing.maps import dim_exprs
 from .._op import register
 from .._operations import Cost, combined
-from .._rule import InPlace
-from . import in_place
-from .evaluate import (
-    all_gather,
-    all_reduce,
-    all_to_all,
-    collective_broadcast,
-    collective_permute,
-    collective_reduce,
-    reduce_scatter,
+from .._rule import ExprLike, InPlace
+from . import evaluate, in_place
+
+
+@Transfer
+def same_everywhere(element: ElementOnDevice) -> Peer:
+    """all-reduce: the same element on every device."""
+    return Peer(dim_exprs(element.rank), ALL_POSITIONS)
+
+
+@partial(Transfer, split="target")
+def whole_to_part(element: ElementOnDevice) -> Peer:
+    """Element d of the whole is element d mod part_size of part d div part_size."""
+    return Peer(
+        element.with_split_index(element.split_index % element.part_size), element.split_index // element.part_size
+    )
+
+
+@partial(Transfer, split="source")
+def part_to_whole(element: ElementOnDevice) -> Peer:
+    """Element d of part p is element d + p * part_size of the whole, which every device has."""
+    return Peer(element.with_split_index(element.split_index + element.position * element.part_size), ALL_POSITIONS)
+
+
+@partial(Transfer, split="both")
+def part_to_part(element: ElementOnDevice) -> Peer:
+    """all-to-all: part q at position p is part p at position q."""
+    return Peer(
+        element.with_split_index(element.split_index % element.part_size + element.position * element.part_size),
+        element.split_index // element.part_size,
+    )
+
+
+@Transfer
+def same_position(element: ElementOnDevice) -> Peer:
+    """A scalar beside arrays that are gathered: that of the device itself."""
+    return Peer(dim_exprs(element.rank), element.position)
+
+
+def between_positions(position: int, other: int | None) -> Transfer:
+    """Transfer of the element itself; from one position alone to another one, or to all positions for None."""
+    peer_position = ALL_POSITIONS if other is None else Expr.constant(other)
+    kind = "to all positions" if other is None else "to one position"
+    return Transfer(lambda element: Peer(dim_exprs(element.rank), peer_position, (position, position)), kind=kind)
+
+
+@Transfer
+def first_position(element: ElementOnDevice) -> Peer:
+    """The element itself on the first device of the group."""
+    return Peer(dim_exprs(element.rank), Expr.constant(0))
+
+
+def parts_to_input(instruction: Instruction, result: int, operand: int) -> Transfer | None:
+    """all-to-all of a tuple: result j at position k is operand k at position j."""
+    return between_positions(operand, result) if instruction.shape.is_tuple else part_to_part
+
+
+def parts_to_output(instruction: Instruction, result: int, operand: int) -> Transfer | None:
+    """all-to-all of a tuple, the other way."""
+    return between_positions(result, operand) if instruction.shape.is_tuple else part_to_part
+
+
+def by_root(static: Transfer, peer: Callable[[ElementOnDevice, Callable[[ExprLike], Variable]], Peer]) -> TransferOf:
+    """Transfer of the element itself, of the first position or the root of an operand: ``peer`` receives a function
+    from a position to a variable, the root on the device there."""
+
+    def transfer(instruction: Instruction, result: int, operand: int) -> Transfer | None:
+        roots = root_operand(instruction)
+        if result != operand or roots is None:
+            return static if result == operand else None
+
+        def dynamic(e: ElementOnDevice) -> Peer:
+            def root(position: ExprLike) -> Variable:
+                element: list[ExprLike] = [operand, Expr.dim(e.rank), position]
+                return Variable(None, 0, e.n_devices - 1, source=roots, element=element)
+
+            return peer(e, root)
+
+        return Transfer(dynamic)
+
+    return transfer
+
+
+def _if(element: ElementOnDevice, root: Variable, is_at: ExprLike) -> Peer:
+    """The element itself on all devices, if a root is at a position."""
+    return Peer(dim_exprs(element.rank), ALL_POSITIONS, runtime=[root], constraints=[(Expr.runtime(0) - is_at, 0, 0)])
+
+
+broadcast_to_input: TransferOf = by_root(
+    first_position, lambda e, root: Peer(dim_exprs(e.rank), Expr.runtime(0), runtime=[root(e.position)])
 )
-from .indexing import (
-    between_positions,
-    broadcast_to_input,
-    broadcast_to_output,
-    part_to_whole,
-    parts_to_input,
-    parts_to_output,
-    reduce_to_input,
-    reduce_to_output,
-    same_everywhere,
-    same_position,
-    whole_to_part,
+broadcast_to_output: TransferOf = by_root(
+    between_positions(0, None), lambda e, root: _if(e, root(e.other_position), e.position)
 )
+reduce_to_input: TransferOf = by_root(between_positions(0, None), lambda e, root: _if(e, root(e.position), e.position))
+reduce_to_output: TransferOf = by_root(first_position, lambda e, root: _if(e, root(e.other_position), e.other_position))
 
 
 def _register(
-    opcode: str, rules: CollectiveIndexing, evaluate: Evaluate, operations: Cost = "moves", **traits: Any
+    opcode: str, rules: CollectiveIndexing, semantics: Evaluate, operations: Cost = "moves", **traits: Any
 ) -> None:
-    register(opcode, *rules[:2], evaluate, has_side_effect=True, collective=rules[2], operations=operations, **traits)
+    register(opcode, *rules[:2], semantics, has_side_effect=True, collective=rules[2], operations=operations, **traits)
 
 
 def _bound(instruction: Instruction) -> dict[ShapeIndex, InPlace]:
@@ -54,22 +138,36 @@ def _bound(instruction: Instruction) -> dict[ShapeIndex, InPlace]:
 
 
 _reduced = collective_rules(same_everywhere, same_everywhere)
-_register("all-reduce", _reduced, all_reduce, "applied", builder_methods=("all_reduce", "cross_replica_sum"))
-_register("all-reduce-start", _reduced, all_reduce, "applied")
+_register("all-reduce", _reduced, evaluate.all_reduce, "applied", builder_methods=("all_reduce", "cross_replica_sum"))
+_register("all-reduce-start", _reduced, evaluate.all_reduce, "applied")
 _gathered = collective_rules(whole_to_part, part_to_whole, same_position)
-_register("all-gather", _gathered, all_gather)
-_register("all-gather-start", _gathered, all_gather, in_place=_bound)
-_register("reduce-scatter", collective_rules(part_to_whole, whole_to_part, same_everywhere), reduce_scatter, combined)
-_register("all-to-all", collective_rules(parts_to_input, parts_to_output), all_to_all)
-_register("collective-broadcast", collective_rules(broadcast_to_input, broadcast_to_output), collective_broadcast)
-_register("collective-reduce", collective_rules(reduce_to_input, reduce_to_output), collective_reduce, "applied")
+_register("all-gather", _gathered, evaluate.all_gather)
+_register("all-gather-start", _gathered, evaluate.all_gather, in_place=_bound)
+_register(
+    "reduce-scatter",
+    collective_rules(part_to_whole, whole_to_part, same_everywhere),
+    evaluate.reduce_scatter,
+    combined,
+)
+_register("all-to-all", collective_rules(parts_to_input, parts_to_output), evaluate.all_to_all)
+_register(
+    "collective-broadcast",
+    collective_rules(broadcast_to_input, broadcast_to_output),
+    evaluate.collective_broadcast,
+)
+_register(
+    "collective-reduce",
+    collective_rules(reduce_to_input, reduce_to_output),
+    evaluate.collective_reduce,
+    "applied",
+)
 # The groups of a permutation are its pairs of a source and a target.
 _permuted = in_place.or_in_place(collective_rules(between_positions(1, 0), between_positions(0, 1)))
-_register("collective-permute", _permuted, collective_permute, surroundings=in_place.surroundings)
+_register("collective-permute", _permuted, evaluate.collective_permute, surroundings=in_place.surroundings)
 _register(
     "collective-permute-start",
     _permuted,
-    collective_permute,
+    evaluate.collective_permute,
     surroundings=in_place.surroundings,
     in_place=_bound,
 )
