@@ -8,6 +8,7 @@ dimensions, then the input features.  Section Conv of XLA's operation semantics.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from .._core import Expr, Instruction, Variable
@@ -17,47 +18,33 @@ from ..errors import UnsupportedError
 from ..lazy import np
 from ._attributes import SparseSide, WindowedDim, sparse_sides, windowed_dims
 from ._indexing.contraction import extra_operand, whole_index
-from ._indexing.maps import full_bounds, inverted, single_map
-from ._indexing.window import WindowIndex, operand_index, output_index, window_variables
+from ._indexing.maps import inverted, single_map
+from ._indexing.window import operand_index, output_index, windows_along
 from ._numpy.contraction import dense_operands, sum_of_products
 from ._numpy.window import sliding_windows
 from ._op import Array, EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
-from ._rule import Bounds, ExprLike, OperandIndexing
+from ._rule import ExprLike, OperandIndexing
 from ._shapes import require
 
 
 class Convolution(NamedTuple):
-    """Attributes and sizes of a convolution; ``features`` is the number of input features in one group.
+    """Attributes and sizes of a convolution, which splits either features or batches into groups.
 
-    A ``sparse`` kernel holds some of its input features; ``kernel_sizes`` are those of the values it holds.
+    A ``sparse`` kernel holds ``kernel_features`` of the ``features`` input features in one group.
     """
 
     labels: Any
     dims: list[WindowedDim]
     input_sizes: tuple[int, ...]
-    kernel_sizes: tuple[int, ...]
     output_sizes: tuple[int, ...]
     feature_groups: int
     batch_groups: int
+    batches: int
+    features: int
+    kernel_features: int
+    group_outputs: int
+    """The output features of one group, of either kind."""
     sparse: SparseSide | None
-
-    @property
-    def features(self) -> int:
-        return self.kernel_features * (self.sparse.block if self.sparse else 1)
-
-    @property
-    def kernel_features(self) -> int:
-        """The input features in one group that the kernel holds."""
-        return self.kernel_sizes[int(self.labels.kernel_input_feature)]
-
-    @property
-    def group_outputs(self) -> int:
-        """The output features of one group, of either kind."""
-        return self.kernel_sizes[int(self.labels.kernel_output_feature)] // (self.feature_groups * self.batch_groups)
-
-    @property
-    def batches(self) -> int:
-        return self.output_sizes[int(self.labels.output_batch)]
 
 
 def convolution_attributes(instruction: Instruction) -> Convolution | Unknown:
@@ -65,50 +52,36 @@ def convolution_attributes(instruction: Instruction) -> Convolution | Unknown:
 
     A kernel of kind ``dgrad`` is stored without the reversal that the convolution applies to it.
     """
-    labels = instruction.attributes["dim_labels"]
-    sizes = [tuple(shape.dimensions) for shape in (*(o.shape for o in instruction.operands[:2]), instruction.shape)]
-    window = instruction.attributes.get("window")
-    lengths = [sizes[0][i] for i in labels.input_spatial]
-    outputs = [sizes[2][i] for i in labels.output_spatial]
-    groups = (
-        int(instruction.attributes.get("feature_group_count", 1)),
-        int(instruction.attributes.get("batch_group_count", 1)),
-    )
+    attributes = instruction.attributes
+    labels = attributes["dim_labels"]
+    image, kernel = (operand.shape.dimensions for operand in instruction.operands[:2])
+    output = instruction.shape.dimensions
+    groups = attributes.get("feature_group_count", 1), attributes.get("batch_group_count", 1)
     if min(groups) < 1 or max(groups) != groups[0] * groups[1]:
         return Unknown("convolution with both feature groups and batch groups")
     sides = sparse_sides(instruction)
     if isinstance(sides, Unknown):
         return sides
-    image, sparse = sides
-    if image is not None or (sparse is not None and sparse.dimension != labels.kernel_input_feature):
+    of_image, sparse = sides
+    if of_image is not None or (sparse is not None and sparse.dimension != labels.kernel_input_feature):
         return Unknown("convolution that is sparse along another dimension than the input features of the kernel")
-    outputs_of = sizes[1][labels.kernel_output_feature]
-    require(outputs_of % max(groups) == 0, f"{outputs_of} output features cannot be split into {max(groups)} groups")
-    dims = windowed_dims(window, lengths, outputs)
-    if instruction.attributes.get("convolution_kind", instruction.attributes.get("conv_kind")) == "dgrad":
+    held, outputs = kernel[labels.kernel_input_feature], kernel[labels.kernel_output_feature]
+    require(outputs % max(groups) == 0, f"{outputs} output features cannot be split into {max(groups)} groups")
+    lengths = [image[i] for i in labels.input_spatial], [output[i] for i in labels.output_spatial]
+    dims = windowed_dims(attributes.get("window"), *lengths)
+    if attributes.get("convolution_kind", attributes.get("conv_kind")) == "dgrad":
         dims = [dim._replace(reversal=not dim.reversal) for dim in dims]
-    return Convolution(labels, dims, sizes[0], sizes[1], sizes[2], *groups, sparse)
+    features, batches = held * (sparse.block if sparse else 1), output[labels.output_batch]
+    return Convolution(labels, dims, image, output, *groups, batches, features, held, outputs // max(groups), sparse)
 
 
-def _kernel_index(c: Convolution, feature: ExprLike, out: ExprLike, elements: Sequence[Expr | None]) -> list[ExprLike]:
+def _kernel_index(c: Convolution, feature: ExprLike, out: ExprLike, elements: Sequence[ExprLike]) -> list[ExprLike]:
     dims = c.labels.kernel_input_feature, c.labels.kernel_output_feature, *c.labels.kernel_spatial
-    return _ordered(dims, (feature, out, *(0 if element is None else element for element in elements)))
+    return _ordered(dims, (feature, out, *elements))
 
 
 def _ordered(dims: Sequence[int], indices: Sequence[ExprLike]) -> list[ExprLike]:
-    by_dim = dict(zip(dims, indices, strict=True))
-    return [by_dim[i] for i in range(len(dims))]
-
-
-def _dims(sizes: Sequence[int], spatial: Sequence[int], windows: Sequence[WindowIndex]) -> list[Bounds]:
-    dims = full_bounds(sizes)
-    for i, window in zip(spatial, windows, strict=True):
-        dims[i] = window.bounds
-    return dims
-
-
-def _constraints(windows: Sequence[WindowIndex]) -> list[tuple[ExprLike, int, int]]:
-    return [constraint for window in windows for constraint in window.constraints]
+    return [index for _, index in sorted(zip(dims, indices, strict=True), key=itemgetter(0))]
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -116,26 +89,24 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     c = convolution_attributes(instruction)
     if isinstance(c, Unknown):
         return [c] * len(instruction.operands)
-    elements, ranges = window_variables(c.dims)
-    feature, batch, out = (Expr.range(len(ranges)), Expr.dim(c.labels.output_batch), Expr.dim(c.labels.output_feature))
-    ranges = [*ranges, (0, c.kernel_features - 1)]
-    spatial = c.labels.output_spatial
-    windows = [
-        operand_index(dim, Expr.dim(o), element) for dim, o, element in zip(c.dims, spatial, elements, strict=True)
-    ]
-    group = out // max(1, c.group_outputs)
-    kernel = _kernel_index(c, feature, out, elements)
+    labels, batch = c.labels, Expr.dim(c.labels.output_batch)
+    windows = windows_along(labels.output_spatial, c.output_sizes, c.dims, operand_index)
+    feature, out = Expr.range(len(windows.ranges)), Expr.dim(labels.output_feature)
+    kernel = _kernel_index(c, feature, out, windows.elements)
     runtime: list[Variable] = []
     of_image = feature if c.sparse is None else whole_index(c.sparse, kernel, runtime)
-    batch = batch + group * c.batches if c.batch_groups > 1 else batch
-    of_image = group * c.features + of_image if c.feature_groups > 1 else of_image
-    at = c.labels.input_batch, c.labels.input_feature, *c.labels.input_spatial
-    image = _ordered(at, (batch, of_image, *(window.expr for window in windows)))
-    dims, constraints = _dims(c.output_sizes, spatial, windows), _constraints(windows)
-    parts: list[OperandIndexing] = [single_map(dims, image, ranges=ranges, runtime=runtime, constraints=constraints)]
-    for k in range(1, len(instruction.operands)):
-        extra = extra_operand(instruction, (None, c.sparse), k) if k > 1 else 1
-        read = single_map(dims, kernel, ranges=ranges, constraints=constraints)
+    if c.batch_groups > 1:
+        batch = batch + out // max(1, c.group_outputs) * c.batches
+    if c.feature_groups > 1:
+        of_image = out // max(1, c.group_outputs) * c.features + of_image
+    at = labels.input_batch, labels.input_feature, *labels.input_spatial
+    image = _ordered(at, (batch, of_image, *windows.indices))
+    dims, ranges, constraints = windows.dims, [*windows.ranges, (0, c.kernel_features - 1)], windows.constraints
+    read = single_map(dims, kernel, ranges=ranges, constraints=constraints)
+    data = single_map(dims, image, ranges=ranges, runtime=runtime, constraints=constraints)
+    parts: list[OperandIndexing] = [data, read]
+    for k in range(2, len(instruction.operands)):
+        extra = extra_operand(instruction, (None, c.sparse), k)
         parts.append(read if isinstance(extra, int) else extra)
     return parts
 
@@ -145,30 +116,24 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     c = convolution_attributes(instruction)
     if operand > 0 or isinstance(c, Unknown):
         return inverted(output_to_input)(instruction, operand, leaf, context)
-    elements, ranges = window_variables(c.dims)
-    own, feature = Expr.dim(c.labels.input_batch), Expr.dim(c.labels.input_feature)
-    out: ExprLike = Expr.range(len(ranges))
+    labels = c.labels
+    windows = windows_along(labels.input_spatial, c.input_sizes, c.dims, output_index)
+    batch, feature, out = Expr.dim(labels.input_batch), Expr.dim(labels.input_feature), Expr.range(len(windows.ranges))
     if c.feature_groups > 1:
         out = feature // max(1, c.features) * c.group_outputs + out
     if c.batch_groups > 1:
-        out = own // max(1, c.batches) * c.group_outputs + out
-    batch = own % max(1, c.batches) if c.batch_groups > 1 else own
-    spatial = c.labels.input_spatial
-    windows = [
-        output_index(dim, Expr.dim(i), element) for dim, i, element in zip(c.dims, spatial, elements, strict=True)
-    ]
-    at = c.labels.output_batch, c.labels.output_feature, *c.labels.output_spatial
-    results = _ordered(at, (batch, out, *(window.expr for window in windows)))
-    ranges = [*ranges, (0, c.group_outputs - 1)]
-    dims, constraints = _dims(c.input_sizes, spatial, windows), _constraints(windows)
+        out = batch // max(1, c.batches) * c.group_outputs + out
+        batch = batch % max(1, c.batches)
+    at = labels.output_batch, labels.output_feature, *labels.output_spatial
+    results = _ordered(at, (batch, out, *windows.indices))
+    dims, ranges, constraints = windows.dims, [*windows.ranges, (0, c.group_outputs - 1)], windows.constraints
     if c.sparse is None:
         return [single_map(dims, results, ranges=ranges, constraints=constraints)]
     # The held element of the kernel whose index is that of the image's feature in its group.
-    block = Expr.range(len(ranges))
-    kernel = _kernel_index(c, block, out, elements)
+    kernel = _kernel_index(c, Expr.range(len(ranges)), out, windows.elements)
     runtime: list[Variable] = []
     constraints.append((whole_index(c.sparse, kernel, runtime) - feature % c.features, 0, 0))
-    ranges = [*ranges, (0, c.kernel_features - 1)]
+    ranges.append((0, c.kernel_features - 1))
     return [single_map(dims, results, ranges=ranges, runtime=runtime, constraints=constraints).simplified()]
 
 

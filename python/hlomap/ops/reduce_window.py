@@ -26,9 +26,9 @@ def _dims(instruction: Instruction) -> list[WindowedDim]:
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The elements in the window, a range for each dimension of the window, and the init values."""
-    data: OperandIndexing = map_by_windows(_dims(instruction), operand_index)
-    n = len(instruction.operands) // 2
-    return [data] * n + [map_to_scalar(result_shape(instruction))] * n
+    shape, n = result_shape(instruction), len(instruction.operands) // 2
+    data: OperandIndexing = map_by_windows(shape.dimensions, _dims(instruction), operand_index)
+    return [data] * n + [map_to_scalar(shape)] * n
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -36,7 +36,7 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     if operand >= len(instruction.operands) // 2:
         part = map_to_all((), result_shape(instruction))
     else:
-        part = map_by_windows(_dims(instruction), output_index)
+        part = map_by_windows(instruction.operands[0].shape.dimensions, _dims(instruction), output_index)
     return [part.at(output) for output in array_leaves(instruction.shape)]
 
 

@@ -34,7 +34,7 @@ def window_dims(instruction: Instruction) -> list[WindowedDim]:
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """All elements and sources of the windows that contain the element, and the init value."""
     sizes = instruction.shape.dimensions
-    windows = map_by_windows(window_dims(instruction), operand_index)
+    windows = map_by_windows(instruction.operands[1].shape.dimensions, window_dims(instruction), operand_index)
     sources = windows.inverse(sizes)
     sharing = sources.of(((), first.then(second)) for _, first in sources.maps for _, second in windows.maps)
     return [sharing.simplified(), sources, map_to_scalar(sizes)]

@@ -8,96 +8,99 @@ counted in the operand dilated by ``base_dilation``.  It is an element of the op
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ..._core import Expr
 from .._attributes import WindowedDim
 from .._rule import Bounds, ExprLike, Footprint
 from .._shapes import require_int64
-from .maps import single_map
+from .maps import full_bounds, single_map
+
+Constraints: TypeAlias = list[tuple[ExprLike, int, int]]
+WindowIndex: TypeAlias = tuple[ExprLike, Bounds, Constraints]
+"""An index, the bounds of the variable it is computed from, and the conditions under which it is an element."""
+IndexLaw: TypeAlias = Callable[[WindowedDim, Expr, ExprLike], WindowIndex]
 
 
-class WindowIndex(NamedTuple):
-    """An index, the bounds of the variable it is computed from, and the conditions under which it is an element."""
-
-    expr: ExprLike
-    bounds: Bounds
-    constraints: list[tuple[ExprLike, int, int]]
-
-
-def operand_index(dim: WindowedDim, output: Expr, element: Expr | None) -> WindowIndex:
-    """The operand index for an output and a window element; ``element`` is None for a window of size 1."""
-    factor, begin = _position_in_window(dim)
-    last = (dim.operand_size - 1) * dim.base_dilation
-    moved, within = (dim.stride, output, dim.output_size), (factor, element, dim.size)
-    return _divided(moved, within, begin - dim.pad_low, last, dim.base_dilation)
+def operand_index(dim: WindowedDim, output: Expr, element: ExprLike) -> WindowIndex:
+    """The operand index for an output and a window element."""
+    step, begin = _position_in_window(dim)
+    moved, within = (dim.stride, output, dim.output_size), (step, element)
+    return _divided(dim.size, moved, within, begin, dim.base_dilation, dim.operand_size)
 
 
-def output_index(dim: WindowedDim, operand: Expr, element: Expr | None) -> WindowIndex:
+def output_index(dim: WindowedDim, operand: Expr, element: ExprLike) -> WindowIndex:
     """The output index for an operand index and a window element."""
-    factor, begin = _position_in_window(dim)
-    last = (dim.output_size - 1) * dim.stride
-    moved, within = (dim.base_dilation, operand, dim.operand_size), (-factor, element, dim.size)
-    return _divided(moved, within, dim.pad_low - begin, last, dim.stride)
+    step, begin = _position_in_window(dim)
+    moved, within = (dim.base_dilation, operand, dim.operand_size), (-step, element)
+    return _divided(dim.size, moved, within, -begin, dim.stride, dim.output_size)
 
 
-def map_by_windows(
-    dims: Sequence[WindowedDim], index: Callable[[WindowedDim, Expr, Expr | None], WindowIndex]
-) -> Footprint:
-    """The map with :func:`operand_index` or :func:`output_index` in every dimension, for all elements of the window."""
-    elements, ranges = window_variables(dims)
-    found = [index(dim, Expr.dim(i), element) for i, (dim, element) in enumerate(zip(dims, elements, strict=True))]
-    constraints = [c for m in found for c in m.constraints]
-    return single_map([m.bounds for m in found], [m.expr for m in found], ranges=ranges, constraints=constraints)
+class Windows(NamedTuple):
+    """The parts of maps by windows: the element of each window, the ranges of these, the dims of the map, the index of
+    each window, and the conditions of all."""
+
+    elements: list[ExprLike]
+    ranges: list[Bounds]
+    dims: list[Bounds]
+    indices: list[ExprLike]
+    constraints: Constraints
 
 
-def window_variables(dims: Sequence[WindowedDim]) -> tuple[list[Expr | None], list[Bounds]]:
-    """A range variable for each dimension whose window has more than one element, and the bounds of the ranges."""
-    elements: list[Expr | None] = []
+def windows_along(places: Sequence[int], sizes: Sequence[int], dims: Sequence[WindowedDim], index: IndexLaw) -> Windows:
+    """The parts of maps from an array of these sizes whose dims ``places`` have windows, by :func:`operand_index` or
+    :func:`output_index`."""
+    elements: list[ExprLike] = []
     ranges: list[Bounds] = []
-    for dim in dims:
-        elements.append(Expr.range(len(ranges)) if dim.size > 1 else None)
+    bounds, indices, constraints = full_bounds(sizes), [], []
+    for place, dim in zip(places, dims, strict=True):
+        element: ExprLike = 0
         if dim.size > 1:
+            element = Expr.range(len(ranges))
             ranges.append((0, dim.size - 1))
-    return elements, ranges
+        own, bounds[place], conditions = index(dim, Expr.dim(place), element)
+        elements.append(element)
+        indices.append(own)
+        constraints += conditions
+    return Windows(elements, ranges, bounds, indices, constraints)
 
 
-def _position_in_window(dim: WindowedDim) -> Bounds:
-    """Factor and constant of the position of window element s: ``factor * s + constant``."""
-    if dim.reversal:
-        return -dim.window_dilation, dim.window_dilation * (dim.size - 1)
-    return dim.window_dilation, 0
+def map_by_windows(sizes: Sequence[int], dims: Sequence[WindowedDim], index: IndexLaw) -> Footprint:
+    """The map from an array of these sizes with a window in every dimension."""
+    found = windows_along(range(len(dims)), sizes, dims, index)
+    return single_map(found.dims, found.indices, ranges=found.ranges, constraints=found.constraints)
+
+
+def _position_in_window(dim: WindowedDim) -> tuple[int, int]:
+    """Factor and constant of the position of window element s in the operand: ``factor * s + constant``."""
+    factor = dim.window_dilation if dim.size > 1 else 0
+    return (-factor, factor * (dim.size - 1) - dim.pad_low) if dim.reversal else (factor, -dim.pad_low)
 
 
 def _divided(
-    moved: tuple[int, Expr, int], within: tuple[int, Expr | None, int], constant: int, last: int, divisor: int
+    size: int, moved: tuple[int, Expr, int], within: tuple[int, ExprLike], constant: int, divisor: int, n: int
 ) -> WindowIndex:
-    """``p / divisor`` for ``p = factor * variable + factor * element + constant``, if divisible and in ``[0, last]``.
+    """The index ``p / divisor`` below ``n`` for ``p = factor * variable + step * element + constant``.
 
-    ``moved`` and ``within`` are the two terms: factor, variable, and how many values the variable has.
+    It exists where the divisor divides p, and p is in ``[0, last]``.  The variable has ``count`` values, the element
+    ``size``.
     """
-    factor, variable, count = moved
-    element_factor, element, size = within
-    least, most = constant, factor * (count - 1) + constant
-    bounds = (0, count - 1)
-    position: ExprLike = variable * factor + constant
-    constraints: list[tuple[ExprLike, int, int]] = []
-    if element is not None:
-        position = position + element * element_factor
-        least += min(0, element_factor * (size - 1))
-        most += max(0, element_factor * (size - 1))
-    for end in (least, most, last):
-        require_int64(end)
-    if element is None:
+    (factor, variable, count), (step, element), last = moved, within, (n - 1) * divisor
+    least = constant + min(0, step * (size - 1))
+    most = factor * (count - 1) + constant + max(0, step * (size - 1))
+    require_int64(least)
+    require_int64(max(most, last))
+    position = variable * factor + (element * step + constant)
+    bounds: Bounds = (0, count - 1)
+    constraints: Constraints = []
+    if size == 1:
         bounds = max(0, -(constant // factor)), min(count - 1, (last - constant) // factor)
     elif least < 0 or most > last:
         constraints.append((position, 0, last))
     if divisor == 1:
-        return WindowIndex(position, bounds, constraints)
-    if factor % divisor or constant % divisor or (element is not None and element_factor % divisor):
+        return position, bounds, constraints
+    if factor % divisor or constant % divisor or step % divisor:
         constraints.append((position % divisor, 0, 0))
-        return WindowIndex(position // divisor, bounds, constraints)
-    index: ExprLike = factor // divisor * variable + constant // divisor
-    if element is not None:
-        index = index + element_factor // divisor * element
-    return WindowIndex(index, bounds, constraints)
+        return position // divisor, bounds, constraints
+    index = variable * (factor // divisor) + (element * (step // divisor) + constant // divisor)
+    return index, bounds, constraints
