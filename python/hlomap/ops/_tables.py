@@ -46,8 +46,7 @@ def pieces_of(values: Array) -> Pieces:
         return UNKNOWN
     rows: list[list[_Run]] = []
     for row in values.reshape(-1, values.shape[-1]):
-        numbers = numbers_of(row)
-        runs = _runs(numbers) if is_integer(values.dtype) else _equal(numbers)
+        runs = _runs(numbers_of(row), steps=is_integer(values.dtype))
         if len(runs) > MAX_PIECES:
             return UNKNOWN
         rows.append(runs)
@@ -80,29 +79,19 @@ def _affine_steps(values: Array) -> list[int] | None:
     return steps if (expected == wide).all() else None
 
 
-def _equal(row: Sequence[object]) -> list[_Run]:
-    found: list[_Run] = []
-    start = 0
-    for i in range(1, len(row) + 1):
-        if i == len(row) or not (row[i] == row[start] or row[i] is row[start]):
-            found.append(_Run(row[start], (start, i - 1, 0), ((), (), ())))
-            start = i
-    return found
-
-
-def _runs(row: Sequence[int]) -> list[_Run]:
-    """Integers with equal steps; the value is the one where the index along the dimension is 0."""
+def _runs(row: Sequence[Any], *, steps: bool) -> list[_Run]:
+    """Runs of equal elements, or of integers with equal ``steps``, whose value is the one where the index is 0."""
     found: list[_Run] = []
     start = 0
     while start < len(row):
-        end, step = start + 1, 0
-        if end < len(row):
-            step = row[end] - row[start]
-            while end < len(row) and row[end] - row[end - 1] == step:
-                end += 1
-        found.append(
-            _Run(None, (start, end - 1, row[start] - step * start), ((), (), (step if end - start > 1 else 0,)))
-        )
+        first, end = row[start], start + 1
+        step = row[end] - first if steps and end < len(row) else 0
+        while end < len(row) and (row[end] == row[end - 1] + step or (not steps and row[end] is first)):
+            end += 1
+        if steps:
+            found.append(_Run(None, (start, end - 1, first - step * start), ((), (), (step,))))
+        else:
+            found.append(_Run(first, (start, end - 1, 0), ((), (), ())))
         start = end
     return found
 
