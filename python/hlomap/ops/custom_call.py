@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Container, Mapping
 
-from .._core import Computation, Expr, IndexingMap, Instruction, Shape
+from .._core import Computation, Expr, IndexingMap, Instruction
 from ..answers import Unknown
 from ..errors import UnsupportedError
 from ..library_calls import attention
@@ -91,9 +91,10 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     """An annotation forwards its operand, a library call has a definition or mixes; any other target is unknown."""
     if is_annotation(instruction):
         return forward_from_operand(instruction, leaf, 0, leaf)
+    number = leaf[0] if leaf else 0
     if target_of(instruction) in SHARDS:
-        return _shard_output_to_input(instruction, leaf)
-    mixing, number = mixing_of(instruction), leaf[0] if leaf else 0
+        return {number: _shard_map(instruction, number, to_output=False)}
+    mixing = mixing_of(instruction)
     if isinstance(mixing, Mixing):
         return {} if number in mixing.unread else _mixed(instruction, leaf, number, mixing)
     definition = definition_of(instruction)
@@ -109,7 +110,8 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     if is_annotation(instruction):
         return forward_to_outputs(instruction, operand, leaf, leaf)
     if target_of(instruction) in SHARDS:
-        return _shard_input_to_output(instruction, operand)
+        part = _shard_map(instruction, operand, to_output=True)
+        return {operand: part.at((operand,)) if instruction.shape.is_tuple else part}
     if isinstance(mixing_of(instruction), Mixing):
         return inverted(output_to_input)(instruction, operand, leaf, context)
     n, definition = n_outputs(instruction.shape), definition_of(instruction)
@@ -191,31 +193,16 @@ SHARDS = _TO_PARTS | _TO_WHOLE
 """Targets that change arrays to their parts, or parts to the arrays."""
 
 
-def _shard_output_to_input(instruction: Instruction, leaf: ShapeIndex) -> dict[int, Footprint]:
-    """The element of the operand with the number of the result, on the devices that have it."""
-    operand = leaf[0] if leaf else 0
-    source, target = _shard_shapes(instruction, operand)
-    return {operand: _shard_map(target, source, from_part=target_of(instruction) in _TO_PARTS)}
-
-
-def _shard_input_to_output(instruction: Instruction, operand: int) -> dict[int, Footprint]:
-    """The element of the result with the number of the operand, on the devices that have it."""
-    found = _shard_map(*_shard_shapes(instruction, operand), from_part=target_of(instruction) in _TO_WHOLE)
-    return {operand: found.at((operand,)) if instruction.shape.is_tuple else found}
-
-
-def _shard_shapes(instruction: Instruction, operand: int) -> tuple[Shape, Shape]:
-    """The shapes of an operand and of its result."""
+def _shard_map(instruction: Instruction, number: int, *, to_output: bool) -> Footprint:
+    """Between an operand and its result: from each element of a part to those of the array that it may be, or the other
+    way."""
     n = len(instruction.operands)
     require(n == n_outputs(instruction.shape), f"{n} operands for {n_outputs(instruction.shape)} results")
-    source = instruction.operands[operand].shape
-    target = shape_at(instruction.shape, (operand,) if instruction.shape.is_tuple else ())
-    require(source.is_array and target.is_array and source.rank == target.rank, f"{source} becomes {target}")
-    return source, target
-
-
-def _shard_map(source: Shape, target: Shape, *, from_part: bool) -> Footprint:
-    """From each element of a part to those of the array that it may be, or the other way."""
+    operand = instruction.operands[number].shape
+    result = shape_at(instruction.shape, (number,) if instruction.shape.is_tuple else ())
+    require(operand.is_array and result.is_array and operand.rank == result.rank, f"{operand} becomes {result}")
+    source, target = (operand, result) if to_output else (result, operand)
+    from_part = target_of(instruction) in (_TO_WHOLE if to_output else _TO_PARTS)
     whole, part = (target, source) if from_part else (source, target)
     results: list[Expr] = []
     tiles: list[tuple[int, int]] = []
