@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import hlomap as hm
+from hlomap.maps.device_groups import GroupTable
 from hlomap.ops import _registry, lookup
 from hlomap.ops._rule import OperandIndexing
 
@@ -99,8 +100,10 @@ def test_wrong_devices_are_unsound(monkeypatch: pytest.MonkeyPatch) -> None:
     rule = lookup("collective-permute").collective
     assert rule is not None
 
-    def backwards(instruction: hm.Instruction, leaf: tuple[int, ...]) -> dict[int, OperandIndexing]:
-        return dict(rule.input_to_output(instruction, 0, leaf))
+    def backwards(
+        instruction: hm.Instruction, leaf: tuple[int, ...], table: GroupTable | None
+    ) -> dict[int, OperandIndexing]:
+        return dict(rule.input_to_output(instruction, 0, leaf, table))
 
     rule_with_wrong_maps = lookup("collective-permute")._replace(collective=rule._replace(output_to_input=backwards))
     monkeypatch.setitem(_registry._registry, "collective-permute", rule_with_wrong_maps)

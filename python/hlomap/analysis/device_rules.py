@@ -129,11 +129,12 @@ class DeviceRules(RuleProvider):
         self, rule: CollectiveRule, instruction: Instruction, index: ShapeIndex, direction: int, rank: int
     ) -> Mapping[int, OperandIndexing]:
         """The maps of a collective operation, from its own groups to those of the table."""
-        if direction < 0:
-            parts = rule.output_to_input(instruction, index)
-        else:
-            parts = rule.input_to_output(instruction, direction, index)
         table = rule.groups(instruction)
+        known = None if isinstance(table, Unknown) else table
+        if direction < 0:
+            parts = rule.output_to_input(instruction, index, known)
+        else:
+            parts = rule.input_to_output(instruction, direction, index, known)
         if isinstance(table, Unknown):
             return dict.fromkeys(parts, table)
         if not self._is_wide:

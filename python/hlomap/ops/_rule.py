@@ -68,14 +68,22 @@ InputToOutput: TypeAlias = Callable[[Instruction, int, ShapeIndex, RuleContext],
 class CollectiveRule(NamedTuple):
     """How an operation moves elements between devices: the device groups, and rules whose maps include the device.
 
-    The rules return the results of an :class:`OpRule`, but each map has two more dimensions and two more results, the
-    group and the position in it; so has the index of a runtime variable, for the device that holds the value.
-    Footprints without ``crosses_devices`` are plain maps of elements that stay on their device.
+    For a table of groups the rules return the results of an :class:`OpRule`, but each map has two more dimensions and
+    two more results, the group and the position in it; so has the index of a runtime variable, for the device that
+    holds the value.  Footprints without ``crosses_devices`` are plain maps of elements that stay on their device.
+    Without a table the maps are those to elements on any device.
     """
 
     groups: Callable[[Instruction], GroupTable | Unknown]
-    output_to_input: Callable[[Instruction, ShapeIndex], Mapping[int, OperandIndexing]]
-    input_to_output: Callable[[Instruction, int, ShapeIndex], Mapping[int, OperandIndexing]]
+    output_to_input: Callable[[Instruction, ShapeIndex, GroupTable | None], Mapping[int, OperandIndexing]]
+    input_to_output: Callable[[Instruction, int, ShapeIndex, GroupTable | None], Mapping[int, OperandIndexing]]
+
+    def without_devices(self) -> tuple[OutputToInput, InputToOutput]:
+        """The rules of an :class:`OpRule`."""
+        return (
+            lambda instruction, leaf, context: self.output_to_input(instruction, leaf, None),
+            lambda instruction, operand, leaf, context: self.input_to_output(instruction, operand, leaf, None),
+        )
 
 
 def no_constant_operands(instruction: Instruction) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ from typing import Any, cast
 from .._core import Instruction, Shape
 from ..answers import Unknown
 from ..errors import HlomapError, UnsupportedError
+from ..maps.device_groups import GroupTable
 from ._evaluation import Evaluate
 from ._indexing.maps import by_number, forward_from_operand, forward_to_outputs, inverted_at, merge_parts
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value
@@ -206,13 +207,17 @@ def _named_sources(instruction: Instruction, part: OperandIndexing) -> OperandIn
 def start_collective(rule: CollectiveRule) -> CollectiveRule:
     """The rule of a collective's start: the same groups; the bound operands stay on their device."""
 
-    def output_to_input(instruction: Instruction, leaf: ShapeIndex) -> Mapping[int, OperandIndexing]:
+    def output_to_input(
+        instruction: Instruction, leaf: ShapeIndex, table: GroupTable | None
+    ) -> Mapping[int, OperandIndexing]:
         if leaf[0] == 1:
-            return rule.output_to_input(wrapped_operation(instruction), leaf[1:])
+            return rule.output_to_input(wrapped_operation(instruction), leaf[1:], table)
         return forward_from_operand(instruction, leaf, leaf[1], leaf[2:]) if leaf[0] == 0 else {}
 
-    def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex) -> Mapping[int, OperandIndexing]:
-        crossing = rule.input_to_output(wrapped_operation(instruction), operand, leaf)
+    def input_to_output(
+        instruction: Instruction, operand: int, leaf: ShapeIndex, table: GroupTable | None
+    ) -> Mapping[int, OperandIndexing]:
+        crossing = rule.input_to_output(wrapped_operation(instruction), operand, leaf, table)
         return _beside_operand(instruction, operand, leaf, crossing)
 
     return CollectiveRule(

@@ -9,10 +9,10 @@ from __future__ import annotations
 from .._core import Expr, Instruction, Variable
 from ..answers import Unknown
 from ..maps.device_groups import GroupTable
-from ._indexing.collectives import device_map, group_sizes, known_groups, matching_groups, without_devices
+from ._indexing.collectives import device_map, group_sizes, matching_groups, without_devices
 from ._indexing.maps import identity_map, map_to_all
 from ._numpy.device_groups import own_group, rendezvous_key
-from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Steps, Value, register
+from ._op import EvalContext, ShapeIndex, Steps, Value, register
 from ._rule import CollectiveRule, Footprint, OperandIndexing
 from ._shapes import INT64_MAX, require
 
@@ -86,19 +86,16 @@ def _has_maps(instruction: Instruction) -> bool:
     return instruction.operands[2].shape.rank == 1 and max(rows[:1] + out[:1]) < INT64_MAX // 8
 
 
-def backward(instruction: Instruction, table: GroupTable | None) -> dict[int, OperandIndexing]:
-    """The maps from the output to all operands."""
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, table: GroupTable | None) -> dict[int, OperandIndexing]:
+    """Rows of the input in the messages to this device, the output operand, and all offsets and sizes."""
     return {k: part(instruction, k, table, to_output=False) for k in range(6)}
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """Rows of the input in the messages to this device, the output operand, and all offsets and sizes."""
-    return backward(instruction, None)
-
-
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def input_to_output(
+    instruction: Instruction, operand: int, leaf: ShapeIndex, table: GroupTable | None
+) -> dict[int, OperandIndexing]:
     """As :func:`output_to_input`, in the other direction."""
-    return [part(instruction, operand, None, to_output=True)]
+    return {0: part(instruction, operand, table, to_output=True)}
 
 
 def evaluate(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
@@ -118,18 +115,12 @@ def evaluate(instruction: Instruction, operands: list[Value], context: EvalConte
     return out
 
 
+_RULE = CollectiveRule(groups, output_to_input, input_to_output)
 register(
     "ragged-all-to-all",
-    output_to_input,
-    input_to_output,
+    *_RULE.without_devices(),
     evaluate,
     has_side_effect=True,
-    collective=CollectiveRule(
-        groups,
-        lambda instruction, leaf: backward(instruction, known_groups(groups(instruction))),
-        lambda instruction, operand, leaf: {
-            0: part(instruction, operand, known_groups(groups(instruction)), to_output=True)
-        },
-    ),
+    collective=_RULE,
     operations="moves",
 )

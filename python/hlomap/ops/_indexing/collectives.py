@@ -16,7 +16,7 @@ from ...maps.device_groups import MAX_LISTED_DEVICES, GroupTable
 from ...maps.variables import with_variables
 from ...types import ShapeIndex
 from .._attributes import group_mode, is_start, listed_groups, root_operand, source_target_pairs, split_dimension
-from .._rule import Bounds, CollectiveRule, ExprLike, Footprint, InputToOutput, OperandIndexing, OutputToInput
+from .._rule import Bounds, CollectiveRule, ExprLike, Footprint, OperandIndexing
 from .._shapes import require, require_sizes, shape_at
 from .maps import dim_exprs, full_bounds, identity_map, range_exprs, single_map
 
@@ -86,18 +86,10 @@ TransferOf = Callable[[Instruction, int, int], Transfer | None]
 common."""
 
 
-class CollectiveIndexing(NamedTuple):
-    """The rules of a collective operation: without devices, and with them."""
-
-    output_to_input: OutputToInput
-    input_to_output: InputToOutput
-    collective: CollectiveRule
-
-
 def collective_rules(
     to_input: Transfer | TransferOf, to_output: Transfer | TransferOf, of_scalars: Transfer | None = None
-) -> CollectiveIndexing:
-    """The rules of an operation whose results correspond to operands by transfers.
+) -> CollectiveRule:
+    """The rule of an operation whose results correspond to operands by transfers.
 
     A single :class:`Transfer` relates result k and operand k.  ``of_scalars`` replaces one that splits arrays, in both
     directions, for scalars, which have no parts.
@@ -143,15 +135,7 @@ def collective_rules(
         k = next((k for k, operand in enumerate(data) if operand.shape.dimensions), 0)
         return matching_groups(instruction, _group_size_of_shapes(instruction, back(instruction, k, k), k))
 
-    return CollectiveIndexing(
-        lambda instruction, leaf, context: backward(instruction, leaf, None),
-        lambda instruction, operand, leaf, context: forward(instruction, operand, leaf, None),
-        CollectiveRule(
-            groups,
-            lambda instruction, leaf: backward(instruction, leaf, known_groups(groups(instruction))),
-            lambda instruction, operand, leaf: forward(instruction, operand, leaf, known_groups(groups(instruction))),
-        ),
-    )
+    return CollectiveRule(groups, backward, forward)
 
 
 def n_data_operands(instruction: Instruction) -> int:
@@ -172,11 +156,6 @@ def _by_number(transfer: Transfer | TransferOf) -> TransferOf:
         single = transfer
         return lambda instruction, result, operand: single if result == operand else None
     return transfer
-
-
-def known_groups(table: GroupTable | Unknown) -> GroupTable:
-    assert isinstance(table, GroupTable), "called only where the groups are known"
-    return table
 
 
 def matching_groups(instruction: Instruction, n: int | None) -> GroupTable | Unknown:

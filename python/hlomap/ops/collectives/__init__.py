@@ -17,7 +17,6 @@ from .._attributes import root_operand
 from .._evaluation import Evaluate
 from .._indexing.collectives import (
     ALL_POSITIONS,
-    CollectiveIndexing,
     ElementOnDevice,
     Peer,
     Transfer,
@@ -27,7 +26,7 @@ from .._indexing.collectives import (
 from .._indexing.maps import dim_exprs
 from .._op import register
 from .._operations import Cost, combined
-from .._rule import ExprLike, InPlace
+from .._rule import CollectiveRule, ExprLike, InPlace
 from . import evaluate, in_place
 
 
@@ -126,9 +125,10 @@ reduce_to_output: TransferOf = by_root(first_position, lambda e, root: _if(e, ro
 
 
 def _register(
-    opcode: str, rules: CollectiveIndexing, semantics: Evaluate, operations: Cost = "moves", **traits: Any
+    opcode: str, rule: CollectiveRule, semantics: Evaluate, operations: Cost = "moves", **traits: Any
 ) -> None:
-    register(opcode, *rules[:2], semantics, has_side_effect=True, collective=rules[2], operations=operations, **traits)
+    plain = rule.without_devices()
+    register(opcode, *plain, semantics, has_side_effect=True, collective=rule, operations=operations, **traits)
 
 
 def _bound(instruction: Instruction) -> dict[ShapeIndex, InPlace]:

@@ -8,7 +8,6 @@ constants in tuples are followed; others are not, as a runtime variable cannot b
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ from ...errors import ShapeError
 from ...maps.device_groups import MAX_LISTED_DEVICES, GroupTable
 from ...types import ShapeIndex
 from .._attributes import group_mode, is_start, permuted_slices, source_target_pairs
-from .._indexing.collectives import CollectiveIndexing, pair_table
+from .._indexing.collectives import pair_table
 from .._indexing.maps import dim_exprs, full_bounds, identity_map, inverted_at, range_exprs
 from .._rule import NOTHING, Bounds, CollectiveRule, ExprLike, Footprint, OperandIndexing, RuleContext
 from .._shapes import require, shape_at
@@ -124,26 +123,20 @@ class _Maps:
         return Footprint((((), IndexingMap(dims, results, ranges=ranges)),), crosses_devices=crosses)
 
 
-def or_in_place(whole: CollectiveIndexing) -> CollectiveIndexing:
-    """The rules of a permutation, which those in place replace where slices move."""
+def or_in_place(whole: CollectiveRule) -> CollectiveRule:
+    """The rule of a permutation, which that in place replaces where slices move."""
 
     def either(replaced: Callable[..., Any], own: Callable[..., Any]) -> Callable[..., Any]:
         return lambda i, *at: own(i, *at) if i.attributes.get("slice_sizes") else replaced(i, *at)
 
-    return CollectiveIndexing(
-        either(whole.output_to_input, lambda i, leaf, context: output_to_input(i, leaf)),
-        either(whole.input_to_output, lambda i, operand, leaf, context: input_to_output(i, operand, leaf)),
-        CollectiveRule(
-            either(whole.collective.groups, groups),
-            either(whole.collective.output_to_input, partial(output_to_input, on_devices=True)),
-            either(whole.collective.input_to_output, partial(input_to_output, on_devices=True)),
-        ),
+    return CollectiveRule(
+        either(whole.groups, groups),
+        either(whole.output_to_input, output_to_input),
+        either(whole.input_to_output, input_to_output),
     )
 
 
-def output_to_input(
-    instruction: Instruction, leaf: ShapeIndex, *, on_devices: bool = False
-) -> dict[int, OperandIndexing]:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, table: GroupTable | None) -> dict[int, OperandIndexing]:
     """The slices of the input, the output outside them, and all offsets."""
     if is_start(instruction):
         if leaf[0] != 1:
@@ -151,7 +144,7 @@ def output_to_input(
             return {0: identity_map(sizes).at(leaf[1:])} if leaf[0] == 0 else {}
         leaf = leaf[1:]
     sizes = shape_at(instruction.operands[1].shape, leaf).dimensions
-    maps = _Maps(instruction, on_devices=on_devices)
+    maps = _Maps(instruction, on_devices=table is not None)
     moves = _moves(instruction, leaf)
     if moves is None:
         source = shape_at(instruction.operands[0].shape, leaf).dimensions
@@ -176,13 +169,11 @@ def output_to_input(
 
 
 def input_to_output(
-    instruction: Instruction, operand: int, leaf: ShapeIndex, *, on_devices: bool = False
+    instruction: Instruction, operand: int, leaf: ShapeIndex, table: GroupTable | None
 ) -> dict[int, OperandIndexing]:
     """As :func:`output_to_input`, in the other direction."""
-    table = groups(instruction) if on_devices else None
-    devices = (len(table.groups), 2) if isinstance(table, GroupTable) else ()
-    back = partial(output_to_input, instruction, on_devices=on_devices)
-    return inverted_at(instruction, operand, leaf, back, devices)
+    devices = () if table is None else (len(table.groups), 2)
+    return inverted_at(instruction, operand, leaf, lambda output: output_to_input(instruction, output, table), devices)
 
 
 def _stays(maps: _Maps, sizes: Sequence[int], moves: Sequence[_Move]) -> Footprint:
