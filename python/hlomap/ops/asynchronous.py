@@ -83,7 +83,7 @@ def n_bound_before(instruction: Instruction) -> int:
     return 0 if is_start(instruction) else n_outputs(shape_at(instruction.operands[0].shape, (0,)))
 
 
-def new_results(instruction: Instruction) -> frozenset[ShapeIndex]:
+def new_results(instruction: Instruction, context: object = None) -> frozenset[ShapeIndex]:
     """The leaves of the result that are not those of the step before: all of them where the step binds operands."""
     own = frozenset(array_leaves(result_shape(instruction)))
     if is_start(instruction) or len(instruction.operands) > 1:
@@ -132,7 +132,7 @@ def step_rules(opcode: str, wrapped: Callable[[], OpRule]) -> tuple[OutputToInpu
             if leaf[0] > 1:
                 return forward_from_operand(instruction, leaf, 0, leaf) if _keeps(instruction, leaf) else {}
         result = leaf if is_done(instruction) else leaf[1:]
-        if result not in context.fact(instruction, _new_results):
+        if result not in context.fact(instruction, new_results):
             return forward_from_operand(instruction, leaf, 0, (1, *result))
         found = wrapped().output_to_input(wrapped_operation(instruction), result, context)
         return _at_operands(instruction, found, not wrapped().depends_on_called_values)
@@ -177,10 +177,6 @@ def _keeps(instruction: Instruction, leaf: ShapeIndex) -> bool:
     if is_start(instruction) or leaf not in array_leaves(instruction.operands[0].shape):
         return False
     return instruction.operands[0].shape.at(leaf).dimensions == instruction.shape.at(leaf).dimensions
-
-
-def _new_results(instruction: Instruction, context: RuleContext) -> frozenset[ShapeIndex]:
-    return new_results(instruction)
 
 
 def _at_operands(instruction: Instruction, result: RuleResult, has_relative_sources: bool) -> RuleResult:

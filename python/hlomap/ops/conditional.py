@@ -19,7 +19,7 @@ from ._rule import NOTHING, OperandIndexing, RuleContext, RuleResult
 from ._shapes import array_leaves, n_outputs, require, same_arrays, shape_at
 
 
-def branch_computations(instruction: Instruction) -> tuple[Computation, ...]:
+def branch_computations(instruction: Instruction, context: object = None) -> tuple[Computation, ...]:
     """The branches, checked against the operands and the output."""
     attributes = instruction.attributes
     if "branch_computations" in attributes:
@@ -39,15 +39,11 @@ def branch_computations(instruction: Instruction) -> tuple[Computation, ...]:
     return branches
 
 
-def _branches(instruction: Instruction, context: RuleContext) -> tuple[Computation, ...]:
-    return branch_computations(instruction)
-
-
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """Through each branch to its operand; every element depends on the selector."""
     sizes = shape_at(instruction.shape, leaf).dimensions
     parts: list[OperandIndexing] = [map_to_scalar(sizes)]
-    for branch in context.fact(instruction, _branches):
+    for branch in context.fact(instruction, branch_computations):
         parts.append(_of_branch(merge_parts(context.output_to_input(instruction, branch, leaf))))
     return parts
 
@@ -65,7 +61,7 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
             everything = map_to_all((), shape_at(instruction.shape, output).dimensions)
             parts[output[0] if output else 0] += everything.at(output)
         return parts
-    result = context.input_to_output(instruction, context.fact(instruction, _branches)[operand - 1], 0, leaf)
+    result = context.input_to_output(instruction, context.fact(instruction, branch_computations)[operand - 1], 0, leaf)
     return {number: _of_branch(part) for number, part in by_number(result).items()}
 
 

@@ -12,15 +12,7 @@ from math import prod
 from .._core import Instruction, _delinearize as delinearize
 from ..errors import UnsupportedError
 from ..lazy import np
-from ._indexing.maps import (
-    dim_exprs,
-    inverted,
-    map_to_all,
-    map_to_scalar,
-    reads_nothing,
-    rules_by_dims,
-    single_map,
-)
+from ._indexing.maps import dim_exprs, inverted, map_to_all, map_to_scalar, reads_nothing, rules_by_dims, single_map
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._rule import Footprint, OperandIndexing
 from ._shapes import require

@@ -9,14 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._core import Instruction
-from ._indexing.dynamic_offsets import (
-    Offset,
-    clamped_offsets,
-    from_window,
-    outside_window,
-    reads_offsets,
-    to_window,
-)
+from ._indexing.dynamic_offsets import Offset, clamped_offsets, from_window, outside_window, reads_offsets, to_window
 from ._indexing.maps import map_to_all
 from ._numpy.numeric import take_writable
 from ._numpy.window import window_slices

@@ -49,24 +49,18 @@ def _map_between(instruction: Instruction, result: int, operand: int, dependence
     source = instruction.shape.tuple_shapes[result].dimensions
     target = instruction.operands[operand].shape.dimensions
     by_step_out, by_step_in = result < n_outputs, operand < n_inputs
-    if operand >= n_inputs:
-        # An init value is the carry before the first step; without any step it is the result.
-        if n_steps:
-            direct, carried = dependence.direct, dependence.carried
-        else:
-            direct, carried = {operand: True} if result - n_outputs == operand - n_inputs else {}, {}
-        if operand not in direct and operand not in carried:
-            return NOTHING
-        same, constraint = direct.get(operand, True) and dependence.carried.get(operand, True), None
-    else:
-        in_step, in_earlier = operand in dependence.direct, operand in dependence.carried
-        if not (in_step or in_earlier):
-            return NOTHING
-        same = dependence.direct.get(operand, True) and dependence.carried.get(operand, True)
+    direct, carried = dependence.direct, dependence.carried
+    if not n_steps and not by_step_in:  # an init value is the carry before the first step, here the result
+        direct, carried = {operand: True} if result - n_outputs == operand - n_inputs else {}, {}
+    if operand not in direct and operand not in carried:
+        return NOTHING
+    same = direct.get(operand, True) and dependence.carried.get(operand, True)
+    constraints = []
+    if by_step_in:
         reverse = bool(instruction.attributes.get("is_reverse", False))
         at: ExprLike = Expr.dim(along) if by_step_out else 0 if reverse else n_steps - 1
         distance = Expr.range(0) - at if reverse else at - Expr.range(0)
-        constraint = (distance, 0 if in_step else 1, n_steps - 1 if in_earlier else 0)
+        constraints = [(distance, 0 if operand in direct else 1, n_steps - 1 if operand in carried else 0)]
     own: list[ExprLike] = [e for i, e in enumerate(dim_exprs(len(source))) if not (by_step_out and i == along)]
     ranges: list[Bounds] = [(0, n_steps - 1)] if by_step_in else []
     kept = [size for i, size in enumerate(target) if not (by_step_in and i == along)]
@@ -75,7 +69,6 @@ def _map_between(instruction: Instruction, result: int, operand: int, dependence
     ranges += [] if same else full_bounds(kept)
     if by_step_in:
         results = [*results[:along], Expr.range(0), *results[along:]]
-    constraints = [constraint] if constraint is not None else []
     footprint = single_map(source, results, ranges=ranges, constraints=constraints).simplified()
     exact = dependence.exact and same and not dependence.crosses_devices
     return footprint if exact else Footprint(footprint.maps, False, _REASON, dependence.crosses_devices)

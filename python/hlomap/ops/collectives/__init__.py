@@ -15,14 +15,7 @@ from ..._core import Expr, Instruction, Variable
 from ...types import ShapeIndex
 from .._attributes import root_operand
 from .._evaluation import Evaluate
-from .._indexing.collectives import (
-    ALL_POSITIONS,
-    ElementOnDevice,
-    Peer,
-    Transfer,
-    TransferOf,
-    collective_rules,
-)
+from .._indexing.collectives import ALL_POSITIONS, ElementOnDevice, Peer, Transfer, TransferOf, collective_rules
 from .._indexing.maps import dim_exprs
 from .._op import register
 from .._operations import Cost, combined
