@@ -78,6 +78,12 @@ def width_of(dtype: np.dtype[Any]) -> int:
 # ---------------------------------------------------------------------------------------------------------- integers
 
 
+def integer_limits(dtype: np.dtype[Any]) -> tuple[int, int]:
+    """The smallest and the largest number of an integer type."""
+    n = 2 ** width_of(dtype)
+    return (0, n - 1) if is_unsigned(dtype) else (-n // 2, n // 2 - 1)
+
+
 def divide(a: Array, b: Array) -> Array:
     """Truncating division; by zero all bits are set, and lowest / -1 is lowest."""
     if not is_integer(a.dtype):
@@ -297,9 +303,7 @@ def _without_sign(dtype: np.dtype[Any]) -> Any:
 
 def _saturate(x: Array, to: np.dtype[Any]) -> Array:
     """Floats to integers; limits are rounded to the source type, so that values at the rounded limit saturate, too."""
-    width = width_of(to)
-    low, high = (0, 2**width - 1) if is_unsigned(to) else (-(2 ** (width - 1)), 2 ** (width - 1) - 1)
-    work = widened(to)
+    (low, high), work = integer_limits(to), widened(to)
     if x.dtype.itemsize < 4:
         first, last = (float(np.array(end, np.float32).astype(x.dtype)) for end in (low, high))
     else:

@@ -13,10 +13,10 @@ from math import prod
 from typing import Any
 
 from ..._core import Computation
-from ...dtypes import is_float, is_integer, is_packed, is_unsigned
+from ...dtypes import is_float, is_integer, is_packed
 from ...lazy import np
 from .._evaluation import Array, EvalContext, Value
-from .numeric import cast, widened, width_of
+from .numeric import cast, integer_limits, widened
 
 Combine = Callable[[Sequence[Array]], Value]
 """From 2n arrays, n accumulated and n new, to n results."""
@@ -94,9 +94,7 @@ def identity(name: str, dtype: np.dtype[Any]) -> Any:
         return limits.min if name == "maximum" else limits.max
     if name == "and":
         return np.array(-1, np.int64).astype(dtype)[()]
-    width = width_of(dtype)
-    low, high = (0, 2**width - 1) if is_unsigned(dtype) else (-(2 ** (width - 1)), 2 ** (width - 1) - 1)
-    return np.array(low if name == "maximum" else high, widened(dtype)).astype(dtype)[()]
+    return np.array(integer_limits(dtype)[name == "minimum"], widened(dtype)).astype(dtype)[()]
 
 
 def _reduce_with_ufunc(name: str, array: Array, initial: Array, axes: tuple[int, ...], valid: Array | None) -> Array:

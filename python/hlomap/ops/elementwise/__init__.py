@@ -14,9 +14,8 @@ from .._known import moved
 from .._op import register
 from .._operations import Cost
 from .._rule import ElementwiseMethod, OperandIndexing, RuleContext, RuleResult
-from .evaluate import semantics
+from .evaluate import BINARY, COMPARISONS, TRANSCENDENTAL, UNARY, semantics
 from .known import known_values, possible, used
-from .table import BINARY, COMPARISONS, TRANSCENDENTAL, UNARY
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:

@@ -1,16 +1,160 @@
-"""Semantics of elementwise operations: a function of whole arrays for each opcode."""
+"""Semantics of elementwise operations: a function of whole arrays for each opcode.
+
+Operations that are a function of their operands alone have one row each in a table: the function, the name of the
+builder method, the kinds of element types that the method accepts, and the result in words.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from ... import dtypes
 from ..._core import Instruction
 from ...lazy import np
 from .._evaluation import Array, EvalContext, Evaluate, Value
 from .._numpy import numeric
-from .table import BINARY, COMPARISONS, NARROW, UNARY
+
+ANY, ORDERED, NUMBERS = "pred int uint float complex", "pred int uint float", "int uint float complex"
+FLOATS, INTS, BITS = "float complex", "int uint", "pred int uint"
+
+
+def _part(part: str) -> Callable[[Array], Array]:
+    def component(x: Array) -> Array:
+        if x.dtype.kind == "c":
+            return np.asarray(getattr(x, part))
+        return x if part == "real" else np.zeros_like(x)
+
+    return component
+
+
+def _same(x: Array) -> Array:
+    return x
+
+
+def _log2(x: Array) -> Array:
+    return np.asarray(np.log(x) / x.dtype.type(np.log(2)) if x.dtype.kind == "c" else np.log2(x))
+
+
+def _rsqrt(x: Array) -> Array:
+    return np.asarray(1 / np.sqrt(x), x.dtype)
+
+
+def _subtract(a: Array, b: Array) -> Array:
+    return np.logical_xor(a, b) if a.dtype == np.bool_ else np.subtract(a, b)
+
+
+def _logistic(x: Array) -> Array:
+    power = numeric.exponential(-x)
+    if x.dtype.kind == "c":
+        # Division by a complex infinity gives NaN in NumPy.
+        return np.where(np.isinf(power.real) | np.isinf(power.imag), x.dtype.type(0), 1 / (1 + power))
+    return np.asarray(1 / (1 + power), x.dtype)
+
+
+Row: TypeAlias = "tuple[str | Callable[..., Array], str, str, str]"
+"""A name in place of the function is that of one of NumPy, which is imported when a program runs."""
+
+UNARY: dict[str, Row] = {
+    "abs": ("abs", "abs", "int float complex", "The absolute value; a real number for complex operands."),
+    "acos": ("arccos", "acos", FLOATS, "The arc cosine."),
+    "acosh": ("arccosh", "acosh", FLOATS, "The inverse hyperbolic cosine."),
+    "asin": ("arcsin", "asin", FLOATS, "The arc sine."),
+    "asinh": ("arcsinh", "asinh", FLOATS, "The inverse hyperbolic sine."),
+    "atanh": ("arctanh", "atanh", FLOATS, "The inverse hyperbolic tangent."),
+    "cbrt": ("cbrt", "cbrt", "float", "The cube root."),
+    "ceil": ("ceil", "ceil", "float", "The operand rounded up to an integer."),
+    "count-leading-zeros": (numeric.leading_zeros, "clz", INTS, "The number of leading zero bits."),
+    "copy": (_same, "copy", ANY, "A copy of the operand."),
+    "cosine": (numeric.cosine, "cos", FLOATS, "The cosine."),
+    "cosh": ("cosh", "cosh", FLOATS, "The hyperbolic cosine."),
+    "erf": (numeric.erf, "erf", "float", "The error function."),
+    "exp2": (numeric.power_of_two, "exp2", FLOATS, "``2 ** x``."),
+    "exponential": (numeric.exponential, "exp", FLOATS, "``e ** x``."),
+    "exponential-minus-one": (numeric.exponential_minus_one, "expm1", FLOATS, "``e ** x - 1``, accurate near zero."),
+    "floor": ("floor", "floor", "float", "The operand rounded down to an integer."),
+    "imag": (_part("imag"), "imag", FLOATS, "The imaginary part; zero for real numbers."),
+    "is-finite": ("isfinite", "is_finite", "float", "Whether a number is neither infinite nor NaN, as pred."),
+    "log": ("log", "log", FLOATS, "The natural logarithm."),
+    "log-plus-one": ("log1p", "log1p", FLOATS, "``ln(1 + x)``, accurate near zero."),
+    "log2": (_log2, "log2", FLOATS, "The logarithm to base 2."),
+    "logistic": (_logistic, "logistic", FLOATS, "``1 / (1 + e ** -x)``."),
+    "negate": ("negative", "neg", NUMBERS, "``-x``."),
+    "not": ("invert", "not_", BITS, "Bitwise not; logical not for pred."),
+    "popcnt": (numeric.popcount, "population_count", INTS, "The number of set bits."),
+    "real": (_part("real"), "real", FLOATS, "The real part; the operand itself for real numbers."),
+    "round-nearest-afz": (
+        numeric.round_half_away_from_zero,
+        "round",
+        "float",
+        "The nearest integer; ties away from zero.",
+    ),
+    "round-nearest-even": ("rint", "round_nearest_even", "float", "The nearest integer; ties to even."),
+    "rsqrt": (_rsqrt, "rsqrt", FLOATS, "``1 / sqrt(x)``."),
+    "sign": (numeric.sign, "sign", "int float complex", "The sign: -1, 0 or 1; a zero keeps its sign and NaN stays."),
+    "sine": (numeric.sine, "sin", FLOATS, "The sine."),
+    "sinh": ("sinh", "sinh", FLOATS, "The hyperbolic sine."),
+    "sqrt": (numeric.square_root, "sqrt", FLOATS, "The square root."),
+    "tan": ("tan", "tan", FLOATS, "The tangent."),
+    "tanh": ("tanh", "tanh", FLOATS, "The hyperbolic tangent."),
+}
+BINARY: dict[str, Row] = {
+    "add": ("add", "add", ANY, "The sum; logical or for pred."),
+    "subtract": (_subtract, "sub", NUMBERS, "The difference."),
+    "multiply": ("multiply", "mul", ANY, "The product; logical and for pred."),
+    "divide": (numeric.divide, "div", NUMBERS, "The quotient; truncated for integers."),
+    "remainder": (numeric.remainder, "rem", NUMBERS, "The remainder, with the sign of ``lhs``."),
+    "power": (numeric.power, "pow", NUMBERS, "``lhs`` to the power of ``rhs``."),
+    "maximum": (numeric.maximum, "max", ANY, "The larger of both; NaN if one is."),
+    "minimum": (numeric.minimum, "min", ANY, "The smaller of both; NaN if one is."),
+    "and": ("bitwise_and", "and_", BITS, "Bitwise and; logical and for pred."),
+    "or": ("bitwise_or", "or_", BITS, "Bitwise or; logical or for pred."),
+    "xor": ("bitwise_xor", "xor", BITS, "Bitwise exclusive or; inequality for pred."),
+    "mulhi": (numeric.high_product, "mulhi", INTS, "The upper half of the bits of the product."),
+    "shift-left": (
+        numeric.shift(left=True, arithmetic=False),
+        "shift_left",
+        INTS,
+        "``lhs`` shifted left by ``rhs`` bits; excess bits are lost.",
+    ),
+    "shift-right-arithmetic": (
+        numeric.shift(left=False, arithmetic=True),
+        "shift_right_arithmetic",
+        INTS,
+        "``lhs`` shifted right by ``rhs`` bits; the sign bit is repeated.",
+    ),
+    "shift-right-logical": (
+        numeric.shift(left=False, arithmetic=False),
+        "shift_right_logical",
+        INTS,
+        "``lhs`` shifted right by ``rhs`` bits; zeros fill up.",
+    ),
+    "atan2": (numeric.atan2, "atan2", FLOATS, "The angle of the point ``(rhs, lhs)`` in radians."),
+    "complex": (
+        numeric.make_complex,
+        "complex",
+        "float",
+        "Complex numbers from real and imaginary parts of f32 or f64.",
+    ),
+}
+COMPARISONS: dict[str, tuple[str, str, str, str]] = {
+    "EQ": ("equal", "eq", ANY, "equal to"),
+    "NE": ("not_equal", "ne", ANY, "not equal to"),
+    "GE": ("greater_equal", "ge", ORDERED, "greater than or equal to"),
+    "GT": ("greater", "gt", ORDERED, "greater than"),
+    "LE": ("less_equal", "le", ORDERED, "less than or equal to"),
+    "LT": ("less", "lt", ORDERED, "less than"),
+}
+"""By direction."""
+NARROW = {"copy", "count-leading-zeros", "mulhi", "popcnt", *(name for name in BINARY if name.startswith("shift"))}
+"""These take operands as they are, and count the bits of a narrow type; for all others its operands are widened."""
+
+TRANSCENDENTAL = frozenset(
+    """
+    acos acosh asin asinh atan2 atanh cbrt cosh cosine erf exp2 exponential exponential-minus-one log log-plus-one
+    logistic power rsqrt sine sinh sqrt tan tanh
+    """.split()  # noqa: SIM905 (a list would be 23 lines)
+)
 
 
 def semantics() -> Iterator[tuple[str, Evaluate]]:
