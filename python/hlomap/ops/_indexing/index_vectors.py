@@ -77,21 +77,22 @@ def clamp(value: ExprLike, value_bounds: Bounds, bounds: Bounds) -> ExprLike:
     return value
 
 
-def _component(
-    instruction: Instruction, d: GatherDimensions, sizes: Sequence[int], k: int, context: RuleContext
-) -> Pieces:
-    """The values of component k by the number of the vector; of a constant those of this component alone."""
-    indices = instruction.operands[d.indices_operand]
+def _components(
+    instruction: Instruction, d: GatherDimensions, vectors: Sequence[int], context: RuleContext
+) -> list[Pieces]:
+    """The values of each component by the number of the vector; of a constant those of this component alone."""
+    indices, numbers = instruction.operands[d.indices_operand], d.start_components.values()
     if indices.opcode == "constant":
         with suppress(HlomapError):  # it is not in the text, or does not fit into 64 bits
             values = np.asarray(indices.literal)
-            own = np.take(values, k, axis=d.index_vector_dim) if d.index_vector_dim < values.ndim else values
-            return pieces_for_maps(pieces_of(own))
+            if d.index_vector_dim == values.ndim:
+                values = values[..., None]
+            return [pieces_for_maps(pieces_of(np.take(values, k, axis=d.index_vector_dim))) for k in numbers]
     known = pieces_for_maps(context.known_integers(indices))
     if known is UNKNOWN:
-        return UNKNOWN
-    m = IndexingMap(sizes, _of_component(d, dim_exprs(len(sizes)), k))
-    return tuple(piece for each in known if (piece := through(m, each)) is not None) or UNKNOWN
+        return [UNKNOWN] * len(numbers)
+    maps = [IndexingMap(vectors, _of_component(d, dim_exprs(len(vectors)), k)) for k in numbers]
+    return [tuple(piece for each in known if (piece := through(m, each)) is not None) or UNKNOWN for m in maps]
 
 
 def _of_component(d: GatherDimensions, vector: Sequence[Expr], k: int) -> list[ExprLike]:
@@ -122,7 +123,7 @@ def _starts(
     """
     outside = 0 if d.clamps else 1
     sizes = [d.indices_sizes[i] for i in d.batch_dims]
-    components = [_component(instruction, d, sizes, k, context) for k in d.start_components.values()]
+    components = _components(instruction, d, sizes, context)
     regions = list(together(components))
     if len(regions) > _MAX_REGIONS:
         regions = list(together([UNKNOWN] * len(components)))
