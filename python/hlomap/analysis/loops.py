@@ -262,7 +262,7 @@ def fixed_leaves(instruction: Instruction) -> dict[ShapeIndex, int]:
         facts = RuleProvider(instruction.module).fact(instruction, While).counts
     except HlomapError:
         return {}
-    return facts.initial if facts.trip_count is not None else {}
+    return facts.start.numbers if facts.trip_count is not None else {}
 
 
 # Maps of the body whose offsets are written with the iterations of the loops around it.

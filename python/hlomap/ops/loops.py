@@ -88,7 +88,7 @@ class While:
 
     def identity(self, leaf: ShapeIndex) -> Footprint:
         """The maps from a leaf that the body hands on."""
-        return identity_map(shape_at(self.counts.shape, leaf).dimensions).at(leaf)
+        return identity_map(shape_at(self.start.shape, leaf).dimensions).at(leaf)
 
     # Maps through any number of iterations: those of one iteration composed with themselves up to a fixed point.
 
@@ -109,7 +109,7 @@ class While:
             return self._steps[key]
 
         reach = self._reach if direction < 0 else _Reach()
-        return _closure(self.counts.shape, start, reach, step, whole, crosses_devices, _REASON)
+        return _closure(self.start.shape, start, reach, step, whole, crosses_devices, _REASON)
 
     @cached_property
     def _reach(self) -> _Reach:
@@ -167,7 +167,7 @@ def _from_any_number(loop: While, leaf: ShapeIndex) -> OperandIndexing:
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """As :func:`output_to_input`, in the other direction."""
     loop = context.fact(instruction, While)
-    body, shape = loop.counts.body, loop.counts.shape
+    body, shape = loop.counts.body, loop.start.shape
     found = _to_any_number(loop, leaf) if loop.forward is None else loop.forward.maps(leaf)
     if isinstance(found, Unknown):
         return [found] * n_outputs(shape)
@@ -187,7 +187,7 @@ def _to_any_number(loop: While, leaf: ShapeIndex) -> OperandIndexing:
         return found if isinstance(found, Unknown) else deciding
     if set(deciding.leaves).isdisjoint(found.leaves):
         return found
-    changed = [other for other in array_leaves(loop.counts.shape) if not loop.counts.body._forwards(other)]
+    changed = [other for other in array_leaves(loop.start.shape) if not loop.counts.body._forwards(other)]
     return loop.any_number(0, leaf, changed, deciding.crosses_devices)
 
 

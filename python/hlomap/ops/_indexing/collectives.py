@@ -96,6 +96,20 @@ def collective_rules(
     """
     back, forth = _by_number(to_input), _by_number(to_output)
 
+    def maps_from(
+        instruction: Instruction, source: Sequence[int], table: GroupTable | None
+    ) -> Callable[[Transfer, Sequence[int]], OperandIndexing]:
+        known: dict[object, OperandIndexing] = {}  # maps that are the same are made once, as there may be very many
+
+        def maps(transfer: Transfer, target: Sequence[int]) -> OperandIndexing:
+            transfer = of_scalars if of_scalars is not None and not source else transfer
+            key = (transfer.kind if table is None else None) or transfer.peer, tuple(target)
+            if key not in known:
+                known[key] = _transfer_maps(instruction, transfer, source, target, table)
+            return known[key]
+
+        return maps
+
     def backward(instruction: Instruction, leaf: ShapeIndex, table: GroupTable | None) -> dict[int, OperandIndexing]:
         shape, operands = instruction.shape, instruction.operands
         sizes = shape_at(shape, leaf).dimensions
@@ -103,10 +117,10 @@ def collective_rules(
         if result is None:
             operand = leaf[1] if leaf[0] == 0 and len(leaf) > 1 else 0
             return {operand: identity_map(sizes)} if leaf[0] == 0 else {}
-        maps = _TransferMaps(instruction, sizes, table, of_scalars)
+        maps = maps_from(instruction, sizes, table)
         n, roots = n_data_operands(instruction), root_operand(instruction)
         transfers = ((k, back(instruction, result, k)) for k in range(n))
-        parts = {k: maps.of(t, operands[k].shape.dimensions) for k, t in transfers if t is not None}
+        parts = {k: maps(t, operands[k].shape.dimensions) for k, t in transfers if t is not None}
         if roots is not None:
             parts[roots] = single_map(sizes, [result])
         return parts
@@ -121,12 +135,12 @@ def collective_rules(
         parts: dict[int, OperandIndexing] = {}
         if is_start(instruction):
             parts[0] = identity_map(sizes).at((0, operand) if n > 1 else (0,))
-        maps = _TransferMaps(instruction, sizes, table, of_scalars)
+        maps = maps_from(instruction, sizes, table)
         for result in range(n):
             transfer = forth(instruction, result, operand)
             if transfer is not None:
                 output = _leaf_of(instruction, result)
-                part = maps.of(transfer, shape_at(shape, output).dimensions)
+                part = maps(transfer, shape_at(shape, output).dimensions)
                 parts[output[0] if output else 0] = part if isinstance(part, Unknown) else part.at(output)
         return parts
 
@@ -201,27 +215,6 @@ def _leaf_of(instruction: Instruction, result: int) -> ShapeIndex:
 
 
 # --------------------------------------------------------------------------------------------------------------- maps
-
-
-class _TransferMaps:
-    """The maps of all transfers of one array: those that are the same are made once, as there may be very many."""
-
-    def __init__(
-        self, instruction: Instruction, source: Sequence[int], table: GroupTable | None, of_scalars: Transfer | None
-    ) -> None:
-        self._instruction, self._source, self._table = instruction, source, table
-        self._of_scalars = of_scalars if not source else None
-        self._known: dict[tuple[str, tuple[int, ...]], OperandIndexing] = {}
-
-    def of(self, transfer: Transfer, target: Sequence[int]) -> OperandIndexing:
-        transfer = self._of_scalars or transfer
-        if transfer.kind is None or self._table is not None:
-            return _transfer_maps(self._instruction, transfer, self._source, target, self._table)
-        key = transfer.kind, tuple(target)
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = _transfer_maps(self._instruction, transfer, self._source, target, None)
-        return found
 
 
 def _transfer_maps(

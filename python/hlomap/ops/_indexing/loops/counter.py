@@ -34,12 +34,8 @@ class CountedLoop:
         self.instruction: Instruction = instruction
         self.condition: Computation = condition
         self.body: Computation = body
-        self.shape: Shape = start.shape
-        """The shape of the state."""
-        self.integers: dict[ShapeIndex, Interval] = start.integers
-        """The integer scalars of the state, with the values that their types have."""
-        self.initial: dict[ShapeIndex, int] = dict(start.numbers)
-        """The numbers with which integer scalars begin, where they are known: the other facts rest on them."""
+        self.start: Start = start
+        """The other facts rest on it."""
         self.trip_count: int | None = None
         self.reason: str | None = None
         """Why the trip count is not known."""
@@ -83,7 +79,7 @@ def analyze_counts(
             leaf = _leaf_of_number(start.shape, config.induction)
             loop.counter = leaf if leaf in loop.inductions else None
     if count is None:
-        count = _count_iterations(condition, body, list(loop.initial.items()))
+        count = _count_iterations(condition, body, list(loop.start.numbers.items()))
     if isinstance(count, str):
         loop.reason = count
     elif count > MAX_TRIP_COUNT:
@@ -170,7 +166,7 @@ def initial_instruction(instruction: Instruction, leaf: ShapeIndex) -> Instructi
 
 def _find_steps(loop: CountedLoop) -> None:
     """The leaves that stay as they are, and those to which every iteration adds the same number."""
-    symbol = {leaf: Expr.dim(k) for k, leaf in enumerate(loop.integers)}
+    symbol = {leaf: Expr.dim(k) for k, leaf in enumerate(loop.start.integers)}
     constant: dict[ShapeIndex, int] = {}
     changed = True
     while changed:
@@ -179,23 +175,23 @@ def _find_steps(loop: CountedLoop) -> None:
         def parameter(index: ShapeIndex, constant: Mapping[ShapeIndex, int] = constant) -> Value:
             if index in constant:
                 return Scalar.constant(constant[index])
-            return Scalar(symbol[index], *loop.integers[index]) if index in symbol else None
+            return Scalar(symbol[index], *loop.start.integers[index]) if index in symbol else None
 
         values = ScalarValues(loop.body, parameter, wraps=True)
-        for leaf in loop.integers:
+        for leaf in loop.start.integers:
             if leaf in loop.invariants or leaf in loop.inductions:
                 continue
             after = values.of(loop.body.root, leaf)
             if not isinstance(after, Scalar):
                 continue
             step = after.expr - symbol[leaf]
-            start = loop.initial.get(leaf)
+            start = loop.start.numbers.get(leaf)
             if step == Expr.constant(0):
                 loop.invariants[leaf] = start
                 if start is not None:
                     constant[leaf], changed = start, True
             elif step.kind == "constant" and step.value is not None and start is not None:
-                loop.inductions[leaf] = Induction(start, _signed(step.value, loop.integers[leaf]))
+                loop.inductions[leaf] = Induction(start, _signed(step.value, loop.start.integers[leaf]))
 
 
 def _signed(step: int, interval: Interval) -> int:
@@ -245,7 +241,7 @@ def _count_by_condition(loop: CountedLoop) -> tuple[ShapeIndex | None, int | Non
 
 def _counting(loop: CountedLoop, leaf: ShapeIndex, count: Induction, last: int | None) -> Value:
     """The value of a leaf that counts, in iterations 0 to ``last``; None where it does not fit in its type."""
-    interval = loop.integers.get(leaf)
+    interval = loop.start.integers.get(leaf)
     if interval is None:
         return None
     expr = Expr.dim(0) * count.step + count.start

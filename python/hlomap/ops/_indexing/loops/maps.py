@@ -54,7 +54,7 @@ class LoopMaps:
         assert loop.trip_count is not None, "the loop is counted"
         self.body: Computation = loop.body
         self._body = _Body(loop, step, written, branch)
-        self._maps = _LoopMaps(loop.shape, loop.trip_count, backward)
+        self._maps = _LoopMaps(loop.start.shape, loop.trip_count, backward)
 
     def maps(self, start: ShapeIndex, *, anywhere: bool = False) -> Footprint | Unknown:
         """The maps from a leaf to all leaves, each with its leaf.
