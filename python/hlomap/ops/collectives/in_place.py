@@ -8,8 +8,9 @@ constants in tuples are followed; others are not, as a runtime variable cannot b
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from ..._core import Expr, IndexingMap, Instruction
 from ...answers import Unknown
@@ -52,15 +53,12 @@ def _known_offsets(instruction: Instruction) -> tuple[tuple[int, ...], ...] | No
     return tuple(found)
 
 
-class _Move(NamedTuple):
-    """A slice: where it is in the output, and by how much less than in the input."""
-
-    box: list[Bounds]
-    shift: list[int]
+Box: TypeAlias = list[Bounds]
 
 
-def _moves(instruction: Instruction, buffer: ShapeIndex) -> list[_Move] | None:
-    """The slices of one array; None if their offsets are not known."""
+def _moves(instruction: Instruction, buffer: ShapeIndex) -> list[tuple[Box, list[int]]] | None:
+    """The slices of one array: where each is in the output, and by how much less than in the input; None if their
+    offsets are not known."""
     offsets = _known_offsets(instruction)
     if offsets is None:
         return None
@@ -73,7 +71,7 @@ def _moves(instruction: Instruction, buffer: ShapeIndex) -> list[_Move] | None:
             inside = all(a >= 0 and a + n <= m for a, n, m in zip(first, s.extents, sizes, strict=True))
             require(inside, f"a slice at {list(first)} of sizes {list(s.extents)} in sizes {list(sizes)}")
         box = [(a, a + n - 1) for a, n in zip(target, s.extents, strict=True)]
-        moves.append(_Move(box, [a - b for a, b in zip(start, target, strict=True)]))
+        moves.append((box, [a - b for a, b in zip(start, target, strict=True)]))
     return moves
 
 
@@ -96,31 +94,26 @@ def _n_devices(instruction: Instruction) -> int:
     return max(named, instruction.module.attributes.get(attribute) or 0)
 
 
-class _Maps:
-    """Makes maps between arrays: for a target and its source, or on a device that is not a target."""
-
-    def __init__(self, instruction: Instruction, *, on_devices: bool) -> None:
-        self.on_devices = on_devices
-        self._n_targets, self._n_devices = len(source_target_pairs(instruction)), _n_devices(instruction)
-
-    def between(
-        self,
-        dims: Sequence[Bounds],
-        results: Sequence[ExprLike],
-        positions: tuple[int, int],
-        ranges: Sequence[Bounds] = (),
-        *,
-        on_targets: bool = True,
-    ) -> Footprint:
-        """From one position of a pair to one position, 0 for its source and 1 for its target; 0 without a pair."""
-        groups = (0, self._n_targets - 1) if on_targets else (self._n_targets, self._n_devices - 1)
-        if any(lower > upper for lower, upper in (*dims, *ranges, groups)):
-            return NOTHING
-        crosses = self.on_devices or positions[0] != positions[1]
-        if self.on_devices:
-            results = [*results, Expr.dim(len(dims)), positions[1]]
-            dims = [*dims, groups, (positions[0], positions[0])]
-        return Footprint((((), IndexingMap(dims, results, ranges=ranges)),), crosses_devices=crosses)
+def _between(
+    instruction: Instruction,
+    on_devices: bool,
+    dims: Sequence[Bounds],
+    results: Sequence[ExprLike],
+    positions: tuple[int, int],
+    ranges: Sequence[Bounds] = (),
+    *,
+    on_targets: bool = True,
+) -> Footprint:
+    """From one position of a pair to one position, 0 for its source and 1 for its target; 0 without a pair."""
+    n_targets = len(source_target_pairs(instruction))
+    groups = (0, n_targets - 1) if on_targets else (n_targets, _n_devices(instruction) - 1)
+    if any(lower > upper for lower, upper in (*dims, *ranges, groups)):
+        return NOTHING
+    if on_devices:
+        results = [*results, Expr.dim(len(dims)), positions[1]]
+        dims = [*dims, groups, (positions[0], positions[0])]
+    crosses = on_devices or positions[0] != positions[1]
+    return Footprint((((), IndexingMap(dims, results, ranges=ranges)),), crosses_devices=crosses)
 
 
 def or_in_place(whole: CollectiveRule) -> CollectiveRule:
@@ -144,27 +137,28 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, table: GroupTabl
             return {0: identity_map(sizes).at(leaf[1:])} if leaf[0] == 0 else {}
         leaf = leaf[1:]
     sizes = shape_at(instruction.operands[1].shape, leaf).dimensions
-    maps = _Maps(instruction, on_devices=table is not None)
+    between = partial(_between, instruction, table is not None)
     moves = _moves(instruction, leaf)
     if moves is None:
         source = shape_at(instruction.operands[0].shape, leaf).dimensions
-        whole = maps.between(full_bounds(sizes), range_exprs(len(source)), (1, 0), full_bounds(source))
+        whole = between(full_bounds(sizes), range_exprs(len(source)), (1, 0), full_bounds(source))
         parts = [Footprint(f.maps, False, _UNKNOWN_OFFSETS, f.crosses_devices) for f in (whole, identity_map(sizes))]
     else:
         read = NOTHING
-        for move in moves:
-            read += maps.between(move.box, [Expr.dim(i) + n for i, n in enumerate(move.shift)], (1, 0))
+        for box, shift in moves:
+            read += between(box, [Expr.dim(i) + n for i, n in enumerate(shift)], (1, 0))
+        boxes = [box for box, _ in moves]
         overlap = any(
-            all(max(x[0], y[0]) <= min(x[1], y[1]) for x, y in zip(a.box, b.box, strict=True))
-            for a, b in combinations(moves, 2)
+            all(max(x[0], y[0]) <= min(x[1], y[1]) for x, y in zip(a, b, strict=True))
+            for a, b in combinations(boxes, 2)
         )
         read = Footprint(read.maps, not overlap, _OVERLAP if overlap else None, read.crosses_devices)
-        parts = [read, _stays(maps, sizes, moves)]
+        parts = [read, _stays(between, sizes, boxes)]
     offsets = [NOTHING, NOTHING]
     for s in (s for s in permuted_slices(instruction) if s.buffer == leaf):
         for d in range(len(s.extents)):
             for k in range(2):
-                offsets[k] += maps.between(full_bounds(sizes), [], (1, k)).at((*s.offsets, d))
+                offsets[k] += between(full_bounds(sizes), [], (1, k)).at((*s.offsets, d))
     return {0: parts[0].at(leaf), 1: parts[1].at(leaf), 2: offsets[0], 3: offsets[1]}
 
 
@@ -176,20 +170,20 @@ def input_to_output(
     return inverted_at(instruction, operand, leaf, lambda output: output_to_input(instruction, output, table), devices)
 
 
-def _stays(maps: _Maps, sizes: Sequence[int], moves: Sequence[_Move]) -> Footprint:
+def _stays(between: Callable[..., Footprint], sizes: Sequence[int], moved: Sequence[Box]) -> Footprint:
     """The elements of the output that no slice replaces: boxes around each slice in turn on a target, else all."""
-    kept = maps.between(full_bounds(sizes), dim_exprs(len(sizes)), (0, 0), on_targets=False)
-    if kept.maps and not maps.on_devices:
+    kept = between(full_bounds(sizes), dim_exprs(len(sizes)), (0, 0), on_targets=False)
+    if kept.maps and not kept.crosses_devices:
         return kept
     boxes = [full_bounds(sizes)]
-    for move in moves:
-        boxes = [rest for box in boxes for rest in _outside(box, move.box)]
+    for hole in moved:
+        boxes = [rest for box in boxes for rest in _outside(box, hole)]
     for box in boxes:
-        kept += maps.between(box, dim_exprs(len(sizes)), (1, 1))
+        kept += between(box, dim_exprs(len(sizes)), (1, 1))
     return kept
 
 
-def _outside(box: list[Bounds], hole: list[Bounds]) -> list[list[Bounds]]:
+def _outside(box: Box, hole: Box) -> list[Box]:
     """Disjoint boxes of the elements of a box that are not in the hole."""
     found = []
     inner = list(box)

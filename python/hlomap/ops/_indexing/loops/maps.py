@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-from ...._core import Computation, Expr, IndexingMap, Instruction, _LoopMaps
+from ...._core import Expr, IndexingMap, Instruction, _LoopMaps
 from ....answers import Unknown
 from ....maps.variables import numbers_of
 from ....types import ShapeIndex
@@ -19,6 +19,17 @@ from .scalar_values import Scalar, is_invariant
 from .window import Window
 
 FindWindow: TypeAlias = Callable[[ShapeIndex], Window | None]
+
+_CALLS = 2**62  # from here on, numbers of sources are those of values in nested calls
+
+Step: TypeAlias = Callable[[ShapeIndex], OperandIndexing]
+
+Condition: TypeAlias = tuple[Expr, int, int]
+"""An expression over the iteration with its bounds."""
+
+Offset: TypeAlias = list[tuple[Expr, Condition | None]] | int | str | None
+"""Expressions over the iteration, each where its condition holds; the number of a source that does not change; why it
+depends on data; None where it is the same in every iteration."""
 
 
 class Edge(NamedTuple):
@@ -52,8 +63,7 @@ class LoopMaps:
         self, loop: CountedLoop, step: Step, written: FindWindow, branch: Instruction | None, *, backward: bool
     ) -> None:
         assert loop.trip_count is not None, "the loop is counted"
-        self.body: Computation = loop.body
-        self._body = _Body(loop, step, written, branch)
+        self._loop, self._maps_from, self._written, self._branch = loop, step, written, branch
         self._maps = _LoopMaps(loop.start.shape, loop.trip_count, backward)
 
     def maps(self, start: ShapeIndex, *, anywhere: bool = False) -> Footprint | Unknown:
@@ -61,7 +71,7 @@ class LoopMaps:
 
         Backward they begin at the leaf after all iterations, or with ``anywhere`` after any number of them.
         """
-        found = self._maps.maps(self._body, start, anywhere)
+        found = self._maps.maps(self, start, anywhere)
         if isinstance(found, Unknown):
             return found
         maps, reason, crosses_devices = found
@@ -69,7 +79,7 @@ class LoopMaps:
 
     def group(self, leaf: ShapeIndex) -> Group | Unknown:
         """The group of a leaf."""
-        found = self._maps.group(self._body, leaf)
+        found = self._maps.group(self, leaf)
         if isinstance(found, Unknown):
             return found
         kind, reason, window = found
@@ -86,24 +96,7 @@ class LoopMaps:
         """By how much one iteration moves each dimension of a leaf; None where that is not one number."""
         return tuple(self._maps.moves(leaf))
 
-
-_CALLS = 2**62  # from here on, numbers of sources are those of values in nested calls
-
-Step: TypeAlias = Callable[[ShapeIndex], OperandIndexing]
-
-Condition: TypeAlias = tuple[Expr, int, int]
-"""An expression over the iteration with its bounds."""
-
-Offset: TypeAlias = list[tuple[Expr, Condition | None]] | int | str | None
-"""Expressions over the iteration, each where its condition holds; the number of a source that does not change; why it
-depends on data; None where it is the same in every iteration."""
-
-
-class _Body:
-    """One iteration as the search sees it, with the arguments of :class:`LoopMaps`: maps, offsets, written windows."""
-
-    def __init__(self, loop: CountedLoop, step: Step, written: FindWindow, branch: Instruction | None) -> None:
-        self._loop, self._maps_from, self._written, self._branch = loop, step, written, branch
+    # Called by the search: one iteration.
 
     def window(self, leaf: ShapeIndex) -> tuple[int, int, int, int, tuple[tuple[int, int, int], ...]] | None:
         """The window of a leaf that the body updates."""
