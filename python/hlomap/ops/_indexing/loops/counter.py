@@ -19,6 +19,9 @@ from .scalar_values import Comparison, Interval, ParameterValue, Scalar, ScalarV
 MAX_TRIP_COUNT = 2**40
 """A loop with more iterations is not counted: its offsets might not fit in 64 bits."""
 
+MAX_FORWARDS = 1000
+"""Tuples and copies between a value and its origin: a program may have very many for each of very many leaves."""
+
 
 class Induction(NamedTuple):
     """A leaf that counts: ``start + step * t`` at the beginning of iteration ``t``."""
@@ -150,7 +153,7 @@ def _leaf_of_number(shape: Shape, number: int) -> ShapeIndex:
 def initial_instruction(instruction: Instruction, leaf: ShapeIndex) -> Instruction | None:
     """The array with which a leaf begins; None where the tuple is not made in the computation of the loop."""
     at, index = instruction.operands[0], leaf
-    while True:
+    for _ in range(MAX_FORWARDS):
         if at.opcode == "tuple" and index:
             at, index = at.operands[index[0]], index[1:]
         elif at.opcode == "get-tuple-element":
@@ -159,6 +162,7 @@ def initial_instruction(instruction: Instruction, leaf: ShapeIndex) -> Instructi
             at = at.operands[0]
         else:
             return at if not index and at.shape.is_array else None
+    return None
 
 
 # ------------------------------------------------------------------------------------------------------------- counting

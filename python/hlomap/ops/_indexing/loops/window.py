@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ...._core import Computation, Expr, Instruction
 from ....types import ShapeIndex
 from ..._attributes import GatherDimensions, gather_dimensions, scatter_dimensions
-from .counter import CountedLoop, analyze_counts, initial_instruction, linear, values_of_body
+from .counter import MAX_FORWARDS, CountedLoop, analyze_counts, initial_instruction, linear, values_of_body
 from .scalar_values import ALL, Part, Scalar, ScalarValues, Value, handed_on
 
 _CALLS = {"call", "conditional"}
@@ -79,7 +79,10 @@ def forwards(body: Computation, instruction: Instruction, callers: tuple[Instruc
 def _origin(body: Computation, at: Instruction, index: ShapeIndex, callers: tuple[Instruction, ...]) -> Part:
     """The instruction whose value another one in a loop's body hands on."""
     part: Part = at, index, callers, ALL
-    while (before := handed_on(part, body)) is not None:
+    for _ in range(MAX_FORWARDS):
+        before = handed_on(part, body)
+        if before is None:
+            break
         part = before
     return part
 
