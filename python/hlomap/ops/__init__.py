@@ -1,10 +1,10 @@
 """Op rules: for each operation its indexing rules and its semantics in NumPy.
 
 Every module of this package whose name has no leading underscore registers the rules of one operation, or of a family
-of operations.  A short op rule is one file; a long one is a folder with ``indexing.py``, ``evaluate.py`` and, if both
-need them, ``attributes.py`` (the checked attributes, as integers and shapes).  Indexing rules and semantics check each
-other, so neither is written in terms of the other: shared code is in ``_indexing`` and ``_numpy``, which do not import
-each other; only ``_shapes`` and ``_attributes`` serve both.
+of operations.  A short op rule is one file; a long one is a folder with its indexing rules in ``__init__.py`` and its
+semantics in ``evaluate.py``.  Indexing rules and semantics check each other, so neither is written in terms of the
+other: shared code is in ``_indexing`` and ``_numpy``, which do not import each other; only ``_shapes`` and
+``_attributes`` serve both.
 
 To add an operation ``my-op``, write two files and edit no list:
 
