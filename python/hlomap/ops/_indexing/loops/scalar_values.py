@@ -172,7 +172,7 @@ def handed_on(part: Part, within: Computation) -> Part | None:
         return (operands[index[0]], index[1:], callers, element) if index else None
     if opcode == "opt-barrier" and len(operands) == 1:
         return operands[0], index, callers, element
-    if opcode in ("copy", "bitcast", "reshape") and _is_same(at.shape, operands[0].shape, element):
+    if opcode in ("copy", "bitcast", "reshape") and _is_same(at, operands[0].shape, element):
         return operands[0], index, callers, element
     if element == ALL or index or not _is_vector(at.shape):
         return None
@@ -204,11 +204,17 @@ def _argument(part: Part) -> Part | None:
     return None
 
 
-def _is_same(shape: Shape, before: Shape, element: int) -> bool:
-    """Whether an operation that keeps the order of elements has those of its operand at the same indices."""
+def _is_same(at: Instruction, before: Shape, element: int) -> bool:
+    """Whether an operation that keeps the order of elements has those of its operand at the same indices.
+
+    A bitcast keeps their order in memory, so between layouts it transposes.
+    """
+    shape = at.shape
     if before.is_tuple or not before.is_array or not shape.is_array:
         return before.is_tuple
-    return before.dimensions == shape.dimensions and (element == ALL or before.dtype == shape.dtype)
+    if before.dimensions != shape.dimensions or (at.opcode == "bitcast" and before.layout != shape.layout):
+        return False
+    return element == ALL or before.dtype == shape.dtype
 
 
 def _of_concatenate(part: Part) -> Part | None:
