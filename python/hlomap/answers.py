@@ -1,6 +1,6 @@
 """Answers: to a yes-or-no question true, false or undecided, with its proof or its reason; and what is not known.
 
-The first question of a process imports this module.  Its classes are no dataclasses, since that package imports
+The first question of a process imports this module.  Its classes are not dataclasses, since that package imports
 ``inspect`` and ``ast``, which takes longer than reading a module.
 """
 

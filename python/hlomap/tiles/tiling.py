@@ -340,7 +340,7 @@ class Tiling(ReadOnly):
             raise ValueError(f"hm.results.Tiling.evaluate: expected 1 to 2**31 - 1 as `stages`, got {stages}")
         if threads < 0:
             raise ValueError(f"hm.results.Tiling.evaluate: expected 0 (all cores) or more as `threads`, got {threads}")
-        n_threads = min(threads or os.cpu_count() or 1, 1 << 16)  # there are no more processors
+        n_threads = min(threads or os.cpu_count() or 1, 1 << 16)  # no machine has more
         found = self._plan.evaluate(rows, *_numbers(on, limited), stages, wanted, n_threads)
         if columns is not None:
             from .costs import cost_columns
