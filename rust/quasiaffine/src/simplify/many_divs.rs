@@ -39,7 +39,7 @@ impl ManyDivs {
         }
         let Some(mut e) = given(cx, e) else { return Rewritten::Few(e.clone()) };
         for _ in 0..ROUNDS {
-            if e.divmods() <= few {
+            if e.divmods() <= few || (e.divmods() <= ALTERNATIVES as u32 && opens_to_few(cx, &e)) {
                 return Rewritten::Few(e);
             }
             let kept = self.with_remainders(cx, &e);
@@ -82,6 +82,11 @@ impl ManyDivs {
         cx.budget.effort = closed.budget.effort;
         kept
     }
+}
+
+/// Whether so little is left of an expression once its remainders are opened that what is open decides alone.
+fn opens_to_few(cx: &mut AffineContext, e: &Expr) -> bool {
+    cx.linear(e).is_ok_and(|form| n_divs(cx, &form) < FEW_DIVS as usize)
 }
 
 /// An expression with closed remainders.
