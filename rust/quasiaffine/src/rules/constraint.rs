@@ -49,7 +49,9 @@ pub fn reduce(cx: &mut AffineContext, mut form: AffineForm, mut interval: Interv
             match cx.kind(t.atom) {
                 AtomKind::Var(flat) => return Ok(Reduced::Variable(*flat as usize, interval)),
                 AtomKind::Div(num, n) => {
-                    if let Some(wider) = numerator_range(*n, interval) {
+                    // Of an interval too wide for 64 bits, what the quotient can be is left.
+                    let possible = || numerator_range(*n, interval.intersect(cx.atom_range(t.atom)));
+                    if let Some(wider) = numerator_range(*n, interval).or_else(possible) {
                         let num = num.clone();
                         cx.constraint_fired(Rule::ConstraintDiv, (&form, interval), (&num, wider));
                         (form, interval) = (num, wider);
