@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import click
 
@@ -146,7 +146,11 @@ def max_bytes() -> int:
     return found
 
 
-def print_lines(lines: Sequence[Sequence[tuple[str, str]]]) -> None:
+Line: TypeAlias = list[tuple[str, str]]
+"""The pieces of a line with their styles."""
+
+
+def print_lines(lines: Sequence[Line]) -> None:
     """Prints whole lines, never wrapped; styles only on a terminal."""
     if not sys.stdout.isatty():
         say("".join("".join(text for text, _ in line) + "\n" for line in lines), nl=False)

@@ -1,55 +1,52 @@
-"""The facts that ``hlomap layout`` prints about an array: sizes, maps in both directions, the first positions.
-
-:func:`describe` returns texts, which :mod:`hlomap.cli.report` turns into lines, and :func:`as_dict` JSON values.
-"""
+"""What ``hlomap layout`` says about an array: sizes, maps in both directions, the first positions."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._core import IndexingMap, Shape, linear_index, logical_index
 
-
-class Fact(NamedTuple):
-    """A label and its text; of a map, the domain is separate."""
-
-    label: str
-    text: str
-    domain: str = ""
+if TYPE_CHECKING:
+    from .console import Line
 
 
-def describe(shape: Shape, n_positions: int) -> list[Fact]:
+def lines(shape: Shape, n_positions: int) -> list[Line]:
     """Sizes and maps of an array's layout, and the index of the element at each of the first positions.
 
-    >>> for fact in describe(Shape.parse("f32[3,5]{1,0:T(2,2)}"), 3)[:3]:
-    ...     print(fact.label, fact.text)
-    elements 15
-    positions 24, 60 % padding
-    bytes 96, 32 bits each element
+    >>> for line in lines(Shape.parse("f32[3,5]{1,0:T(2,2)}"), 3)[:4]:
+    ...     print("".join(text for text, _ in line))
+    f32[3,5]{1,0:T(2,2)}
+      elements   15
+      positions  24, 60 % padding
+      bytes      96, 32 bits each element
     """
     n, n_all = shape.n_elements, shape.buffer_elements
     padding = f", {shape.padding_percent:.3g} % padding" if n_all != n and n else ""
     prefix = shape.layout.dynamic_shape_metadata_prefix_bytes if shape.layout is not None else 0
     before = f", after {prefix:,} bytes of metadata" if prefix else ""
-    found = [
-        Fact("elements", f"{n:,}"),
-        Fact("positions", f"{n_all:,}{padding}"),
-        Fact("bytes", f"{shape.buffer_bytes:,}, {shape.element_bits} bits each element{before}"),
-        Fact("in memory", str(shape.tiled)),
-    ]
-    found += [_fact("position", linear_index(shape)), _fact("index", logical_index(shape))]
+    facts: dict[str, str | IndexingMap] = {
+        "elements": f"{n:,}",
+        "positions": f"{n_all:,}{padding}",
+        "bytes": f"{shape.buffer_bytes:,}, {shape.element_bits} bits each element{before}",
+        "in memory": str(shape.tiled),
+        "position": linear_index(shape),
+        "index": logical_index(shape),
+    }
     if shape.element_bits % 8:
-        found.append(_fact("bit", linear_index(shape, unit="bit")))
+        facts["bit"] = linear_index(shape, unit="bit")
     if shape.layout is not None and shape.layout.split_configs:
-        found += [Fact(f"part {k}", f"{part} from {start}") for k, (start, part) in enumerate(shape.parts)]
-    first = _first_indices(shape, n_positions)
-    shown = len(first)
-    if shown:
+        facts |= {f"part {k}": f"{part} from {start}" for k, (start, part) in enumerate(shape.parts)}
+    if first := _first_indices(shape, n_positions):
         texts = ["padding" if index is None else str(index) for index in first]
-        rest = [f"… {n_all - shown:,} more"] if shown < n_all else []
-        found.append(Fact("first", "  ".join(texts + rest)))
+        facts["first"] = "  ".join([*texts, *([f"… {n_all - len(first):,} more"] if len(first) < n_all else [])])
+    found: list[Line] = [[(str(shape), "head")]]
+    for label, fact in facts.items():
+        text = fact if isinstance(fact, str) else str(fact.simplify(keep_point_dims=True))
+        formula, *domain = text.split(", domain: ", 1)
+        found.append([(f"  {label:<11}", ""), (formula, "formula")])
+        found += [[(f"{'':13}{one}", "domain")] for one in domain]
     return found
 
 
@@ -80,8 +77,3 @@ def _first_indices(shape: Shape, n_positions: int) -> list[tuple[int, ...] | Non
     held = np.asarray(back.in_domain(at))
     indices = np.asarray(back.evaluate(at, check=False)).tolist()
     return [tuple(index) if inside else None for index, inside in zip(indices, held, strict=True)]
-
-
-def _fact(label: str, m: IndexingMap) -> Fact:
-    formula, _, domain = str(m.simplify(keep_point_dims=True)).partition(", domain: ")
-    return Fact(label, formula, domain)

@@ -1,14 +1,14 @@
 """The records that ``hlomap show`` lists: each instruction with the maps of its operands or outputs.
 
-The records hold plain texts, which :mod:`hlomap.cli.report` turns into lines.  The maps come from
-:mod:`hlomap.analysis.queries`.
+The records hold plain texts; a printed line is a list of pieces with their styles, which the printer maps to colours.
+The maps come from :mod:`hlomap.analysis.queries`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._core import IndexingMap, Instruction
@@ -22,6 +22,7 @@ from ..types import ShapeIndex, json_fields
 
 if TYPE_CHECKING:
     from ..differences.overview import Overview
+    from .console import Line
 
 Direction = Literal["output_to_input", "input_to_output"]
 
@@ -200,3 +201,41 @@ def _text(m: IndexingMap) -> MapText:
 
 def _at_index(name: str, index: ShapeIndex) -> str:
     return f"{name}{{{', '.join(map(str, index))}}}" if index else name
+
+
+# The records as lines.
+
+
+def listing_lines(listing: Listing) -> Iterator[list[Line]]:
+    """The lines of a module, as many at a time as belong to one part."""
+    found = listing.overview
+    yield [
+        [(f"HloModule {listing.module if found is None else found.title}", "head")],
+        *([(f"  {line}", "")] for line in (() if found is None else found.lines())),
+    ]
+    is_empty = True
+    for part in listing.parts:
+        is_empty = False
+        yield [[], [(part.title, "head")], *(line for entry in part.entries for line in _entry_lines(entry))]
+    if is_empty:
+        yield [[], [("nothing matches", "")]]
+    if listing.left_out:
+        yield [[], [(f"not listed: {listing.left_out} (--all)", "domain")]]
+
+
+def _entry_lines(entry: Entry) -> Iterator[Line]:
+    """The line of an instruction, and below it a block for every operand or output, one for those with equal maps."""
+    yield [("  ", ""), (entry.name, "name"), (" = ", ""), (entry.shape, "shape"), (f" {entry.operation}", "")]
+    if entry.note:
+        yield [(f"    {entry.note}", "domain")]
+    alike: dict[Relation, dict[str, None]] = {}
+    for relation in entry.relations:
+        alike.setdefault(replace(relation, target=""), {})[relation.target] = None
+    for relation, targets in alike.items():
+        names = ", ".join(targets)
+        arrow = f"{relation.source} -> {names}" if relation.source else names
+        status = relation.status + (f": {relation.detail}" if relation.detail else "")
+        yield [("    ", ""), (arrow, "operand"), ("  ", ""), (status, relation.status)]
+        for m in relation.maps:
+            yield [(f"      {m.formula}", "formula")]
+            yield from ([(f"        {text}", "domain")] for text in (m.domain, *m.runtime) if text)

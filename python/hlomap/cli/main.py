@@ -176,7 +176,7 @@ def layout(
       hlomap layout "f32[3,5]{0,1}" --no-picture --svg layout.svg
     """
     from .._core import Shape
-    from . import layout_facts, report
+    from . import layout_facts
 
     try:
         array = Shape.parse(shape).at(list(shape_index or ()))
@@ -184,9 +184,9 @@ def layout(
         if as_json:
             console.print_json(layout_facts.as_dict(array, positions))
         else:
-            console.print_lines(list(report.fact_lines(str(array), layout_facts.describe(array, positions))))
+            console.print_lines(layout_facts.lines(array, positions))
         if not no_picture and not as_json:
-            console.print_lines([[], *([report.Span(line)] for line in str(picture).splitlines()[3:])])
+            console.print_lines([[], *([(line, "")] for line in str(picture).splitlines()[3:])])
         if svg is not None:
             svg.write_text(picture.svg, encoding="utf-8")
     except HlomapError as error:

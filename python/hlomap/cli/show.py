@@ -1,6 +1,6 @@
 """The command ``hlomap show``.
 
-``selection.py`` chooses instructions, ``listing.py`` collects what is listed, ``report.py`` turns that into lines.
+``selection.py`` chooses instructions, ``listing.py`` collects what is listed and turns it into lines.
 """
 
 from __future__ import annotations
@@ -77,8 +77,7 @@ def show(
       hlomap show module.hlo --readers x.1
       hlomap show module.hlo --json
     """
-    from . import report
-    from .listing import Listing
+    from .listing import Listing, listing_lines
 
     chosen = top or any(value for name, value in filters.items() if name != "computation")
     is_chosen = instruction is not None or chosen
@@ -123,7 +122,7 @@ def show(
         if as_json:
             values.append(listed.to_dict())
         else:
-            for lines in report.listing_lines(listed):
+            for lines in listing_lines(listed):
                 console.print_lines(lines)
             if instruction is not None:
                 _print_picture(drawn if picture else None)
