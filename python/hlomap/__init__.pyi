@@ -57,8 +57,9 @@ from .layouts.buffers import (
     unpack as unpack,
     unravel_index as unravel_index,
 )
+from .maps.device_groups import DeviceIndexing as DeviceIndexing
 from .maps.flat_thread_map import flat_thread_map as flat_thread_map
-from .maps.map_set import DeviceIndexing as DeviceIndexing, MapSet as MapSet
+from .maps.map_set import MapSet as MapSet
 from .maps.simplification import explain_simplify as explain_simplify
 from .pictures.draw import draw as draw
 from .schedules.schedule import schedule as schedule

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ..maps.device_groups import GroupTable
-from ..maps.map_set import DeviceIndexing, MapSet, unknown_devices
+from ..maps.device_groups import DeviceIndexing, GroupTable
+from ..maps.map_set import MapSet, unknown_devices
 
 if TYPE_CHECKING:
     from .._core import _Record

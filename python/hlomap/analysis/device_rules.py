@@ -23,11 +23,10 @@ from ..hlo.order import callees, reachable
 from ..maps.device_groups import (
     NO_COMMON_GROUP,
     GroupTable,
-    have_same_groups,
+    common_table,
     lift_to_devices,
     lists_each_device_once,
-    merge_group_tables,
-    rewrite_for_one_group,
+    rewrite_for_table,
 )
 from ..ops import op_of
 from ..ops._rule import CollectiveRule, Footprint, OperandIndexing, RuleResult
@@ -54,28 +53,24 @@ def device_rules(rules: RuleProvider, subjects: Iterable[Instruction | Computati
             tables.append(groups)
     if not tables:
         return Unknown("no groups of devices were found")
-    first = tables[0]
-    if all(have_same_groups(table, first) for table in tables) and (len(tables) == 1 or lists_each_device_once(first)):
-        return DeviceRules(rules, first, is_wide=False)
-    wide = merge_group_tables(tables)
-    return Unknown(NO_COMMON_GROUP) if wide is None else DeviceRules(rules, wide, is_wide=True)
+    common = common_table(tables)
+    return Unknown(NO_COMMON_GROUP) if common is None else DeviceRules(rules, common)
 
 
 class DeviceRules(RuleProvider):
-    """Provides the rules between devices of one table of groups; ``is_wide`` where it is one group of all devices.
+    """Provides the rules between devices of one table of groups.
 
     Results depend on the table, so they are not cached for other queries.
     """
 
     cache: RuleCache | None = None
 
-    def __init__(self, plain: RuleProvider, table: GroupTable, *, is_wide: bool) -> None:
+    def __init__(self, plain: RuleProvider, table: GroupTable) -> None:
         super().__init__(plain.module)
         self.shares_computations: bool = plain.shares_computations
         self.table = table
         self.propagation: Propagation = plain.propagation.on_devices(table.runs(), lists_each_device_once(table))
         self._plain = plain
-        self._is_wide = is_wide
 
     def traits(self, instruction: Instruction) -> RuleTraits:
         """Those of the plain rules."""
@@ -137,11 +132,8 @@ class DeviceRules(RuleProvider):
             parts = rule.input_to_output(instruction, direction, index, known)
         if isinstance(table, Unknown):
             return dict.fromkeys(parts, table)
-        if not self._is_wide:
-            return parts if have_same_groups(table, self.table) else dict.fromkeys(parts, Unknown(NO_COMMON_GROUP))
-        n = len(self.table.groups[0])
         return {
-            k: _rewritten(part, lambda m: [m] if len(m.dims) == rank else rewrite_for_one_group(m, table, n))
+            k: _rewritten(part, lambda m: [m] if len(m.dims) == rank else rewrite_for_table(m, table, self.table))
             for k, part in parts.items()
         }
 

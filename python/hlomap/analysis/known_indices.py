@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from .._core import Expr, IndexingMap
 from ..lazy import np
-from ..maps.map_set import DeviceIndexing, MapSet
+from ..maps.device_groups import DeviceIndexing
+from ..maps.map_set import MapSet
 from ..maps.variables import numbers_of, suppliers_of, with_variables
 from ..ops._evaluation import Device
 from ..ops._indexing.index_vectors import clamp, known_value, pieces_for_maps, within

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from .._core import Computation, Instruction, Module, Shape
 from ..answers import Unknown
 from ..errors import HlomapError, ShapeError
-from ..maps.map_set import DeviceIndexing, MapSet, union
+from ..maps.device_groups import DeviceIndexing
+from ..maps.map_set import MapSet, union
 from ..ops import lookup
 from ..ops._shapes import array_leaves, n_outputs, shape_at
 from ..text import plural

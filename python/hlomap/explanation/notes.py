@@ -11,7 +11,8 @@ from .._core import Expr, IndexingMap, Instruction, Mesh
 from ..analysis.rows import leaf_shapes
 from ..analysis.rule_provider import RuleProvider
 from ..errors import HlomapError
-from ..maps.map_set import DeviceIndexing, MapSet, group_table
+from ..maps.device_groups import DeviceIndexing, group_table
+from ..maps.map_set import MapSet
 from ..maps.variables import with_conditions, with_dims
 from ..ops import lookup
 from ..ops._known import Parts, fewer

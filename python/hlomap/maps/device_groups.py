@@ -3,15 +3,19 @@
 The last two dimensions and the last two results of a map between devices are a group and a position in that group; the
 last two entries of a runtime variable's index name the device that holds the value.  Each map stays within a group, so
 maps of one table compose like any others; maps of different tables are first rewritten for one group of all devices
-(:func:`rewrite_for_one_group`).  Sets of such maps are in :class:`hlomap.maps.map_set.DeviceIndexing`.
+(:func:`rewrite_for_table`).  A :class:`DeviceIndexing` is a set of such maps with its table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from .._core import Expr, IndexingMap, Variable
+from .._core import Expr, IndexingMap, Instruction, Variable
+from ..answers import Record
+
+if TYPE_CHECKING:
+    from .map_set import MapSet
 
 MAX_LISTED_DEVICES = 1 << 16
 """Tables with more devices than this stay in compact notation: their groups are not listed to compare them."""
@@ -40,6 +44,45 @@ class GroupTable(NamedTuple):
             else:
                 result.append(((number, number), len(group)))
         return result
+
+
+class DeviceIndexing(Record):
+    """Relates elements on one device to elements on another.
+
+    ``groups`` lists the devices of each group.  ``ids`` is the kind of their numbers: ``replica`` (the devices of a
+    group share a partition), ``partition`` (they share a replica), or ``device``, which is
+    ``replica * num_partitions + partition``.  ``maps`` go from (index..., group, position) to
+    (index..., group, position), where ``groups[group][position]`` is the device.  Devices in no group do not take part.
+    The groups of a permutation are its (source, target) pairs.
+
+    >>> gather = hm.parse('''ENTRY e {
+    ...   p = f32[2] parameter(0)
+    ...   ROOT g = f32[6] all-gather(p), replica_groups={{0,2,4},{1,3,5}}, dimensions={0}
+    ... }''').entry.root
+    >>> devices = hm.output_to_input(gather)[0].devices
+    >>> assert devices is not None
+    >>> list(devices.groups), devices.ids
+    ([(0, 2, 4), (1, 3, 5)], 'replica')
+    >>> print(devices.maps)
+    (d0, group, position) -> (d0 mod 2, group, d0 floordiv 2), domain: d0 in [0, 5], group in [0, 1], position in [0, 2]
+    """
+
+    __slots__ = ("groups", "ids", "maps")
+    __match_args__: ClassVar[tuple[str, ...]] = ("ids", "groups", "maps")
+
+    ids: str
+    groups: Sequence[Sequence[int]]
+    maps: MapSet
+
+    def __init__(self, ids: str, groups: Sequence[Sequence[int]], maps: MapSet) -> None:
+        self.ids = ids
+        self.groups = tuple(map(tuple, groups)) if isinstance(groups, list) else groups  # a list has no hash
+        self.maps = maps
+
+
+def group_table(devices: DeviceIndexing) -> GroupTable:
+    """The groups of a device indexing as a table."""
+    return GroupTable(devices.ids, devices.groups)
 
 
 def have_same_groups(a: GroupTable, b: GroupTable) -> bool:
@@ -86,7 +129,19 @@ def lift_to_devices(m: IndexingMap, table: GroupTable) -> list[IndexingMap]:
 NO_COMMON_GROUP = "groups of several kinds, or a device in several groups"
 
 
-def merge_group_tables(tables: Sequence[GroupTable]) -> GroupTable | None:
+def common_table(tables: Sequence[GroupTable], *, once: bool = True) -> GroupTable | None:
+    """The table that all of these are, else one of one group; None where neither is possible.
+
+    ``once`` requires a table that lists each device once where several collectives use it.
+    """
+    first = tables[0]
+    if any(not have_same_groups(table, first) for table in tables[1:]):
+        return _merge_group_tables(tables)
+    is_unclear = once and len(tables) > 1 and not lists_each_device_once(first)
+    return _merge_group_tables(tables) if is_unclear else first
+
+
+def _merge_group_tables(tables: Sequence[GroupTable]) -> GroupTable | None:
     """A table of one group, with all devices up to the largest number; None for different kinds or too many devices."""
     if len({table.ids for table in tables}) != 1 or any(table.n_devices > MAX_LISTED_DEVICES for table in tables):
         return None
@@ -94,12 +149,17 @@ def merge_group_tables(tables: Sequence[GroupTable]) -> GroupTable | None:
     return GroupTable(tables[0].ids, [tuple(range(n))]) if n <= MAX_LISTED_DEVICES else None
 
 
-def rewrite_for_one_group(m: IndexingMap, table: GroupTable, n: int) -> list[IndexingMap] | None:
-    """Rewrite a map for the table whose only group has all ``n`` devices, so that the position is the device.
+def rewrite_for_table(m: IndexingMap, table: GroupTable, common: GroupTable) -> list[IndexingMap] | None:
+    """Rewrite a map of one table for a common one: the same, or one group of all devices, where positions are devices.
 
     Possible where each group is a line along one axis of a row-major array of all devices, or where the map leads from
     one position to one other; then there is one map for each run of devices with equal distance.  None otherwise.
     """
+    if have_same_groups(table, common):
+        return [m]
+    n = common.n_devices
+    if list(map(tuple, common.groups)) != [tuple(range(n))]:
+        return None
     stride = _group_stride(table, n)
     if stride is not None:
         return [_rewrite_along_axis(m, stride, len(table.groups[0]), n)]
@@ -162,3 +222,22 @@ def _rewrite_point_to_point(m: IndexingMap, table: GroupTable, n: int) -> list[I
         ).simplify(keep_point_dims=True)
         for first, last, step in runs
     ]
+
+
+_OTHER_DEVICE_SOURCES = 3 << 61
+"""The first number of runtime sources that are values of other devices; no instruction has such a number."""
+
+
+def rename_sources(
+    first: Sequence[IndexingMap], suppliers: Mapping[int, Instruction], second: Sequence[IndexingMap]
+) -> tuple[tuple[IndexingMap, ...], dict[int, Instruction]]:
+    """The maps before a collective, with new runtime sources.
+
+    A source on one device has another value than the same source on the next device.
+    """
+    used = {v.source for m in (*first, *second) for v in m.runtime if v.source is not None}
+    before = sorted({v.source for m in first for v in m.runtime if v.source is not None})
+    unused = max(_OTHER_DEVICE_SOURCES, *(source + 1 for source in used)) if used else _OTHER_DEVICE_SOURCES
+    numbers = {source: unused + i for i, source in enumerate(before)}
+    renamed = tuple(m.remap_sources(numbers) if m.runtime else m for m in first)
+    return renamed, {numbers[source]: supplier for source, supplier in suppliers.items() if source in numbers}

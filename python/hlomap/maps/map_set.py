@@ -1,8 +1,7 @@
 """Map sets: unions of indexing maps that are exact, over-approximate or unknown.
 
-:class:`DeviceIndexing` holds a set of maps between devices.  A set without maps that is not unknown reads nothing.
-Members are distinct as (shape index, map) and keep the order of insertion.  Operations on an unknown set give an
-unknown set.  HLO operations and the rewriting of single maps for another table of device groups
+A set without maps that is not unknown reads nothing.  Members are distinct as (shape index, map) and keep the order of
+insertion.  Operations on an unknown set give an unknown set.  HLO operations and maps between devices
 (:mod:`hlomap.maps.device_groups`) are not here.
 """
 
@@ -10,17 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import and_, sub
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 from .. import hooks
 from .._core import Count, Expr, IndexingMap, Instruction, Variable, _coalesce, _eliminate_ranges, compose_many
-from ..answers import Answer, Record, Unknown
+from ..answers import Answer, Unknown
 from ..errors import DomainError, MapError, ShapeError
 from ..lazy import np, npt
 from ..text import one_line
 from ..types import ShapeIndex, expect, is_index, wrong_type
-from . import device_groups
-from .device_groups import NO_COMMON_GROUP, GroupTable
+from .device_groups import (
+    NO_COMMON_GROUP,
+    DeviceIndexing,
+    GroupTable,
+    common_table,
+    group_table,
+    have_same_groups,
+    lift_to_devices,
+    rename_sources,
+    rewrite_for_table,
+)
 from .image import Box, Interval, image_maps, read_box
 from .set_questions import CommonElement, Containment, is_empty, is_injective, overlap, why_over_approximate
 from .subtract import Effort, find_meeting, intersect, subtract
@@ -291,7 +299,7 @@ class MapSet:
             return self if self._unknown else after
         first, suppliers = self._maps, {k: v for a in self._maps for k, v in suppliers_of(a).items()}
         if after._devices is not None:
-            first, suppliers = _rename_sources(first, suppliers, after._maps)
+            first, suppliers = rename_sources(first, suppliers, after._maps)
         pairs = [(a, b) for a in first for b in after._maps]
         composed = compose_many(pairs, simplify=True, drop_unused=True) if pairs else []
         members = []
@@ -632,7 +640,7 @@ class MapSet:
         if self._key() != other._key():
             return False
         here, there = self._devices, other._devices
-        return here is None or there is None or device_groups.have_same_groups(group_table(here), group_table(there))
+        return here is None or there is None or have_same_groups(group_table(here), group_table(there))
 
     def __hash__(self) -> int:
         return hash(self._key())
@@ -660,40 +668,6 @@ class MapSet:
         truth = "exact" if self._exact else "over-approximate"
         maps = one_line("; ".join(map(_with_names, self._maps[:4])))
         return f"MapSet({n or 'no'} map{'s' if n > 1 else ''}, {truth}{': ' if n else ''}{maps})"
-
-
-class DeviceIndexing(Record):
-    """Relates elements on one device to elements on another.
-
-    ``groups`` lists the devices of each group.  ``ids`` is the kind of their numbers: ``replica`` (the devices of a
-    group share a partition), ``partition`` (they share a replica), or ``device``, which is
-    ``replica * num_partitions + partition``.  ``maps`` go from (index..., group, position) to
-    (index..., group, position), where ``groups[group][position]`` is the device.  Devices in no group do not take part.
-    The groups of a permutation are its (source, target) pairs.
-
-    >>> gather = hm.parse('''ENTRY e {
-    ...   p = f32[2] parameter(0)
-    ...   ROOT g = f32[6] all-gather(p), replica_groups={{0,2,4},{1,3,5}}, dimensions={0}
-    ... }''').entry.root
-    >>> devices = hm.output_to_input(gather)[0].devices
-    >>> assert devices is not None
-    >>> list(devices.groups), devices.ids
-    ([(0, 2, 4), (1, 3, 5)], 'replica')
-    >>> print(devices.maps)
-    (d0, group, position) -> (d0 mod 2, group, d0 floordiv 2), domain: d0 in [0, 5], group in [0, 1], position in [0, 2]
-    """
-
-    __slots__ = ("groups", "ids", "maps")
-    __match_args__: ClassVar[tuple[str, ...]] = ("ids", "groups", "maps")
-
-    ids: str
-    groups: Sequence[Sequence[int]]
-    maps: MapSet
-
-    def __init__(self, ids: str, groups: Sequence[Sequence[int]], maps: MapSet) -> None:
-        self.ids = ids
-        self.groups = tuple(map(tuple, groups)) if isinstance(groups, list) else groups  # a list has no hash
-        self.maps = maps
 
 
 def _uses_of(maps: Iterable[IndexingMap]) -> dict[_Key, tuple[Use, ...]]:
@@ -780,15 +754,6 @@ _DEVICE_DIMS = 2
 """The last dims of the maps between devices: the group, and the position in it."""
 
 
-_OTHER_DEVICE_SOURCES = 3 << 61
-"""The first number of runtime sources that are values of other devices; no instruction has such a number."""
-
-
-def group_table(devices: DeviceIndexing) -> GroupTable:
-    """The groups of a device indexing as a table."""
-    return GroupTable(devices.ids, devices.groups)
-
-
 def unknown_devices(reason: str) -> DeviceIndexing:
     """A device indexing with unknown maps, with the reason."""
     return DeviceIndexing("", (), MapSet.unknown(reason))
@@ -837,47 +802,21 @@ def _bring_to_common_table(
     for there in devices:
         if there.maps.is_unknown:
             return there
-    table = group_table(devices[0])
-    differ = any(not device_groups.have_same_groups(group_table(there), table) for there in devices)
-    if differ or (once and len(devices) > 1 and not device_groups.lists_each_device_once(table)):
-        wide = device_groups.merge_group_tables([group_table(there) for there in devices])
-        if wide is None:
-            return unknown_devices(NO_COMMON_GROUP)
-        table = wide
+    table = common_table([group_table(there) for there in devices], once=once)
+    if table is None:
+        return unknown_devices(NO_COMMON_GROUP)
     device_sets: list[MapSet] = []
     for one in sets:
         source = one if one._devices is None else one._devices.maps
+        own = None if one._devices is None else group_table(one._devices)
         maps: list[IndexingMap] = []
         for m in source._maps:
-            rewritten = _rewrite_for_table(m, one._devices, table)
+            rewritten = lift_to_devices(m, table) if own is None else rewrite_for_table(m, own, table)
             if rewritten is None:
                 return unknown_devices(NO_COMMON_GROUP)
             maps += [other._placed(m.shape_index, m.use, suppliers_of(m)) for other in rewritten]
         device_sets.append(MapSet(maps, exact=source._exact, reason=source._reason))
     return table, device_sets
-
-
-def _rewrite_for_table(m: IndexingMap, devices: DeviceIndexing | None, table: GroupTable) -> list[IndexingMap] | None:
-    if devices is None:
-        return device_groups.lift_to_devices(m, table)
-    if device_groups.have_same_groups(group_table(devices), table):
-        return [m]
-    return device_groups.rewrite_for_one_group(m, group_table(devices), len(table.groups[0]))
-
-
-def _rename_sources(
-    first: Sequence[IndexingMap], suppliers: Mapping[int, Instruction], second: Sequence[IndexingMap]
-) -> tuple[tuple[IndexingMap, ...], dict[int, Instruction]]:
-    """The maps before a collective, with new runtime sources.
-
-    A source on one device has another value than the same source on the next device.
-    """
-    used = {v.source for m in (*first, *second) for v in m.runtime if v.source is not None}
-    before = sorted({v.source for m in first for v in m.runtime if v.source is not None})
-    unused = max(_OTHER_DEVICE_SOURCES, *(source + 1 for source in used)) if used else _OTHER_DEVICE_SOURCES
-    numbers = {source: unused + i for i, source in enumerate(before)}
-    renamed = tuple(m.remap_sources(numbers) if m.runtime else m for m in first)
-    return renamed, {numbers[source]: supplier for source, supplier in suppliers.items() if source in numbers}
 
 
 def _with_names(m: IndexingMap) -> str:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ..maps.device_groups import DeviceIndexing, group_table
 from ..maps.enumerate_pairs import EnumerationLimitError, Ints, enumerate_pairs
-from ..maps.map_set import DeviceIndexing, group_table
 
 
 def enumerate_device_pairs(

@@ -27,8 +27,9 @@ from ..hlo.order import callees, reachable
 from ..interpreter.library import CALLS
 from ..interpreter.machine import Budget, Machine
 from ..interpreter.plan import plan_instruction, plan_module
+from ..maps.device_groups import DeviceIndexing
 from ..maps.enumerate_pairs import EnumerationLimitError, Ints, enumerate_pairs
-from ..maps.map_set import DeviceIndexing, MapSet
+from ..maps.map_set import MapSet
 from ..ops import lookup, op_of
 from ..ops._evaluation import DeviceGrid, on_arrays
 from ..ops._shapes import array_leaves, shape_at
