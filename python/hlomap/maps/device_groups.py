@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from .._core import Expr, IndexingMap, Instruction, Variable
 from ..answers import Record
+from .variables import suppliers_of
 
 if TYPE_CHECKING:
     from .map_set import MapSet
@@ -139,6 +140,36 @@ def common_table(tables: Sequence[GroupTable], *, once: bool = True) -> GroupTab
         return _merge_group_tables(tables)
     is_unclear = once and len(tables) > 1 and not lists_each_device_once(first)
     return _merge_group_tables(tables) if is_unclear else first
+
+
+def bring_to_common_table(
+    sets: Sequence[MapSet], *, once: bool = False
+) -> tuple[GroupTable, list[MapSet]] | str | None:
+    """A common table, and the device maps of each set rewritten for it; or the reason why there is none.
+
+    None where no set crosses devices.
+    """
+    devices = [one.devices for one in sets if one.devices is not None]
+    if not devices:
+        return None
+    for there in devices:
+        if there.maps.is_unknown:
+            return there.maps.reason or "unknown"
+    table = common_table([group_table(there) for there in devices], once=once)
+    if table is None:
+        return NO_COMMON_GROUP
+    device_sets: list[MapSet] = []
+    for one in sets:
+        source = one if one.devices is None else one.devices.maps
+        own = None if one.devices is None else group_table(one.devices)
+        maps: list[IndexingMap] = []
+        for m in source:
+            rewritten = lift_to_devices(m, table) if own is None else rewrite_for_table(m, own, table)
+            if rewritten is None:
+                return NO_COMMON_GROUP
+            maps += [other._placed(m.shape_index, m.use, suppliers_of(m)) for other in rewritten]
+        device_sets.append(source._replace(maps, uses=None))
+    return table, device_sets
 
 
 def _merge_group_tables(tables: Sequence[GroupTable]) -> GroupTable | None:

@@ -1,7 +1,7 @@
-"""Boxes of dims, and the images of maps over them: the elements that the maps reach, as maps without dims.
+"""Boxes of dims, the maps restricted to them, and the images of maps over them: the elements that the maps reach.
 
-:func:`image_maps` is the entry point.  An interval of a box is cut to 64 bits without gaining an element,
-and the core cuts it to the domain.
+:func:`image_maps` gives images as maps without dims.  An interval is cut to 64 bits without gaining an element, and the
+core cuts it to the domain.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence, Set
 from operator import index
 from typing import Any, TypeAlias
 
-from .._core import IndexingMap, _image_many
+from .._core import IndexingMap, Variable, _image_many
 from ..errors import ShapeError
 from ..text import one_line, plural
-from ..types import expect_items, is_index, wrong_type
+from ..types import expect, expect_items, is_index, wrong_type
+from .variables import suppliers_of
 
 Bounds: TypeAlias = tuple[int, int]
 
@@ -90,3 +91,30 @@ def image_maps(maps: Sequence[IndexingMap], bounds: Sequence[Bounds] | None, n_k
             raise ShapeError(f"the box has rank {len(own)}; the map has {plural(n_dims, 'dim')}")
         pairs.append((m, own))
     return _image_many(pairs)
+
+
+def restrict_map(m: IndexingMap, dims: Mapping[int, Interval]) -> IndexingMap:
+    """:meth:`IndexingMap.restrict`."""
+    return restrict(m, read_restriction(dims, "IndexingMap.restrict"))._placed(m.shape_index, m.use, suppliers_of(m))
+
+
+def read_restriction(dims: Mapping[int, Interval], function: str) -> dict[int, tuple[int, int]]:
+    """The inclusive bounds of each dimension."""
+    takes = "a mapping from dimension to (lower, upper) as `dims`"
+    expect(Mapping, dims, function, takes)
+    for i in dims:
+        if not is_index(i):
+            raise wrong_type(function, takes, i, "as a dimension")
+    return dict(zip(map(int, dims), read_box(list(dims.values()), function, "dims") or [], strict=True))
+
+
+def restrict(m: IndexingMap, bounds: Mapping[int, tuple[int, int]]) -> IndexingMap:
+    """The map for the points whose dims lie within bounds."""
+    dims = list(m.dims)
+    for i, (low, high) in bounds.items():
+        if not 0 <= i < len(dims):
+            raise ShapeError(f"dimension {i} is out of range: the map has {len(dims)} dims")
+        dims[i] = Variable(dims[i].name, max(dims[i].lower, low), min(dims[i].upper, high))
+    if m.is_undefined or m.is_known_empty:
+        return IndexingMap.undefined(dims) if m.is_undefined else m
+    return IndexingMap(dims, m.results, ranges=m.ranges, runtime=m.runtime, constraints=m.constraints)

@@ -12,25 +12,14 @@ from operator import and_, sub
 from typing import Any, TypeAlias
 
 from .. import hooks
-from .._core import Count, Expr, IndexingMap, Instruction, Variable, _coalesce, _eliminate_ranges, compose_many
+from .._core import Count, Expr, IndexingMap, Instruction, _coalesce, _eliminate_ranges, compose_many
 from ..answers import Answer, Unknown
-from ..errors import DomainError, MapError, ShapeError
 from ..lazy import np, npt
 from ..text import one_line
-from ..types import ShapeIndex, expect, is_index, wrong_type
-from .device_groups import (
-    NO_COMMON_GROUP,
-    DeviceIndexing,
-    GroupTable,
-    common_table,
-    group_table,
-    have_same_groups,
-    lift_to_devices,
-    rename_sources,
-    rewrite_for_table,
-)
-from .image import Box, Interval, image_maps, read_box
-from .set_questions import CommonElement, Containment, is_empty, is_injective, overlap, why_over_approximate
+from ..types import ShapeIndex, expect, wrong_type
+from .device_groups import DeviceIndexing, bring_to_common_table, group_table, have_same_groups, rename_sources
+from .image import Box, Interval, image_maps, read_box, read_restriction, restrict
+from .set_questions import CommonElement, covers, equivalent, evaluate, expect_alike, is_empty, is_injective, overlap
 from .subtract import Effort, find_meeting, intersect, subtract
 from .union_count import count_of
 from .variables import suppliers_of
@@ -180,7 +169,7 @@ class MapSet:
         if self._unknown or second._unknown:
             known, unknown = (second, self) if self._unknown else (self, second)
             return known._select(known._maps, unknown._reason)
-        _expect_alike(self, second, "&")
+        expect_alike(self, second, "&")
         found = self._change_parts(second, intersect)
         if not found:
             return MapSet()
@@ -210,7 +199,7 @@ class MapSet:
         taken = as_map_set(other)
         if self._unknown or not self or not taken:
             return self
-        _expect_alike(self, taken, "-")
+        expect_alike(self, taken, "-")
         devices = _combine_devices([self, taken], sub)
         if devices is not None:
             return _with_devices(self._select(self._maps, "elements on other devices are not subtracted"), devices)
@@ -323,8 +312,8 @@ class MapSet:
         >>> print(whole.restrict({1: (2, 4)}))
         (d0, d1) -> (d1), domain: d0 in [0, 3], d1 in [2, 4]
         """
-        bounds = _read_restriction(dims, "MapSet.restrict")
-        restricted = self._replace_maps(_restrict(m, bounds) for m in self._maps)
+        bounds = read_restriction(dims, "MapSet.restrict")
+        restricted = self._replace_maps(restrict(m, bounds) for m in self._maps)
         restricted = restricted._select([m for m in restricted._maps if not m.is_known_empty])
         return restricted._change_device_maps(lambda maps: maps.restrict(dims))
 
@@ -373,27 +362,7 @@ class MapSet:
         >>> row.covers(MapSet.unknown("no rule for sort")).reason
         'no rule for sort'
         """
-        inner = as_map_set(other, "MapSet.covers", "other")
-        if self._unknown or inner._unknown:
-            return Answer(True) if self._unknown else Answer(None, reason=inner._reason or "unknown")
-        _expect_alike(self, inner, "covers()")
-        effort, containment = Effort(), Containment()
-        leaves = [m.shape_index for m in self._maps]
-        found: list[bool | None] = []
-        for m, own in zip(inner._maps, find_meeting(inner._maps, self._maps), strict=True):
-            if leaves.count(m.shape_index) == 1:
-                found += [containment.contains(k, m) for k in self._maps if k.shape_index == m.shape_index]
-            else:
-                found.append(_covers(own, m, effort, containment))
-        if False not in found and (self._devices is not None or inner._devices is not None):
-            common = _bring_to_common_table([self, inner])
-            if common is None or isinstance(common, DeviceIndexing):
-                found.append(None)
-            else:
-                found.append(common[1][0].covers(common[1][1]).value)
-        if False in found:
-            return Answer(False, reason="the other set has pairs that this one lacks")
-        return Answer(None, reason="containment is not proved") if None in found else Answer(True)
+        return covers(self, as_map_set(other, "MapSet.covers", "other"))
 
     def equivalent(self, other: MapSet | IndexingMap, /) -> Answer[tuple[int, ...]]:
         """Whether both sets have the same pairs (point, element).
@@ -407,29 +376,7 @@ class MapSet:
         >>> halves.equivalent(whole)
         Answer(True)
         """
-        second = as_map_set(other, "MapSet.equivalent", "other")
-        for one in (self, second):
-            if one._unknown:
-                return Answer(None, reason=one._reason or "unknown")
-        _expect_alike(self, second, "equivalent()")
-        if self._is_one_map(second):
-            return self._maps[0].equivalent(second._maps[0])
-        directions = [(self, second), (second, self)]
-        answers = [outer.covers(inner) for outer, inner in directions]
-        for (_, inner), answer in zip(directions, answers, strict=True):
-            if inner._exact and answer.value is False:
-                return Answer(False, reason="one set has pairs that the other lacks")
-        for one in (self, second):
-            if not one._exact:
-                return Answer(None, reason=why_over_approximate(one))
-        return next((answer for answer in answers if answer.value is None), Answer(True))
-
-    def _is_one_map(self, other: MapSet) -> bool:
-        """Whether each of two sets is a map over as many dims, to the same array of one device."""
-        if any(len(one._maps) != 1 or not one._exact or one._devices is not None for one in (self, other)):
-            return False
-        m, k = self._maps[0], other._maps[0]
-        return m.shape_index == k.shape_index and len(m.dims) == len(k.dims)
+        return equivalent(self, as_map_set(other, "MapSet.equivalent", "other"))
 
     def overlap(self, other: MapSet | IndexingMap, /) -> Answer[CommonElement]:
         """Whether some element is in the images of both: one that a map of this set reaches, and one of the other.
@@ -531,32 +478,7 @@ class MapSet:
         array([[2],
                [1]])
         """
-        if self._unknown:
-            raise MapError(f"nothing is evaluated of an unknown set: {self._reason}")
-        if len({m.shape_index for m in self._maps}) > 1:
-            raise MapError("the maps of the set reach several arrays; evaluate those with one `shape_index`")
-        maps = self._nonempty() or self._maps
-        if not maps:
-            shape = np.shape(dims)[:-1]
-            if check and 0 not in shape:
-                raise DomainError("point 0 lies outside the domain: the set is empty")
-            return np.zeros((*shape, 0), np.int64)
-        _expect_alike(self, self, "evaluate()")
-        if len(maps) == 1:
-            return maps[0].evaluate(dims, ranges, runtime, check=check, threads=threads)
-        found = maps[0].evaluate(dims, ranges, runtime, check=False, threads=threads)
-        is_found = np.asarray(maps[0].in_domain(dims, ranges, runtime))
-        for m in maps[1:]:
-            own = m.evaluate(dims, ranges, runtime, check=False, threads=threads)
-            inside = np.asarray(m.in_domain(dims, ranges, runtime))
-            differs = inside & is_found & (own != found).any(axis=-1)
-            if differs.any():
-                at = int(np.argmax(differs))
-                raise MapError(f"point {at} has several elements in the set; image() of the point has them all")
-            found, is_found = np.where(inside[..., None], own, found), is_found | inside
-        if check and not np.all(is_found):
-            raise DomainError(f"point {int(np.argmin(is_found))} lies outside the domains of all maps of the set")
-        return found
+        return evaluate(self, dims, ranges, runtime, check=check, threads=threads)
 
     def _nonempty(self) -> tuple[IndexingMap, ...]:
         return tuple(m for m in self._maps if not m.is_known_empty)
@@ -698,21 +620,6 @@ def image_of_map(m: IndexingMap, box: Box | None) -> MapSet:
     return MapSet([m])._image(read_box(box, "IndexingMap.image"), 0)
 
 
-def restrict_map(m: IndexingMap, dims: Mapping[int, Interval]) -> IndexingMap:
-    """:meth:`IndexingMap.restrict`."""
-    return _restrict(m, _read_restriction(dims, "IndexingMap.restrict"))._placed(m.shape_index, m.use, suppliers_of(m))
-
-
-def _read_restriction(dims: Mapping[int, Interval], function: str) -> dict[int, tuple[int, int]]:
-    """The inclusive bounds of each dimension."""
-    takes = "a mapping from dimension to (lower, upper) as `dims`"
-    expect(Mapping, dims, function, takes)
-    for i in dims:
-        if not is_index(i):
-            raise wrong_type(function, takes, i, "as a dimension")
-    return dict(zip(map(int, dims), read_box(list(dims.values()), function, "dims") or [], strict=True))
-
-
 def union(sets: Sequence[MapSet]) -> MapSet:
     """The members of all sets; exact if all of them are, unknown if one of them is.
 
@@ -737,19 +644,6 @@ def union(sets: Sequence[MapSet]) -> MapSet:
     )
 
 
-def _expect_alike(a: MapSet, b: MapSet, operation: str) -> None:
-    """Raises unless all maps have as many dims, and those to the same array as many results."""
-    maps = [*a._nonempty(), *b._nonempty()]
-    by_leaf: dict[ShapeIndex, set[int]] = {}
-    for m in maps:
-        by_leaf.setdefault(m.shape_index, set()).add(len(m.results))
-    for what, numbers in [("dims", {len(m.dims) for m in maps}), *(("results", found) for found in by_leaf.values())]:
-        if len(numbers) > 1:
-            found = " and ".join(map(str, sorted(numbers)))
-            hint = "; compare the elements of a.image() and b.image()" if what == "dims" else ""
-            raise ShapeError(f"{operation} compares pairs of maps with as many {what}, found {found} {what}{hint}")
-
-
 _DEVICE_DIMS = 2
 """The last dims of the maps between devices: the group, and the position in it."""
 
@@ -759,24 +653,13 @@ def unknown_devices(reason: str) -> DeviceIndexing:
     return DeviceIndexing("", (), MapSet.unknown(reason))
 
 
-def _covers(maps: Sequence[IndexingMap], m: IndexingMap, effort: Effort, containment: Containment) -> bool | None:
-    """Whether the union of maps contains one map; a single map that contains it is tried first."""
-    if m in maps or any(effort.spend() and containment.contains(k, m) for k in maps):
-        return True
-    remaining = subtract(m, maps, effort)
-    if isinstance(remaining, str):
-        return None
-    empty = [part.is_empty().value if effort.spend() else None for part in remaining]
-    return False if False in empty else None if None in empty else True
-
-
 def _combine_devices(
     sets: Sequence[MapSet], combine: Callable[..., MapSet], *, once: bool = False
 ) -> DeviceIndexing | None:
     """The device indexing of a combination; maps that stay on their device do so on every device of the table."""
-    common = _bring_to_common_table(sets, once=once)
-    if common is None or isinstance(common, DeviceIndexing):
-        return common
+    common = bring_to_common_table(sets, once=once)
+    if common is None or isinstance(common, str):
+        return None if common is None else unknown_devices(common)
     table, device_sets = common
     return DeviceIndexing(table.ids, table.groups, combine(*device_sets))
 
@@ -788,37 +671,6 @@ def _with_devices(maps: MapSet, devices: DeviceIndexing) -> MapSet:
     return maps._replace(maps, devices=devices)
 
 
-def _bring_to_common_table(
-    sets: Sequence[MapSet], *, once: bool = False
-) -> tuple[GroupTable, list[MapSet]] | DeviceIndexing | None:
-    """A common table, and the device maps of each set rewritten for it.
-
-    None where no set crosses devices; an unknown device indexing where there is no common table.  ``once`` requires a
-    table that lists each device once where more than one set crosses devices.
-    """
-    devices = [one._devices for one in sets if one._devices is not None]
-    if not devices:
-        return None
-    for there in devices:
-        if there.maps.is_unknown:
-            return there
-    table = common_table([group_table(there) for there in devices], once=once)
-    if table is None:
-        return unknown_devices(NO_COMMON_GROUP)
-    device_sets: list[MapSet] = []
-    for one in sets:
-        source = one if one._devices is None else one._devices.maps
-        own = None if one._devices is None else group_table(one._devices)
-        maps: list[IndexingMap] = []
-        for m in source._maps:
-            rewritten = lift_to_devices(m, table) if own is None else rewrite_for_table(m, own, table)
-            if rewritten is None:
-                return unknown_devices(NO_COMMON_GROUP)
-            maps += [other._placed(m.shape_index, m.use, suppliers_of(m)) for other in rewritten]
-        device_sets.append(MapSet(maps, exact=source._exact, reason=source._reason))
-    return table, device_sets
-
-
 def _with_names(m: IndexingMap) -> str:
     """The text of a map, in which values of this device have the names of their instructions instead of numbers."""
     text, last, sources = str(m).rpartition(", runtime: ")
@@ -826,14 +678,3 @@ def _with_names(m: IndexingMap) -> str:
         if number == supplier.number:
             sources = sources.replace(f"= #{number}(", f"= %{one_line(supplier.name)}(")
     return text + last + sources
-
-
-def _restrict(m: IndexingMap, bounds: Mapping[int, tuple[int, int]]) -> IndexingMap:
-    dims = list(m.dims)
-    for i, (low, high) in bounds.items():
-        if not 0 <= i < len(dims):
-            raise ShapeError(f"dimension {i} is out of range: the map has {len(dims)} dims")
-        dims[i] = Variable(dims[i].name, max(dims[i].lower, low), min(dims[i].upper, high))
-    if m.is_undefined or m.is_known_empty:
-        return IndexingMap.undefined(dims) if m.is_undefined else m
-    return IndexingMap(dims, m.results, ranges=m.ranges, runtime=m.runtime, constraints=m.constraints)

@@ -1,4 +1,4 @@
-"""Questions about the elements that the maps of a set reach: overlap, injectivity, emptiness; and containment of maps.
+"""Questions about map sets: overlap, injectivity, emptiness, containment and equivalence, and the values at points.
 
 They are methods of map sets.  True and False hold for all values of the runtime variables; a witness is a
 point in the domain of each map, and both reach the element.  The search itself is in the compiled core; a containment
@@ -7,12 +7,17 @@ that it leaves open is decided by comparing the points, if there are few.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from .._core import IndexingMap, _contains, _is_injective, _overlap
 from ..answers import Answer
-from ..lazy import np
+from ..errors import DomainError, MapError, ShapeError
+from ..lazy import np, npt
+from ..types import ShapeIndex
+from .device_groups import bring_to_common_table
 from .enumerate_pairs import EnumerationLimitError, enumerate_points
+from .subtract import Effort, find_meeting, subtract
 
 if TYPE_CHECKING:
     from .map_set import MapSet
@@ -110,6 +115,110 @@ def is_empty(maps: MapSet) -> Answer[tuple[int, ...]]:
     if any(answer.value is False for answer in answers):
         return Answer(False) if maps.exact else Answer(None, reason=why_over_approximate(maps))
     return next((answer for answer in answers if answer.value is None), Answer(True))
+
+
+def covers(outer: MapSet, inner: MapSet) -> Answer[tuple[int, ...]]:
+    """:meth:`MapSet.covers`."""
+    if outer.is_unknown or inner.is_unknown:
+        return Answer(True) if outer.is_unknown else Answer(None, reason=inner.reason or "unknown")
+    expect_alike(outer, inner, "covers()")
+    effort, containment = Effort(), Containment()
+    leaves = [m.shape_index for m in outer]
+    found: list[bool | None] = []
+    for m, own in zip(inner, find_meeting(list(inner), list(outer)), strict=True):
+        if leaves.count(m.shape_index) == 1:
+            found += [containment.contains(k, m) for k in outer if k.shape_index == m.shape_index]
+        else:
+            found.append(_covers(own, m, effort, containment))
+    if False not in found and (common := bring_to_common_table([outer, inner])) is not None:
+        found.append(None if isinstance(common, str) else covers(*common[1]).value)
+    if False in found:
+        return Answer(False, reason="the other set has pairs that this one lacks")
+    return Answer(None, reason="containment is not proved") if None in found else Answer(True)
+
+
+def _covers(maps: Sequence[IndexingMap], m: IndexingMap, effort: Effort, containment: Containment) -> bool | None:
+    """Whether the union of maps contains one map; a single map that contains it is tried first."""
+    if m in maps or any(effort.spend() and containment.contains(k, m) for k in maps):
+        return True
+    remaining = subtract(m, maps, effort)
+    if isinstance(remaining, str):
+        return None
+    empty = [part.is_empty().value if effort.spend() else None for part in remaining]
+    return False if False in empty else None if None in empty else True
+
+
+def equivalent(first: MapSet, second: MapSet) -> Answer[tuple[int, ...]]:
+    """:meth:`MapSet.equivalent`."""
+    sets = first, second
+    for one in sets:
+        if one.is_unknown:
+            return Answer(None, reason=one.reason or "unknown")
+    expect_alike(first, second, "equivalent()")
+    if all(len(one) == 1 and one.exact and one.devices is None for one in sets):
+        m, k = first[0], second[0]
+        if m.shape_index == k.shape_index and len(m.dims) == len(k.dims):
+            return m.equivalent(k)
+    answers = [covers(first, second), covers(second, first)]
+    for inner, answer in zip(reversed(sets), answers, strict=True):
+        if inner.exact and answer.value is False:
+            return Answer(False, reason="one set has pairs that the other lacks")
+    for one in sets:
+        if not one.exact:
+            return Answer(None, reason=why_over_approximate(one))
+    return next((answer for answer in answers if answer.value is None), Answer(True))
+
+
+def expect_alike(a: MapSet, b: MapSet, operation: str) -> None:
+    """Raises unless all maps have as many dims, and those to the same array as many results."""
+    maps = [*a._nonempty(), *b._nonempty()]
+    by_leaf: dict[ShapeIndex, set[int]] = {}
+    for m in maps:
+        by_leaf.setdefault(m.shape_index, set()).add(len(m.results))
+    for what, numbers in [("dims", {len(m.dims) for m in maps}), *(("results", found) for found in by_leaf.values())]:
+        if len(numbers) > 1:
+            found = " and ".join(map(str, sorted(numbers)))
+            hint = "; compare the elements of a.image() and b.image()" if what == "dims" else ""
+            raise ShapeError(f"{operation} compares pairs of maps with as many {what}, found {found} {what}{hint}")
+
+
+def evaluate(
+    maps: MapSet,
+    dims: npt.ArrayLike,
+    ranges: npt.ArrayLike | None,
+    runtime: npt.ArrayLike | None,
+    *,
+    check: bool,
+    threads: int,
+) -> npt.NDArray[np.int64]:
+    """:meth:`MapSet.evaluate`."""
+    if maps.is_unknown:
+        raise MapError(f"nothing is evaluated of an unknown set: {maps.reason}")
+    if len({m.shape_index for m in maps}) > 1:
+        raise MapError("the maps of the set reach several arrays; evaluate those with one `shape_index`")
+    members = maps._nonempty() or tuple(maps)
+    if not members:
+        shape = np.shape(dims)[:-1]
+        if check and 0 not in shape:
+            raise DomainError("point 0 lies outside the domain: the set is empty")
+        return np.zeros((*shape, 0), np.int64)
+    expect_alike(maps, maps, "evaluate()")
+    first, *others = members
+    if not others:
+        return first.evaluate(dims, ranges, runtime, check=check, threads=threads)
+    found = first.evaluate(dims, ranges, runtime, check=False, threads=threads)
+    is_found = np.asarray(first.in_domain(dims, ranges, runtime))
+    for m in others:
+        own = m.evaluate(dims, ranges, runtime, check=False, threads=threads)
+        inside = np.asarray(m.in_domain(dims, ranges, runtime))
+        differs = inside & is_found & (own != found).any(axis=-1)
+        if differs.any():
+            at = int(np.argmax(differs))
+            raise MapError(f"point {at} has several elements in the set; image() of the point has them all")
+        found, is_found = np.where(inside[..., None], own, found), is_found | inside
+    if check and not np.all(is_found):
+        raise DomainError(f"point {int(np.argmin(is_found))} lies outside the domains of all maps of the set")
+    return found
 
 
 def _why_not_proved(first: MapSet, second: MapSet) -> str | None:
