@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from math import inf
 from typing import Any, NamedTuple, TypeAlias
 
-from .._core import Computation, Count, IndexingMap, Instruction, Module, Shape, _count, _extent, _reads
+from .._core import Computation, Count, Instruction, Module, Shape, _count, _extent, _reads
 from ..devices import Device, as_device
 from ..errors import HlomapError
 from ..hlo.order import reverse_postorder
@@ -22,7 +23,7 @@ from ..maps.union_count import UNBOUNDED
 from ..ops import lookup
 from ..ops._shapes import array_leaves, arrays, shape_at
 from ..text import table_lines
-from ..types import ShapeIndex, json_fields, subject_of
+from ..types import json_fields, subject_of
 from .queries import operand_maps, reached
 from .rule_provider import RuleProvider
 
@@ -284,14 +285,14 @@ class _Run:
         if updated is not None and updated < len(instruction.operands):
             combines = bool(instruction.called_computations) and operations != (0, 0, False)
             return figures + self._of_update(instruction, updated, combines)
-        unions: dict[tuple[Instruction, ShapeIndex], _Union] = {}
+        reads: dict[Instruction, list[MapSet]] = {}
         for index in array_leaves(instruction.shape):
             found = operand_maps(self.rules, instruction, index)
             for k, operand in enumerate(instruction.operands):
-                _add_reads(unions, operand, found.get(k, MapSet()))
+                reads.setdefault(operand, []).append(found.get(k, MapSet()))
         aliases = op.in_place(instruction)
         written = [shape_at(instruction.shape, i) for i in array_leaves(instruction.shape) if i not in aliases]
-        return figures + _moved(unions, written)
+        return figures + _moved(reads, written)
 
     def _of_update(self, instruction: Instruction, updated: int, combines: bool) -> _Figures:
         """Operand 0 stays where it is: what is read are the other operands, and the old elements if they count."""
@@ -311,15 +312,15 @@ class _Run:
         starts, written, evaluated = rules.propagation.fused(rules, computation.number)
         counted = [_Counted(at(number), needed, n) for number, needed, n in evaluated]
         figures = self._arithmetic(counted)
-        parameters: dict[tuple[Instruction, ShapeIndex], _Union] = {}
+        reads: dict[Instruction, list[MapSet]] = {}
         for start in map(at, starts if with_bytes else ()):
             indices = list(array_leaves(start.shape))
-            reads = reached(rules, start, indices, computation.instructions) if indices else {}
-            for instruction, maps in reads.items():
+            found = reached(rules, start, indices, computation.instructions) if indices else {}
+            for instruction, maps in found.items():
                 if instruction.parameter_number is not None and instruction.computation == computation:
-                    _add_reads(parameters, instruction, maps)
+                    reads.setdefault(instruction, []).append(maps)
         if with_bytes:
-            figures += _moved(parameters, [at(number).shape for number in written])
+            figures += _moved(reads, [at(number).shape for number in written])
         return figures, [one for one in counted if not isinstance(one.needed, str)]
 
     def _arithmetic(self, counted: Iterable[_Counted]) -> _Figures:
@@ -427,53 +428,39 @@ class _Run:
             yield self.report(one.instruction, self._arithmetic([one]).times(times), times, ())
 
 
-class _Union:
-    """The distinct maps to one value, from all outputs."""
+def _count_reads(sets: Sequence[MapSet], shape: Shape) -> tuple[Count | None, Count]:
+    """Reads by all sets, of which each path from an output element is one, and distinct elements; None without a bound.
 
-    def __init__(self) -> None:
-        self.maps: dict[IndexingMap, None] = {}
-        self.exact = True
-        self.is_unknown = False
-
-    def add(self, maps: MapSet) -> None:
-        self.maps |= dict.fromkeys(maps)
-        self.exact, self.is_unknown = self.exact and maps.exact, self.is_unknown or maps.is_unknown
-
-    def counts(self, shape: Shape) -> tuple[Count | None, Count]:
-        """Reads, of which each path from an output element is one, and distinct elements; None without a bound."""
-        n = shape.n_elements
-        if self.is_unknown:
-            return None, _count(0, n)
-        maps = list(self.maps)
-        if self.exact and len(maps) == 1:
-            paths, elements = maps[0].count(), maps[0].count(distinct=True)
-            upper = min(elements.upper, n)
-            return paths if paths.upper < UNBOUNDED else None, _count(min(elements.lower, upper), upper)
-        _, _, _, n_paths, lower, most, _ = _reads(maps, self.exact, shape)
-        upper = n if most is None else min(most, n)
-        if self.exact and lower < upper and len(maps) <= _MAX_MAPS and len({m.shape_index for m in maps}) == 1:
-            found = MapSet(maps).count(distinct=True)
-            lower, upper = max(lower, found.lower), min(upper, found.upper)
-        distinct = _count(min(lower, upper), upper)
-        if n_paths is None:
-            return None, distinct
-        return _count(n_paths if self.exact and all(m.count().exact for m in maps) else 0, n_paths), distinct
+    The sets lead to an array of this shape.
+    """
+    n = shape.n_elements
+    if any(one.is_unknown for one in sets):
+        return None, _count(0, n)
+    maps, is_exact = list(dict.fromkeys(chain.from_iterable(sets))), all(one.exact for one in sets)
+    if is_exact and len(maps) == 1:
+        paths, elements = maps[0].count(), maps[0].count(distinct=True)
+        upper = min(elements.upper, n)
+        return paths if paths.upper < UNBOUNDED else None, _count(min(elements.lower, upper), upper)
+    _, _, _, n_paths, lower, most, _ = _reads(maps, is_exact, shape)
+    upper = n if most is None else min(most, n)
+    if is_exact and lower < upper and len(maps) <= _MAX_MAPS and len({m.shape_index for m in maps}) == 1:
+        found = MapSet(maps).count(distinct=True)
+        lower, upper = max(lower, found.lower), min(upper, found.upper)
+    distinct = _count(min(lower, upper), upper)
+    if n_paths is None:
+        return None, distinct
+    return _count(n_paths if is_exact and all(m.count().exact for m in maps) else 0, n_paths), distinct
 
 
-def _add_reads(unions: dict[tuple[Instruction, ShapeIndex], _Union], value: Instruction, maps: MapSet) -> None:
-    """The reads of each array of a value."""
-    for index in array_leaves(value.shape):
-        unions.setdefault((value, index), _Union()).add(maps._at(index))
-
-
-def _moved(unions: Mapping[tuple[Instruction, ShapeIndex], _Union], written: Sequence[Shape]) -> _Figures:
-    """The bytes that are read and written."""
+def _moved(reads: Mapping[Instruction, Sequence[MapSet]], written: Sequence[Shape]) -> _Figures:
+    """The bytes that are read of values, by all sets together, and written."""
     read, sure, exact = 0, 0, True
     reread: int | None = 0
-    for (value, index), union in unions.items():
-        shape = shape_at(value.shape, index)
+    arrays_read = [(sets, value.shape, index) for value, sets in reads.items() for index in array_leaves(value.shape)]
+    for sets, whole, index in arrays_read:
+        shape = shape_at(whole, index)
         try:
-            touched, distinct = union.counts(shape)
+            touched, distinct = _count_reads([maps._at(index) for maps in sets], shape)
         except HlomapError:  # an array without bound
             return _Figures((0, 0, 0, None, None, _bytes(written)), exact=False)
         bits = shape.element_bits
