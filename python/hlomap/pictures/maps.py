@@ -10,7 +10,7 @@ from ..analysis.queries import output_to_input
 from ..analysis.rows import leaf_shapes
 from ..analysis.slice import Slice
 from ..errors import HlomapError, ShapeError, UnsupportedError
-from ..explanation.explain import Explanation, OperandReads, explain
+from ..explanation.explain import Explanation, explain
 from ..explanation.notes import output_name
 from ..explanation.source import value_label
 from ..explanation.trace import Step
@@ -169,7 +169,7 @@ def explanation_scene(
 ) -> MapScene:
     """The contents of the picture; ``found`` explains the whole output, and ``steps`` the way back from the element."""
     own = array_of(printable(found.instruction.name, 60) + leaf_text(found.shape_index), found.shape)
-    operands = [_operand(read) for read in found.reads]
+    operands = [array for read in found.reads for array in value_operands(read.instruction, read.maps)]
     output_is = f"; {output_name(found.instruction, found.shape_index)} is {found.shape}, `output` chooses another one"
     box, name = read_box(own.bounds, operands, element, tile, output_is if found.shape_index else "")
     boxes: list[Bounds | None] = [box] * len(operands)
@@ -194,11 +194,6 @@ def value_operands(value: Instruction, maps: MapSet, *, is_counted: bool = True)
         array = array_of(value_label(value) + leaf_text(leaf), shape, facts)
         found.append(_reached(array, maps, leaf, is_counted=is_counted))
     return found
-
-
-def _operand(read: OperandReads) -> Operand:
-    facts = f"{read.shape.without_layout()}{_status(read.maps)}"
-    return _reached(array_of(read.label, read.shape, facts), read.maps)
 
 
 # Pictures of checks: the elements of a witness, on the maps that do not relate them.
