@@ -7,13 +7,13 @@ are a test.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from .._core import IndexingMap, Instruction, Module
+from .._core import Instruction, Module
 from ..analysis.queries import needed_by_outputs
 from ..analysis.rows import leaf_shapes
 from ..analysis.rule_provider import RuleProvider
@@ -118,7 +118,8 @@ def _by_array(
         for leaf in sorted(old if before.is_unknown else {m.shape_index for m in before}):
             yield leaf, ("equal", None) if same_sizes and old.get(leaf) == new.get(leaf) else ("unknown", "other sizes")
         return
-    first, second = _by_leaf(before, old), _by_leaf(after, new)
+    sides = (before, old), (after, new)
+    first, second = (dict.fromkeys(arrays, m) if m.is_unknown else m._by_array() for m, arrays in sides)
     for leaf in sorted({*first, *second}):
         if same_sizes and old.get(leaf) == new.get(leaf):
             yield leaf, _compare(first.get(leaf, _NOTHING), second.get(leaf, _NOTHING))
@@ -159,17 +160,6 @@ def _numbered(maps: MapSet, values: Mapping[Instruction, Value], first_other: in
                 numbers[v.source] = first_other + v.source if value is None else _NUMBERED + value.number
         found.append(m.remap_sources(numbers)._placed(m.shape_index, None, {}) if numbers else m)
     return MapSet(found, exact=maps.exact, reason=maps.reason)
-
-
-def _by_leaf(maps: MapSet, arrays: Iterable[ShapeIndex]) -> dict[ShapeIndex, MapSet]:
-    """The elements of each array that any are read of."""
-    if maps.is_unknown:
-        return dict.fromkeys(arrays, maps)
-    found: dict[ShapeIndex, list[IndexingMap]] = {}
-    for m in maps:
-        # Without its place in a program, which containment compares too.
-        found.setdefault(m.shape_index, []).append(m._placed((), None, {}))
-    return {leaf: MapSet(own, exact=maps.exact, reason=maps.reason) for leaf, own in found.items()}
 
 
 def _compare(before: MapSet, after: MapSet) -> tuple[Status, str | None]:

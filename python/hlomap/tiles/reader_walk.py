@@ -287,10 +287,7 @@ class Walk:
         """The elements of an array of an operand that those of an array of the output read."""
         if (user, out) not in self._needs:
             self._needs[user, out] = operand_maps(self._rules, user, out)
-        maps = self._needs[user, out].get(operand)
-        if maps is None or maps.is_unknown:
-            return maps or MapSet()
-        return MapSet((m for m in maps if m.shape_index == leaf), exact=maps.exact, reason=maps.reason)
+        return self._needs[user, out].get(operand, MapSet())._at(leaf)
 
     def _read(self, user: Instruction, arguments: Mapping[tuple[int, ShapeIndex], MapSet]) -> _Found:
         """An instruction that reads its operands, but for those that it updates in place."""
