@@ -37,20 +37,23 @@ impl ManyDivs {
         if e.divmods() <= few {
             return Rewritten::Few(e.clone());
         }
+        let is_few = |cx: &mut AffineContext, e: &Expr| {
+            e.divmods() <= few || (e.divmods() <= ALTERNATIVES as u32 && opens_to_few(cx, e))
+        };
         let Some(mut e) = given(cx, e) else { return Rewritten::Few(e.clone()) };
         for _ in 0..ROUNDS {
-            if e.divmods() <= few || (e.divmods() <= ALTERNATIVES as u32 && opens_to_few(cx, &e)) {
+            if is_few(cx, &e) {
                 return Rewritten::Few(e);
             }
             let kept = self.with_remainders(cx, &e);
             if check.is_some_and(|check| check.stays(&kept.expr)) {
                 return Rewritten::Done(kept.expr, true);
             }
-            e = kept.expr;
-            if e.divmods() <= few {
+            if kept.expr != e && is_few(cx, &kept.expr) {
                 // As when it is what is given.
-                continue;
+                return Rewritten::Few(kept.expr);
             }
+            e = kept.expr;
             let form = if shares_variables(&e) { cx.linear(&e) } else { Err(Stop::Effort) };
             let promises_less = form.as_ref().is_ok_and(|form| {
                 n_divs(cx, form) < kept.n_divs && estimate(cx, form) <= GROWTH * u64::from(e.divmods())
