@@ -163,20 +163,16 @@ impl Domain {
 
     /// Checks that no two variables print alike and that every name can be read back.
     pub fn check_names(&self) -> Result<()> {
-        if self.vars.iter().all(|v| v.name.is_none()) {
-            return Ok(());
+        let mut names: SmallVec<[&str; 8]> = self.vars.iter().filter_map(|v| v.name.as_deref()).collect();
+        if let Some(name) = names.iter().find(|name| !crate::text::is_name(name)) {
+            return Err(Error::Name(format!("{name:?} cannot be the name of a variable")));
         }
-        let mut seen = rustc_hash::FxHashSet::default();
-        for i in 0..self.vars.len() {
-            let name = self.name(self.var(i));
-            if !crate::text::is_name(&name) {
-                return Err(Error::Name(format!("{name:?} cannot be the name of a variable")));
-            }
-            if !seen.insert(name.clone()) {
-                return Err(Error::Name(format!("two variables are called {name}")));
-            }
-        }
-        Ok(())
+        names.sort_unstable();
+        let unnamed = (0..self.vars.len()).filter(|&i| !names.is_empty() && self.vars[i].name.is_none());
+        let twice = names.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0].to_owned());
+        let is_taken = |name: &String| names.binary_search(&name.as_str()).is_ok();
+        let twice = twice.or_else(|| unnamed.map(|i| default_name(self.var(i))).find(is_taken));
+        twice.map_or(Ok(()), |name| Err(Error::Name(format!("two variables are called {name}"))))
     }
 
     /// Checks that an expression has no other variables than the domain.
