@@ -784,6 +784,7 @@ class Propagation:
         root: int | None,
         ends: Sequence[int],
         elements_alone: bool = False,
+        ends_alone: bool = False,
         /,
     ) -> list[_Record]: ...
     def tiles(

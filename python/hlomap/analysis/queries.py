@@ -237,7 +237,7 @@ def reached(
     module = start.module
     region = [instruction.number for instruction in inside]
     root, last = None if entered is None else entered.number, [instruction.number for instruction in ends]
-    records = rules.propagation.backward(rules, start.number, indices, region, root, last, elements_alone)
+    records = rules.propagation.backward(rules, start.number, indices, region, root, last, elements_alone, ends_alone)
     devices: Callable[[int], DeviceIndexing] = devices_not_requested
     if with_devices and crosses_devices(records):
         reads = {number for number, unknown, _, _, _, maps, _ in records if maps or unknown is not None}
@@ -247,9 +247,6 @@ def reached(
         else:
             found = between.propagation.backward(between, start.number, indices, region, root, last)
             devices = assemble_devices(found, between.table)
-    if ends_alone:
-        kept = set(last)
-        records = [record for record in records if record[0] in kept]
     return {module.instruction(record[0]): with_known_indices(assemble(record, devices), rules) for record in records}
 
 

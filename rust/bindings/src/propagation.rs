@@ -390,9 +390,9 @@ impl PyPropagation {
     /// The maps from arrays of ``start`` to every value that it is made of, users first: a record for each value.
     ///
     /// The propagation goes through the instructions with the numbers ``inside``, and a call ``root`` is entered in any
-    /// case.  There is a record for each of ``ends``, whether it is reached or not.  With ``elements_alone`` only the
-    /// elements count and not how often each is read: maps then have fewer ranges.
-    #[pyo3(signature = (rules, start, indices, inside, root, ends, elements_alone=false, /))]
+    /// case.  There is a record for each of ``ends``, whether it is reached or not; with ``ends_alone`` for nothing else.
+    /// With ``elements_alone`` only the elements count and not how often each is read: maps then have fewer ranges.
+    #[pyo3(signature = (rules, start, indices, inside, root, ends, elements_alone=false, ends_alone=false, /))]
     #[allow(clippy::too_many_arguments, reason = "a record in Python")]
     fn backward<'py>(
         &self,
@@ -403,14 +403,19 @@ impl PyPropagation {
         root: Option<InstructionId>,
         ends: Vec<InstructionId>,
         elements_alone: bool,
+        ends_alone: bool,
     ) -> PyResult<Bound<'py, PyList>> {
         let indices = all_of(indices);
         let found = self.ask(rules, [Subject::Instruction(start)], |questions| {
             let schedule = questions.schedule(Region::of(inside, root), start)?;
             let propagation = questions.backward(&schedule, &indices, elements_alone)?;
-            let missing = ends.iter().filter(|&&id| schedule.position(id).is_none());
-            let unreached = missing.map(|&id| Reached::unreached(&propagation, id));
-            Ok(schedule.order.iter().map(|&id| Reached::new(&propagation, id)).chain(unreached).collect::<Vec<_>>())
+            let order = if ends_alone { &[][..] } else { &schedule.order };
+            let rest = ends.iter().filter(|&&id| ends_alone || schedule.position(id).is_none());
+            let record = |&id: &InstructionId| match schedule.position(id) {
+                Some(_) => Reached::new(&propagation, id),
+                None => Reached::unreached(&propagation, id),
+            };
+            Ok(order.iter().chain(rest).map(record).collect::<Vec<_>>())
         })?;
         Records::new(rules.py(), self).of_values(found)
     }
