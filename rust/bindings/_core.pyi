@@ -313,11 +313,11 @@ def bitcast_factors(
     operand: Shape, output: Shape, /
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]] | None: ...
 def grid_maps(
-    names: Sequence[str],
-    grid: Sequence[int],
-    indices: Sequence[tuple[Sequence[Expr | int], Sequence[int]]],
-    ranges: Sequence[int],
-    constraints: Sequence[tuple[Expr | int, int, int]],
+    threads: int,
+    blocks: tuple[int, int, int],
+    indices: Sequence[tuple[Sequence[_ExprLike], Sequence[int], Shape | None]],
+    ranges: Sequence[int] = (),
+    constraints: Sequence[tuple[_ExprLike, int, int]] = (),
     /,
 ) -> list[IndexingMap]: ...
 def count_requests(

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import gcd, prod
 
-from .._core import Expr, IndexingMap, Shape
+from .._core import Expr, IndexingMap, Shape, grid_maps
 from ..devices import Device
 from ..errors import ShapeError
 from ..maps.flat_thread_map import flat_thread_map
-from .launch import BLOCK, THREAD, Launch, To, ceil_div, delinearize, grid_map, n_resident_threads, storage_bits
+from .launch import BLOCK, THREAD, Launch, ceil_div, delinearize, n_resident_threads, storage_bits
 
 _THREADS = 128
 _WARP = 32
@@ -88,7 +88,7 @@ def sorted_scatter(updates: Shape, per_warp: int) -> Launch:
     column = (s(1) * _WARP + THREAD % _WARP) * vector + s(2)
     ranges = (per_warp, ceil_div(n_slice, _WARP * vector), vector)
     row_major = Shape(updates.dtype, updates.dimensions)
-    found = grid_map(_THREADS, blocks, To([row, column], [n, n_slice], row_major), ranges)
+    (found,) = grid_maps(_THREADS, blocks, [([row, column], [n, n_slice], row_major)], ranges)
     return Launch("scatter", _THREADS, blocks, vector, found, found)
 
 
@@ -113,5 +113,5 @@ def triton_block(shape: Shape, tile: Sequence[int], n_warps: int = 1, *, first_f
         order[-2:] = order[:-3:-1]
     numbers = dict(zip(order, delinearize(BLOCK, [counts[d] for d in order]), strict=True))
     index = [numbers[d] * sizes[d] + Expr.range(d) for d in range(shape.rank)]
-    output = grid_map(1, blocks, To(index, shape.dimensions), sizes)
+    (output,) = grid_maps(1, blocks, [(index, shape.dimensions, None)], sizes)
     return Launch("triton_block", 32 * n_warps, blocks, 1, output)

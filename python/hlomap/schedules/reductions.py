@@ -10,9 +10,9 @@ from collections.abc import Collection, Sequence
 from math import prod
 from typing import NamedTuple
 
-from .._core import Expr, Shape
+from .._core import Expr, Shape, grid_maps
 from ..devices import Device
-from .launch import BLOCK, THREAD, Launch, To, ceil_div, grid_map
+from .launch import BLOCK, THREAD, Launch, ceil_div
 
 _ROW_MINOR, _ROW_MAJOR, _COLUMN = 16384, 8, 4096
 
@@ -124,8 +124,8 @@ def multi_row(form: Canonical, shapes: tuple[Shape, Shape], widths: Widths, devi
     r = BLOCK * n_rows + THREAD // lanes
     index = [s(0), r, THREAD % lanes * vector + s(1)]
     grid = (n_rows * lanes, (ceil_div(b, n_rows), 1, 1))
-    source = grid_map(*grid, To(index, form.sizes, shapes[0]), (a, vector))
-    target = grid_map(*grid, To([r], [b], shapes[1]), constraints=[(THREAD % lanes, 0, 0)])
+    (source,) = grid_maps(*grid, [(index, form.sizes, shapes[0])], (a, vector))
+    (target,) = grid_maps(*grid, [([r], [b], shapes[1])], (), [(THREAD % lanes, 0, 0)])
     return Launch("multi_row_reduction", *grid, vector, target, source)
 
 
@@ -140,14 +140,14 @@ def row(form: Canonical, shapes: tuple[Shape, Shape], widths: Widths) -> Launch:
     index = [s(0), BLOCK * n_rows + r, (s(1) * width + lane) * vector + s(2)]
     steps = min(16 // vector, ceil_div(ceil_div(c, vector), width))
     grid = (n_rows * width, (ceil_div(b, n_rows), 1, 1))
-    source = grid_map(*grid, To(index, form.sizes, shapes[0]), (a, steps, vector))
-    target = grid_map(*grid, To(index[1:2], [b], shapes[1]), constraints=[(lane, 0, 0)])
+    (source,) = grid_maps(*grid, [(index, form.sizes, shapes[0])], (a, steps, vector))
+    (target,) = grid_maps(*grid, [(index[1:2], [b], shapes[1])], (), [(lane, 0, 0)])
     if n_warps == 1:
         return Launch("row_reduction", *grid, vector, target, source)
     shared_shape = (n_rows, n_warps + (n_warps == 32))
     exists = (index[1], 0, b - 1)
-    write = grid_map(*grid, To([r, lane // 32], shared_shape), constraints=[(lane % 32, 0, 0), exists])
-    read = grid_map(*grid, To([r, lane], shared_shape), constraints=[(lane, 0, n_warps - 1), exists])
+    (write,) = grid_maps(*grid, [([r, lane // 32], shared_shape, None)], (), [(lane % 32, 0, 0), exists])
+    (read,) = grid_maps(*grid, [([r, lane], shared_shape, None)], (), [(lane, 0, n_warps - 1), exists])
     return Launch("row_reduction", *grid, vector, target, source, shared_shape, write, read)
 
 
@@ -162,12 +162,12 @@ def column(form: Canonical, shapes: tuple[Shape, Shape], widths: Widths) -> Laun
     written_column = (tile * 32 + warp) * vector + s(0)
     grid = (1024, (a * n_tiles, 1, 1))
     index = [major, s(0) * 32 + warp, read_column]
-    source = grid_map(*grid, To(index, form.sizes, shapes[0]), (ceil_div(b, 32), vector))
-    target = grid_map(*grid, To([major, written_column], [a, c], shapes[1]), (vector,), [(lane, 0, 0)])
+    (source,) = grid_maps(*grid, [(index, form.sizes, shapes[0])], (ceil_div(b, 32), vector))
+    (target,) = grid_maps(*grid, [([major, written_column], [a, c], shapes[1])], (vector,), [(lane, 0, 0)])
     shared_shape = (32, 32 * vector + 1)
     columns = [((tile * 32 + lane) * vector + s(0), 0, c - 1), (written_column, 0, c - 1)]
-    write = grid_map(*grid, To([lane, warp * vector + s(0)], shared_shape), (vector,), columns[:1])
-    read = grid_map(*grid, To([warp, lane * vector + s(0)], shared_shape), (vector,), columns[1:])
+    (write,) = grid_maps(*grid, [([lane, warp * vector + s(0)], shared_shape, None)], (vector,), columns[:1])
+    (read,) = grid_maps(*grid, [([warp, lane * vector + s(0)], shared_shape, None)], (vector,), columns[1:])
     return Launch("column_reduction", *grid, vector, target, source, shared_shape, write, read)
 
 
@@ -183,12 +183,12 @@ def small_column(form: Canonical, shapes: tuple[Shape, Shape], widths: Widths) -
     s = Expr.range
     position = (s(0) * threads + THREAD) * vector + s(1)
     grid = (threads, (a, 1, 1))
-    flat = To([BLOCK, position], [a, b * c], shapes[0])
-    source = grid_map(*grid, flat, (ceil_div(b * c, threads * vector), vector))
+    flat = [BLOCK, position], [a, b * c], shapes[0]
+    (source,) = grid_maps(*grid, [flat], (ceil_div(b * c, threads * vector), vector))
     kept, step = (THREAD + s(0) * threads) // rows, THREAD % rows
-    target = grid_map(*grid, To([BLOCK, kept], [a, c], shapes[1]), (vector,), [(step, 0, 0)])
+    (target,) = grid_maps(*grid, [([BLOCK, kept], [a, c], shapes[1])], (vector,), [(step, 0, 0)])
     shared_shape = (rows, c + 1)
     own = THREAD * vector + s(0)
-    write = grid_map(*grid, To([own // c, own % c], shared_shape), (vector,))
-    read = grid_map(*grid, To([step, kept], [rows, c]), (vector,))
+    (write,) = grid_maps(*grid, [([own // c, own % c], shared_shape, None)], (vector,))
+    (read,) = grid_maps(*grid, [([step, kept], [rows, c], None)], (vector,))
     return Launch("small_column_reduction", *grid, vector, target, source, shared_shape, write, read)

@@ -7,13 +7,14 @@ Sizes and permutations are those of dimensions in memory order with unit dimensi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import prod
 from typing import NamedTuple
 
-from .._core import Expr, Shape
+from .._core import Expr, Shape, grid_maps
 from ..devices import Device
 from ..errors import ShapeError
-from .launch import BLOCK, THREAD, Condition, Launch, To, ceil_div, delinearize, grid_maps, n_resident_threads
+from .launch import BLOCK, THREAD, Condition, Launch, To, ceil_div, delinearize, n_resident_threads
 
 _THREADS = 128
 Sizes = Sequence[int]
@@ -27,17 +28,16 @@ def merged(sizes: Sizes, permutation: Sizes) -> tuple[list[int], list[int]]:
     >>> merged([2, 3, 1, 5], [2, 3, 0, 1])
     ([6, 5], [1, 0])
     """
-    groups: list[list[int]] = []
     kept = [d for d, size in enumerate(sizes) if size != 1]
-    order = [kept.index(d) for d in permutation if sizes[d] != 1]
-    for d in order:
-        if groups and groups[-1][-1] + 1 == d:
+    follows = dict(pairwise(kept))
+    groups: list[list[int]] = []
+    for d in permutation:
+        if groups and follows.get(groups[-1][-1]) == d:
             groups[-1].append(d)
-        else:
+        elif sizes[d] != 1:
             groups.append([d])
     by_input = sorted(groups)
-    merged_sizes = [prod(sizes[kept[d]] for d in group) for group in by_input]
-    return merged_sizes, [by_input.index(group) for group in groups]
+    return [prod([sizes[d] for d in group]) for group in by_input], [by_input.index(group) for group in groups]
 
 
 def tiled_refusal(sizes: Sizes, permutation: Sizes, bits: int) -> str | None:
@@ -68,41 +68,45 @@ def tiled(
     """
     if len(sizes) < 2:
         raise ShapeError(f"expected a transpose that moves elements, found {shapes[0]} to {shapes[1]}")
-    last = len(sizes) - 1
+    rank, last = len(sizes), len(sizes) - 1
     keeps_minor = permutation[-1] == last
     a, b = (last - 1, permutation[-2]) if keeps_minor else (last, permutation[-1])
-
-    def block_of(vector: int) -> list[int]:
-        edge = 32 if keeps_minor else 32 * vector
-        return [sizes[d] if keeps_minor and d == last else edge if d in (a, b) else 1 for d in range(len(sizes))]
-
-    if keeps_minor:
-        vector = sizes[-1]
-    else:
-        n_blocks = prod(map(ceil_div, sizes, block_of(1)))
+    vector, edge = sizes[-1], 32
+    if not keeps_minor:
+        n_blocks = prod(ceil_div(size, 32) if d in (a, b) else size for d, size in enumerate(sizes))
         vector = _tiled_vector(n_blocks, (sizes[a], sizes[b]), bits, summed_bits or bits, device)
-    block = block_of(vector)
-    counts = [ceil_div(size, edge) for size, edge in zip(sizes, block, strict=True)]
-    base = [e * edge for e, edge in zip(delinearize(BLOCK, counts), block, strict=True)]
+        edge = 32 * vector
+    block = [1] * rank
+    block[last] = vector
+    block[a] = block[b] = edge
+    counts = list(map(ceil_div, sizes, block))
+    base = [e * size for e, size in zip(delinearize(BLOCK, counts), block, strict=True)]
     # A warp has the neighbours along the minor dimension of what it accesses, or along the next one if that stays.
     far, near = Expr.range(0) * (_THREADS // 32) + THREAD // 32, THREAD % 32
     if not keeps_minor:
         near = near * vector + Expr.range(1)
 
-    def inside(row: int, column: int) -> list[Expr | int]:
-        at = {row: far, column: near}
-        return [at.get(d, Expr.range(1) if keeps_minor and d == last else 0) for d in range(len(sizes))]
+    def index(start: Sequence[Expr | int], row: int, column: int) -> list[Expr | int]:
+        at = list(start)
+        at[row] += far
+        at[column] += near
+        if keeps_minor:
+            at[last] += Expr.range(1)
+        return at
 
-    def index(row: int, column: int) -> list[Expr | int]:
-        return [e + offset for e, offset in zip(base, inside(row, column), strict=True)]
-
-    source, target = index(b, a), index(a, b)
-    padded = [edge + (d == (last - 1 if keeps_minor else last)) for d, edge in enumerate(block)]
-    ranges, grid = (prod(block) // (_THREADS * vector), vector), (_THREADS, (prod(counts), 1, 1))
-    to_source = [To(source, sizes, shapes[0]), To(inside(a, b), padded)]
-    moved = To([target[d] for d in permutation], [sizes[d] for d in permutation], shapes[1])
-    to_target = [moved, To(inside(b, a), padded)]
-    return _launch("tiled_transpose", grid, vector, padded, (to_source, ranges, ()), (to_target, ranges, ()))
+    target, none = index(base, a, b), [0] * rank
+    shared_shape = list(block)
+    shared_shape[last - keeps_minor] += 1
+    moved = [target[d] for d in permutation], [sizes[d] for d in permutation], shapes[1]
+    ranges = (prod(block) // (_THREADS * vector), vector)
+    return _launch(
+        "tiled_transpose",
+        (_THREADS, (prod(counts), 1, 1)),
+        vector,
+        shared_shape,
+        ([(index(base, b, a), sizes, shapes[0]), (index(none, a, b), shared_shape, None)], ranges, ()),
+        ([moved, (index(none, b, a), shared_shape, None)], ranges, ()),
+    )
 
 
 def _tiled_vector(n_blocks: int, edges: tuple[int, int], bits: int, summed_bits: int, device: Device) -> int:
@@ -171,7 +175,7 @@ def packed(sizes: Sizes, permutation: Sizes, shapes: tuple[Shape, Shape], packin
         return index
 
     def side(row: Expr, column: Expr, to: To, ranges: Sizes) -> _Side:
-        shared = To([row, (column + row // v * v) % edge], [edge, edge])
+        shared = [row, (column + row // v * v) % edge], [edge, edge], None
         return [to, shared], ranges, [(row, 0, packing.other - 1), (column, 0, packing.middle * packing.minor - 1)]
 
     s = Expr.range
@@ -179,13 +183,13 @@ def packed(sizes: Sizes, permutation: Sizes, shapes: tuple[Shape, Shape], packin
     write = (s(0) * 4 + warp, lane * v + s(1))
     read = (lane * v + s(2), (s(0) * 4 + warp) * v + s(1))
     target = at(*read)
-    moved = To([target[d] for d in permutation], [sizes[d] for d in permutation], shapes[1])
+    moved = [target[d] for d in permutation], [sizes[d] for d in permutation], shapes[1]
     return _launch(
         "packed_transpose",
         (_THREADS, (prod(counts), 1, 1)),
         v,
         [edge, edge],
-        side(*write, To(at(*write), sizes, shapes[0]), (edge // 4, v)),
+        side(*write, (at(*write), sizes, shapes[0]), (edge // 4, v)),
         side(*read, moved, (8, v, v)),
     )
 
@@ -194,5 +198,5 @@ def _launch(
     emitter: str, grid: tuple[int, tuple[int, int, int]], vector: int, shared_shape: Sizes, source: _Side, target: _Side
 ) -> Launch:
     threads, blocks = grid
-    (read, shared_write), (written, shared_read) = (grid_maps(threads, blocks, *to) for to in (source, target))
+    (read, shared_write), (written, shared_read) = (grid_maps(threads, blocks, *side) for side in (source, target))
     return Launch(emitter, *grid, vector, written, read, tuple(shared_shape), shared_write, shared_read)

@@ -7,13 +7,12 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{IntoPyDict, PyDict, PyTuple};
 use quasiaffine::map::{Map, State};
 use quasiaffine::simplify::simplify_traced;
 use quasiaffine::simplify::trace::{Statement, Step};
 use quasiaffine::text::{self, Style};
-use quasiaffine::{Constraint, Domain, Expr, Interval, Options, Program, Variable};
+use quasiaffine::{Constraint, Expr, Interval, Options, Program, Variable};
 
 use crate::argument::Arg;
 use crate::detach::{n_threads, unlocked, unlocked_if, unlocked_many};
@@ -914,44 +913,4 @@ pub fn bounds_many<'py>(
         m.results().iter().map(of).collect::<quasiaffine::Result<Vec<_>>>()
     })?;
     bounds.into_iter().map(|found| PyTuple::new(py, found.or_raise(py).in_call(py, "bounds_many")?)).collect()
-}
-
-/// The simplified maps from a grid, whose dims have names and sizes, to indices; all stay within their ``sizes``.
-///
-/// >>> import hlomap as hm
-/// >>> th, bl = hm.Expr.dim(0), hm.Expr.dim(1)
-/// >>> print(*hm._core.grid_maps(("th", "bl"), (8, 3), [([th + bl * 8], [20])], (), ()))
-/// (th, bl) -> (th + bl * 8), domain: th in [0, 7], bl in [0, 2], th + bl * 8 in [0, 19]
-#[pyfunction]
-#[pyo3(signature = (names, grid, indices, ranges, constraints, /))]
-pub fn grid_maps(
-    py: Python<'_>,
-    names: Vec<PyBackedStr>,
-    grid: Vec<i64>,
-    indices: Vec<(Vec<ExprLike>, Vec<i64>)>,
-    ranges: Vec<i64>,
-    constraints: Vec<ConstraintLike>,
-) -> PyResult<Vec<PyMap>> {
-    let below = |n: &i64| Interval::new(0, n.saturating_sub(1));
-    let named = |(name, n): (&PyBackedStr, _)| Variable { name: Some(Arc::from(&**name)), ..Variable::new(below(n)) };
-    let within = indices.iter().flat_map(|(index, sizes)| index.iter().zip(sizes));
-    let domain = Domain {
-        vars: names.iter().zip(&grid).map(named).chain(ranges.iter().map(|n| Variable::new(below(n)))).collect(),
-        n_dims: names.len().min(grid.len()),
-        n_ranges: ranges.len(),
-        constraints: within
-            .map(|(e, n)| Constraint { expr: e.0.clone(), interval: below(n) })
-            .chain(constraints.into_iter().map(|c| c.0))
-            .collect(),
-    };
-    let all = Map::new(domain, indices.iter().flat_map(|(index, _)| index).map(|e| e.0.clone())).or_raise(py)?;
-    let options = Options { keep_point_dims: true, drop_unused: true, ..Options::default() };
-    let all = simplified(py, &all, options)?;
-    let mut results = all.results();
-    let of_index = |(index, _): &(Vec<ExprLike>, _)| {
-        let own;
-        (own, results) = results.split_at(index.len().min(results.len()));
-        PyMap::from(all.with_results(own.iter().cloned().collect()))
-    };
-    Ok(indices.iter().map(of_index).collect())
 }

@@ -1,6 +1,6 @@
 //! Python functions for positions in memory: maps, strides, bitcasts, and packing of whole buffers.
 
-use ::layout::{ArrayShape, Effort, LinearError, Packing, SplitPart, Unit, Warps};
+use ::layout::{ArrayShape, Effort, LinearError, Packing, SplitPart, To, Unit, Warps};
 use numpy::{Complex64, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -11,8 +11,10 @@ use crate::argument::Arg;
 use crate::class::tuple_of;
 use crate::detach::unlocked;
 use crate::error::{expect_many, wrong_type, InCall};
+use crate::expr::ExprLike;
 use crate::layout::{linear, linear_error, shape_error, PyShape};
 use crate::map::PyMap;
+use crate::map_arguments::ConstraintLike;
 use crate::map_values::Answer;
 
 fn shape_argument<'a, 'py>(got: &'a Bound<'py, PyAny>, function: &str) -> PyResult<&'a Bound<'py, PyShape>> {
@@ -371,4 +373,36 @@ pub fn count_requests(
     let found = unlocked(py, || ::layout::count_requests(map, array, warps, &effort))?;
     let ::layout::Requests { counts, reason } = found.map_err(|e| linear_error(py, e))?;
     Ok(((counts.requests, counts.sectors, counts.bytes_used, counts.longest_run), reason))
+}
+
+/// The simplified maps from a grid of threads and blocks along x to indices; all of them stay within their sizes.
+///
+/// An index has its expressions, its sizes, and None; or the array whose buffer a row-major array of these sizes has as
+/// well: that map leads to the elements of the array.
+///
+/// >>> import hlomap as hm
+/// >>> th, bl = hm.Expr.dim(0), hm.Expr.dim(3)
+/// >>> print(*hm._core.grid_maps(8, (3, 1, 1), [([th + bl * 8], [20], hm.Shape.parse("f32[4,5]"))], (), ()))
+/// (th_x, th_y, th_z, bl_x, bl_y, bl_z) -> ((th_x + bl_x * 8) floordiv 5, (th_x + bl_x * 3) mod 5),
+///   domain: th_x in [0, 7], th_y in [0, 0], th_z in [0, 0], bl_x in [0, 2], bl_y in [0, 0], bl_z in [0, 0],
+///   th_x + bl_x * 8 in [0, 19]
+#[pyfunction]
+#[pyo3(signature = (threads, blocks, indices, ranges=Vec::new(), constraints=Vec::new(), /))]
+#[allow(clippy::type_complexity, reason = "a record in Python")]
+pub fn grid_maps(
+    py: Python<'_>,
+    threads: i64,
+    blocks: (i64, i64, i64),
+    indices: Vec<(Vec<ExprLike>, Vec<i64>, Option<Bound<'_, PyShape>>)>,
+    ranges: Vec<i64>,
+    constraints: Vec<ConstraintLike>,
+) -> PyResult<Vec<PyMap>> {
+    let to = indices.iter().map(|(at, sizes, array)| {
+        let array = array.as_ref().map(|shape| shape.get().array(py, "positions")).transpose()?;
+        Ok(To { at: at.iter().map(|e| e.0.clone()).collect(), sizes: sizes.clone(), array })
+    });
+    let (to, grid) = (to.collect::<PyResult<_>>()?, [threads, 1, 1, blocks.0, blocks.1, blocks.2]);
+    let constraints = constraints.into_iter().map(|c| c.0).collect();
+    let maps = ::layout::grid_maps(grid, to, &ranges, constraints).map_err(|e| linear_error(py, e))?;
+    Ok(maps.into_iter().map(PyMap::from).collect())
 }

@@ -246,7 +246,7 @@ fn undo_tiling(tiling: &Tiling, e: &[Expr], within: &mut impl FnMut(&Expr, i64, 
 }
 
 /// `(…(e_n * d_{n-1} + e_{n-1}) * d_{n-2} + …) + e_1`
-fn linearize(e: &[Expr], sizes: &[i64]) -> Result<Expr> {
+pub(crate) fn linearize(e: &[Expr], sizes: &[i64]) -> Result<Expr> {
     // An empty array has no positions.
     if product(sizes)? == 0 {
         return Ok(Expr::from(0));

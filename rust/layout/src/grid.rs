@@ -1,0 +1,76 @@
+//! Maps from the threads and blocks of a grid to the elements of arrays.
+
+use quasiaffine::{simplify, then, Constraint, Domain, Expr, Interval, Map, Options, Variable};
+
+use crate::linear::linearize;
+use crate::tiling::Result;
+use crate::{logical_index, ArrayShape};
+
+/// The dims of a thread map: those of a thread in its block, then those of the block.
+const THREAD_DIMS: [&str; 6] = ["th_x", "th_y", "th_z", "bl_x", "bl_y", "bl_z"];
+
+/// An index that stays within `sizes`; of a row-major array of these sizes, whose buffer `array` has as well.
+#[derive(Clone, Debug)]
+pub struct To<'a> {
+    /// The index, an expression for each size.
+    pub at: Vec<Expr>,
+    /// The sizes.
+    pub sizes: Vec<i64>,
+    /// The array to whose elements the map leads.
+    pub array: Option<&'a ArrayShape>,
+}
+
+impl To<'_> {
+    /// The index in the array, where its sizes are those of the array's dimensions in memory order, or of size 1.
+    fn in_dimensions(&self) -> Option<To<'static>> {
+        let (array, layout) = (self.array?, self.array?.layout_or_default());
+        let order = layout.minor_to_major.iter().rev().map(|&d| d as usize).filter(|&d| array.dims()[d] != 1);
+        let kept = self.at.iter().zip(&self.sizes).filter(|(_, &size)| size != 1);
+        if !layout.tiles.is_empty() || !order.clone().map(|d| array.dims()[d]).eq(kept.clone().map(|(_, &size)| size)) {
+            return None;
+        }
+        let mut at = vec![Expr::Const(0); array.rank()];
+        for (d, (e, _)) in order.zip(kept) {
+            at[d] = e.clone();
+        }
+        Some(To { at, sizes: array.dims().to_vec(), array: None })
+    }
+}
+
+/// The simplified maps from a grid of these sizes to several indices where all of them stay within their sizes.
+///
+/// # Errors
+/// As [`Map::new`] and [`logical_index`].
+pub fn grid_maps(grid: [i64; 6], to: Vec<To<'_>>, ranges: &[i64], constraints: Vec<Constraint>) -> Result<Vec<Map>> {
+    let below = |n: i64| Interval::new(0, n.saturating_sub(1));
+    let named = |(name, n): (&str, i64)| Variable { name: Some(name.into()), ..Variable::new(below(n)) };
+    let within = |to: &To<'_>, only: Option<i64>| {
+        let counted = to.at.iter().zip(&to.sizes).filter(move |(_, &n)| only.is_none_or(|only| only == n));
+        counted.map(|(e, &n)| Constraint { expr: e.clone(), interval: below(n) }).collect::<Vec<_>>()
+    };
+    // Of an array, dimensions of size 1 say nothing about the index.
+    let units = to.iter().filter(|to| to.array.is_some()).flat_map(|to| within(to, Some(1))).collect::<Vec<_>>();
+    let to: Vec<To<'_>> = to.into_iter().map(|to| to.in_dimensions().unwrap_or(to)).collect();
+    let domain = Domain {
+        vars: THREAD_DIMS
+            .into_iter()
+            .zip(grid)
+            .map(named)
+            .chain(ranges.iter().map(|&n| Variable::new(below(n))))
+            .collect(),
+        n_dims: THREAD_DIMS.len(),
+        n_ranges: ranges.len(),
+        constraints: to.iter().flat_map(|to| within(to, None)).chain(units).chain(constraints).collect(),
+    };
+    let options = Options { keep_point_dims: true, drop_unused: true, ..Options::default() };
+    let all = simplify(&Map::new(domain, to.iter().flat_map(|to| to.at.iter().cloned()))?, options);
+    let mut results = all.results();
+    let of_index = |to: &To<'_>| {
+        let own;
+        (own, results) = results.split_at(to.at.len().min(results.len()));
+        let Some(array) = to.array else { return Ok(all.with_results(own.iter().cloned().collect())) };
+        let position = all.with_results(std::iter::once(linearize(own, &to.sizes)?).collect());
+        Ok(simplify(&then(&position, &logical_index(array)?)?, Options { solve: true, ..options }))
+    };
+    to.iter().map(of_index).collect()
+}
