@@ -144,7 +144,7 @@ def as_device(device: Device | str, function: str) -> Device:
     Raises ``TypeError`` for anything else and ``ValueError`` for an unknown name.
     """
     if isinstance(device, str):
-        device = Device.named(device)
+        return Device.named(device)
     expect(Device, device, function, "a Device or the name of one as `device`")
     return device
 

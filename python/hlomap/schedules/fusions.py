@@ -6,30 +6,24 @@ A *hero* is the instruction whose access pattern decides: :func:`hero_of` finds 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
-from .._core import Computation, Instruction, Shape, reshape_is_bitcast
+from .._core import Instruction, Shape, reshape_is_bitcast
 from ..hlo.order import reachable
 from ..ops import lookup
 from . import reductions, transposes
 from .launch import memory_order, memory_permutation, storage_bits
 
 
-@dataclass(frozen=True)
-class Region:
-    """The instructions that one kernel computes, without parameters."""
+class Region(NamedTuple):
+    """What one kernel computes."""
 
-    inside: frozenset[int]
-    """Their numbers in the module."""
-    instructions: tuple[Instruction, ...]
+    instructions: Collection[Instruction]
+    """In the order of the text, without parameters."""
     roots: tuple[Instruction, ...]
     inputs: tuple[Instruction, ...]
-
-    def __contains__(self, instruction: Instruction) -> bool:
-        return instruction.number in self.inside
 
 
 class Hero(NamedTuple):
@@ -44,14 +38,13 @@ class Hero(NamedTuple):
 
 def region_of(instruction: Instruction) -> Region:
     """The region of a fusion, or of an instruction that is a kernel of its own."""
-    if instruction.opcode != "fusion" or not instruction.called_computations:
-        inputs = tuple(dict.fromkeys(instruction.operands))
-        return Region(frozenset([instruction.number]), (instruction,), (instruction,), inputs)
-    fused: Computation = instruction.called_computations[0]
-    root = fused.root
-    roots = root.operands if root.opcode == "tuple" else (root,)
-    inside = tuple(i for i in fused.instructions if i.opcode not in ("parameter", "tuple"))
-    return Region(frozenset(i.number for i in inside), inside, tuple(roots), fused.parameters)
+    called = instruction.called_computations
+    if instruction.opcode != "fusion" or not called:
+        return Region((instruction,), (instruction,), tuple(dict.fromkeys(instruction.operands)))
+    fused, root = called[0], called[0].root
+    inside = [i for i in fused.instructions if i.opcode not in ("parameter", "tuple")]
+    # A dictionary, since many ask what is inside.
+    return Region(dict.fromkeys(inside), root.operands if root.opcode == "tuple" else (root,), fused.parameters)
 
 
 def hero_of(root: Instruction, region: Region) -> Hero:
@@ -60,7 +53,7 @@ def hero_of(root: Instruction, region: Region) -> Hero:
     Else a reduction that its only operand leads to, or the root itself.
     """
     at, steps = root, []
-    while _passes(at, 1) and at.operands[0] in region:
+    while _passes(at, 1) and at.operands[0] in region.instructions:
         steps.append((at, 0))
         at = at.operands[0]
     transposes: list[tuple[Instruction, TransposeForm | None]] = []
@@ -70,7 +63,7 @@ def hero_of(root: Instruction, region: Region) -> Hero:
     for one in queue:
         if _passes(one, 3):
             for k, operand in enumerate(one.operands):
-                if operand in region and operand.number not in came_from:
+                if operand in region.instructions and operand.number not in came_from:
                     came_from[operand.number] = (one, k)
                     queue.append(operand)
         elif (form := transpose_form(one)) is not None and uses_shared_memory(form):
@@ -185,22 +178,22 @@ def widens(region: Region) -> bool:
 
 def is_plain_copy(root: Instruction, region: Region) -> bool:
     """Whether a root copies an input as it is."""
-    return root.opcode == "copy" and root.operands[0] not in region and _passes(root, 1)
+    return root.opcode == "copy" and root.operands[0] not in region.instructions and _passes(root, 1)
 
 
 def updates_in_place(root: Instruction, region: Region) -> Hero | None:
     """The dynamic-update-slice of a root, through bitcasts, that could write into the buffer of its operand."""
     at, steps = root, []
-    while at.opcode == "bitcast" and at.operands[0] in region:
+    while at.opcode == "bitcast" and at.operands[0] in region.instructions:
         steps.append((at, 0))
         at = at.operands[0]
     if at.opcode != "dynamic-update-slice":
         return None
     user, buffer = at, at.operands[0]
-    while buffer.opcode == "bitcast" and buffer in region:
+    while buffer.opcode == "bitcast" and buffer in region.instructions:
         user, buffer = buffer, buffer.operands[0]
-    others = [u for u in buffer.users if u in region and u != user and not _reads_the_slice(u, at)]
-    if buffer in region or others:
+    others = [u for u in buffer.users if u in region.instructions and u != user and not _reads_the_slice(u, at)]
+    if buffer in region.instructions or others:
         return None
     return Hero(root, at, tuple(reversed(steps)))
 
@@ -240,7 +233,7 @@ def _producers(root: Instruction, region: Region) -> set[int]:
     """Numbers of the values that make up a root, without scalars and what is broadcast from them."""
 
     def parts(at: Instruction) -> Iterable[Instruction]:
-        return (operand for operand in at.operands if not _is_scalar(operand)) if at in region else ()
+        return (operand for operand in at.operands if not _is_scalar(operand)) if at in region.instructions else ()
 
     return {at.number for at in reachable([] if _is_scalar(root) else [root], parts)}
 

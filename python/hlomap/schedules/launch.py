@@ -7,9 +7,8 @@ element of the hero's operand, unless a field says otherwise.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from .._core import Expr, IndexingMap, Shape, _delinearize
 from ..devices import Device
@@ -17,8 +16,7 @@ from ..devices import Device
 THREAD, BLOCK = Expr.dim(0), Expr.dim(3)
 
 
-@dataclass(frozen=True)
-class Launch:
+class Launch(NamedTuple):
     """The grid of one emitter with its maps, each from threads, blocks and steps of loops to elements."""
 
     emitter: str

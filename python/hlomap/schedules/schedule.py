@@ -7,7 +7,7 @@ What cannot be told, such as the kernel of a library, has a reason instead of ma
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple
 
@@ -190,9 +190,10 @@ def _scheduled(instruction: Instruction, kernel: _Kernel) -> Schedule | Unknown:
         return _custom(instruction, kernel.region)
     named = kernel.named
     emitters = (_reduction, _transpose, _scatter, _sort, _concatenate, _copies, _updates)
-    tried = () if named == "LOOP" else (emitter(kernel) for emitter in emitters)
-    found = next((one for one in tried if one is not None), None)
-    if found is None:
+    for emitter in () if named == "LOOP" else emitters:
+        if (found := emitter(kernel)) is not None:
+            break
+    else:
         found = _loop(kernel)
     by_rules = found.reason if isinstance(found, Unknown) else found.emitter
     if named and by_rules not in _NAMED.get(named, ()):
@@ -310,29 +311,30 @@ def _in_group(launch: Launch, group: int, n_groups: int) -> Launch:
 
     maps = {part: getattr(launch, part) for part in ("output", "input", "shared_write", "shared_read")}
     moved: dict[str, Any] = {part: placed(m) for part, m in maps.items() if m is not None}
-    return replace(launch, blocks=(*launch.blocks[:2], n_groups), **moved)
+    return launch._replace(blocks=(*launch.blocks[:2], n_groups), **moved)
 
 
 def _transpose(kernel: _Kernel) -> Schedule | Unknown | None:
     """Transposes of the same form through shared memory, and outputs that lie in memory as their operand."""
-    moved = [hero.transpose for hero in kernel.heroes if hero.transpose is not None]
-    if not moved or any((f.sizes, f.permutation) != (moved[0].sizes, moved[0].permutation) for f in moved):
+    moved = [(hero, hero.transpose) for hero in kernel.heroes if hero.transpose is not None]
+    if not moved:
         return None
-    first = next(hero for hero in kernel.heroes if hero.transpose is not None)
-    source = first.instruction.operands[0].shape
+    first, (sizes, permutation, _) = moved[0]
+    source, all_bits = first.instruction.operands[0].shape, [form.bits for _, form in moved]
     for hero in kernel.heroes:
-        if hero.transpose is None and not fusions.is_bitcast_of(fusions.first_array(hero.root), source):
+        if hero.transpose is None:
+            if not fusions.is_bitcast_of(fusions.first_array(hero.root), source):
+                return None
+        elif hero.transpose[:2] != (sizes, permutation):
             return None
-    sizes, permutation = moved[0].sizes, moved[0].permutation
-    bits = max(form.bits for form in moved)
+    bits = max(all_bits)
     packing = transposes.pack(sizes, permutation, bits)
-    summed = sum(form.bits for form in moved)
     found = []
     for hero in kernel.heroes:
         own = first if hero.transpose is None else hero
         shapes = (own.instruction.operands[0].shape, own.instruction.shape)
         if isinstance(packing, str):
-            launch = transposes.tiled(sizes, permutation, shapes, bits, kernel.device, summed)
+            launch = transposes.tiled(sizes, permutation, shapes, bits, kernel.device, sum(all_bits))
         else:
             launch = transposes.packed(sizes, permutation, shapes, packing)
         if hero.transpose is None:
