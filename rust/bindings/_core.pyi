@@ -321,7 +321,8 @@ def grid_maps(
     /,
 ) -> list[IndexingMap]: ...
 def count_requests(
-    elements: IndexingMap,
+    threads: IndexingMap,
+    rest: IndexingMap | None,
     shape: Shape,
     warp: int,
     vector: int,
@@ -329,7 +330,7 @@ def count_requests(
     sector_bytes: int,
     effort: tuple[int, int, int] | None = None,
     /,
-) -> tuple[tuple[int, int, int, int], str | None]: ...
+) -> tuple[IndexingMap | None, tuple[int, int, int, int, int] | None, str | None]: ...
 def linear_index(
     shape: Shape,
     /,

@@ -16,11 +16,11 @@ from ..analysis.queries import output_to_input, reached
 from ..analysis.rule_provider import RuleProvider
 from ..answers import Unknown
 from ..devices import Device, as_device
-from ..errors import HlomapError, ShapeError
+from ..errors import ShapeError
 from ..maps.flat_thread_map import THREAD_DIMS, flat_thread_map
 from ..maps.map_set import MapSet
-from ..ops._shapes import array_leaves, arrays, shape_at
-from ..schedules.schedule import OutputSchedule, Schedule, is_kernel, schedule
+from ..ops._shapes import arrays
+from ..schedules.schedule import Schedule, is_kernel, schedule
 from ..types import ShapeIndex, expect, subject_of
 
 
@@ -130,50 +130,24 @@ def coalescing(
         _expect_number(vector, "vector", 64)
     _expect_number(base_alignment, "base_alignment", 1 << 40)
     if thread_map is None:
-        kernel, width, accesses = by_schedule(root, chosen)
+        kernel, width, accesses = _by_schedule(root, chosen)
     else:
-        kernel, width, accesses = None, 1, by_thread_map(root, thread_map)
-    question = _Question(warp, vector, base_alignment, chosen.sector_bytes, kernel, width)
-    found = dict.fromkeys(record for access in accesses for record in question.records(access))
-    return tuple(sorted(found, key=lambda record: (record.is_write, record.operand)))
-
-
-class _Question(NamedTuple):
-    warp: int
-    vector: int | None
-    base_alignment: int
-    sector_bytes: int
-    kernel: str | None
-    """Where the maps come from."""
-    width: int
-    """The neighbouring elements that a thread accesses at once, at most."""
-
-    def records(self, access: Access) -> Iterator[Coalescing]:
-        """The record of each map of an access."""
-        shape = shape_at(access.instruction.shape, access.shape_index)
+        kernel, width, accesses = None, 1, _by_thread_map(root, thread_map)
+    found: dict[Coalescing, None] = {}
+    for access in accesses:
         # The caller's vector width; else the schedule's, up to the 16 bytes that one instruction can access.
-        vector = self.vector or max(1, min(self.width, 128 // max(1, shape.value_bits)))
-        unknown = [(None, access.unknown, None)] if access.unknown is not None else []
-        for found, reason, elements in (*unknown, *(self._count(access, shape, m, vector) for m in access.maps)):
-            n, sectors, used, run = found or (None, None, None, None)
-            counts = (n, sectors, used, None if sectors is None else sectors * self.sector_bytes, run)
-            yield Coalescing(*access[:4], *counts, reason is None, reason, elements, vector, self.kernel)
-
-    def _count(
-        self, access: Access, shape: Shape, elements: IndexingMap, vector: int
-    ) -> tuple[tuple[int, int, int, int] | None, str | None, IndexingMap | None]:
-        """The requests, sectors, bytes and longest run of one map from threads to elements, why not, and the map."""
-        if elements.is_undefined:
-            return None, "nothing is known about an undefined map", None
-        if not shape.n_elements:
-            return (0, 0, 0, 0), access.inexact, elements
-        try:
-            counts, reason = count_requests(elements, shape, self.warp, vector, self.base_alignment, self.sector_bytes)
-        except (HlomapError, OverflowError) as error:
-            return None, str(error), None
-        if not counts[0] and elements.is_empty().value:
-            return counts, access.inexact, elements
-        return counts, access.inexact or reason, elements.simplify(keep_point_dims=True)
+        lanes = vector or max(1, min(width, 128 // max(1, access.shape.value_bits)))
+        question = access.shape, warp, lanes, base_alignment, chosen.sector_bytes
+        counted = [count_requests(first, second, *question) for first, second in access.maps]
+        if access.unknown is not None:
+            counted.insert(0, (None, None, access.unknown))
+        for m, counts, reason in counted:
+            requests, sectors, used, moved, run = counts or (None,) * 5
+            if counts is not None:
+                reason = access.inexact or reason
+            totals = requests, sectors, used, moved, run
+            found[Coalescing(*access.about, *totals, reason is None, reason, m, lanes, kernel)] = None
+    return tuple(sorted(found, key=lambda record: (record.is_write, record.operand)))
 
 
 def _expect_number(value: int, name: str, greatest: int) -> None:
@@ -186,23 +160,21 @@ Root = Instruction | Computation
 """The instruction or computation that a kernel computes: the operands of a computation are its parameters."""
 
 
-class Access(NamedTuple):
+class _Access(NamedTuple):
     """How the threads of a grid access one array."""
 
-    instruction: Instruction
-    operand: int
-    """The number of the operand, or of the output that is written."""
-    shape_index: ShapeIndex
-    is_write: bool
-    maps: Sequence[IndexingMap]
-    """From threads to elements."""
+    about: tuple[Instruction, int, ShapeIndex, bool]
+    """The first fields of its records."""
+    shape: Shape
+    maps: Sequence[tuple[IndexingMap, IndexingMap | None]]
+    """From threads to elements, some with a map that follows."""
     unknown: str | None = None
     """Why nothing is known."""
     inexact: str | None = None
     """Why the maps may have too many elements."""
 
 
-def by_thread_map(root: Root, thread_map: IndexingMap | Unknown) -> Iterator[Access]:
+def _by_thread_map(root: Root, thread_map: IndexingMap | Unknown) -> Iterator[_Access]:
     """The accesses of a grid whose threads compute these elements of each output of the map's rank.
 
     Raises :class:`ShapeError` for a map that does not lead from threads to the first output.
@@ -217,115 +189,93 @@ def by_thread_map(root: Root, thread_map: IndexingMap | Unknown) -> Iterator[Acc
     other = MapSet.unknown("the thread map leads to an output of other dimensions")
     for k, (index, shape) in enumerate(outputs):
         threads = maps if shape.dimensions == outputs[0][1].dimensions else other
-        yield from _write_and_reads(root, k, index, threads)
+        yield from _write_and_reads(root, k, index, shape, threads)
 
 
-def by_schedule(root: Root, device: Device) -> tuple[str, int, Iterator[Access]]:
+def _by_schedule(root: Root, device: Device) -> tuple[str, int, Iterator[_Access]]:
     """The kernel that XLA would make, its vectors and accesses; what is not one takes outputs in memory order."""
-    found = _schedule(root, device)
-    if not isinstance(found, Schedule):
-        return "no kernel of XLA: threads in the order of memory", 1, _accesses_in_memory_order(root, found)
-    kernel = f"{found.emitter}, vectors of {found.vector}"
-    note = found.note
-    return f"{kernel}; {note}" if note else kernel, found.vector, _accesses(root, found)
-
-
-def _accesses_in_memory_order(root: Root, unknown: str | None) -> Iterator[Access]:
-    for k, (index, shape) in enumerate(_outputs(root)):
-        threads = MapSet([flat_thread_map(shape)]) if unknown is None else MapSet.unknown(unknown)
-        yield from _write_and_reads(root, k, index, threads)
-
-
-def _accesses(root: Root, found: Schedule) -> Iterator[Access]:
-    region = _Region.of(root)
-    for k, ((index, _), output) in enumerate(zip(_outputs(root), found.outputs, strict=True)):
-        if found.emitter == "loop" and output.hero == output.root:
-            yield from _write_and_reads(root, k, index, output.output)
-            continue
-        yield _write(root, k, index, output.output)
-        yield from region.reads(output)
-
-
-def _schedule(root: Root, device: Device) -> Schedule | str | None:
-    """The schedule, or why it does not say what each thread does; None for what is not a kernel."""
-    found = schedule(root, device)
+    found, outputs = schedule(root, device), _outputs(root)
     if isinstance(found, Unknown):
-        if not is_kernel(root):
-            return None
-        reason: str | None = found.reason
+        reason = found.reason
     elif found.emitter == "triton_block":
         reason = "which thread of a block has an element is Triton's choice"
+    elif len(found.outputs) != len(outputs):
+        reason = "the schedule has other outputs"
     else:
-        reason = None if len(found.outputs) == len(_outputs(root)) else "the schedule has other outputs"
-    if reason is None and isinstance(found, Schedule):
-        return found
-    return f"unknown schedule: {reason}; a thread_map would tell"
+        kernel = f"{found.emitter}, vectors of {found.vector}"
+        note = found.note
+        return f"{kernel}; {note}" if note else kernel, found.vector, _accesses(root, outputs, found)
+    threads = None
+    if not isinstance(found, Unknown) or is_kernel(root):
+        threads = MapSet.unknown(f"unknown schedule: {reason}; a thread_map would tell")
+    accesses = (
+        access
+        for k, (index, shape) in enumerate(outputs)
+        for access in _write_and_reads(root, k, index, shape, threads or MapSet([flat_thread_map(shape)]))
+    )
+    return "no kernel of XLA: threads in the order of memory", 1, accesses
 
 
-def _write_and_reads(root: Root, k: int, index: ShapeIndex, threads: MapSet) -> Iterator[Access]:
-    yield _write(root, k, index, threads)
+def _accesses(root: Root, outputs: Sequence[tuple[ShapeIndex, Shape]], found: Schedule) -> Iterator[_Access]:
+    """Those of a kernel: the reads of each hero by its own maps, and those of the steps from there to the root."""
+    rules = RuleProvider(root.module)
+    operands = root.parameters if isinstance(root, Computation) else root.operands
+    inside: Sequence[Instruction]
+    if isinstance(root, Instruction) and root.opcode != "fusion":
+        inside, inner = (root,), operands
+    else:
+        fused = root if isinstance(root, Computation) else root.called_computations[0]
+        inside, inner = fused.instructions, fused.parameters
+
+    def reads(start: Instruction, threads: MapSet, inside: Sequence[Instruction]) -> Iterator[_Access]:
+        found = reached(rules, start, [()], inside, ends=inner, ends_alone=True)
+        for number, (operand, parameter) in enumerate(zip(operands, inner, strict=True)):
+            yield from _read(operand, number, threads, found[parameter])
+
+    for k, ((index, shape), output) in enumerate(zip(outputs, found.outputs, strict=True)):
+        if found.emitter == "loop" and output.hero == output.root:
+            yield from _write_and_reads(root, k, index, shape, output.output)
+            continue
+        yield _write(root, k, index, shape, output.output)
+        for operand, threads in zip(output.hero.operands, output.inputs, strict=True):
+            if threads:
+                yield from reads(operand, threads, inside)
+        if output.hero != output.root:
+            yield from reads(output.root, output.output, [one for one in inside if one != output.hero])
+
+
+def _write_and_reads(root: Root, k: int, index: ShapeIndex, shape: Shape, threads: MapSet) -> Iterator[_Access]:
+    yield _write(root, k, index, shape, threads)
     operands = root.parameters if isinstance(root, Computation) else root.operands
     for number, (operand, maps) in enumerate(zip(operands, output_to_input(root, index), strict=True)):
         yield from _read(operand, number, threads, maps)
 
 
-def _write(root: Root, k: int, index: ShapeIndex, threads: MapSet) -> Access:
-    return Access(_value(root), k, index, True, tuple(threads), _why_unknown(threads), _why_inexact(threads))
+def _write(root: Root, k: int, index: ShapeIndex, shape: Shape, threads: MapSet) -> _Access:
+    return _Access((_value(root), k, index, True), shape, [(m, None) for m in threads], *_doubts(threads))
 
 
-def _read(operand: Instruction, number: int, threads: MapSet, maps: MapSet) -> Iterator[Access]:
+def _read(operand: Instruction, number: int, threads: MapSet, maps: MapSet) -> Iterator[_Access]:
     """An access for each array of an operand.  Every step of a thread reads anew, so no range may be dropped."""
     if not threads or not maps:
         return
-    unknown, inexact = _why_unknown(threads) or _why_unknown(maps), _why_inexact(threads, maps)
-    for index in array_leaves(operand.shape):
-        steps = [first.then(second) for second in maps if second.shape_index == index for first in threads]
+    unknown, inexact = _doubts(threads, maps)
+    for index, shape in arrays(operand.shape):
+        steps = [(first, second) for second in maps if second.shape_index == index for first in threads]
         if steps or unknown is not None:
-            yield Access(operand, number, index, False, steps, unknown, inexact)
+            yield _Access((operand, number, index, False), shape, steps, unknown, inexact)
 
 
-def _why_unknown(maps: MapSet) -> str | None:
-    return maps.reason or "unknown" if maps.is_unknown else None
-
-
-def _why_inexact(*sets: MapSet) -> str | None:
-    if not all(maps.exact for maps in sets):
-        return next((maps.reason for maps in sets if maps.reason), "the maps may have elements that are not read")
-    return "elements of other devices count, too" if any(maps.devices is not None for maps in sets) else None
-
-
-class _Region(NamedTuple):
-    """The instructions of a kernel."""
-
-    rules: RuleProvider
-    inside: Sequence[Instruction]
-    operands: Sequence[Instruction]
-    inner: Sequence[Instruction]
-    """Stand-ins for the operands inside: the parameters of a fused computation."""
-
-    @classmethod
-    def of(cls, root: Root) -> _Region:
-        rules = RuleProvider(root.module)
-        computation = root if isinstance(root, Computation) else next(iter(root.called_computations), None)
-        if computation is None or (isinstance(root, Instruction) and root.opcode != "fusion"):
-            assert isinstance(root, Instruction)
-            return cls(rules, (root,), root.operands, root.operands)
-        operands = computation.parameters if isinstance(root, Computation) else root.operands
-        return cls(rules, computation.instructions, operands, computation.parameters)
-
-    def reads(self, output: OutputSchedule) -> Iterator[Access]:
-        """The reads of the hero of an output by its own maps, and those of the steps from there to the root."""
-        for operand, threads in zip(output.hero.operands, output.inputs, strict=True):
-            if threads:
-                yield from self._reads_below(operand, threads, self.inside)
-        if output.hero != output.root:
-            rest = [instruction for instruction in self.inside if instruction != output.hero]
-            yield from self._reads_below(output.root, output.output, rest)
-
-    def _reads_below(self, start: Instruction, threads: MapSet, inside: Sequence[Instruction]) -> Iterator[Access]:
-        found = reached(self.rules, start, [()], inside, ends=self.inner, ends_alone=True)
-        for number, (operand, parameter) in enumerate(zip(self.operands, self.inner, strict=True)):
-            yield from _read(operand, number, threads, found[parameter])
+def _doubts(*sets: MapSet) -> tuple[str | None, str | None]:
+    """Why nothing is known of what sets lead to one after the other, and why they may lead to too much."""
+    inexact, reason, crosses = False, None, False
+    for maps in sets:
+        if maps.is_unknown:
+            return maps.reason or "unknown", None
+        inexact, reason, crosses = inexact or not maps.exact, reason or maps.reason, crosses or maps.devices is not None
+    if inexact:
+        return None, reason or "the maps may have elements that are not read"
+    return None, "elements of other devices count, too" if crosses else None
 
 
 def _value(root: Root) -> Instruction:

@@ -1,16 +1,16 @@
 //! Python functions for positions in memory: maps, strides, bitcasts, and packing of whole buffers.
 
-use ::layout::{ArrayShape, Effort, LinearError, Packing, SplitPart, To, Unit, Warps};
+use ::layout::{Access, ArrayShape, Counts, Effort, LinearError, Packing, SplitPart, To, Unit, Warps};
 use numpy::{Complex64, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use quasiaffine::{Equivalence, Map};
+use quasiaffine::{then, Equivalence, Map};
 
 use crate::argument::Arg;
 use crate::class::tuple_of;
 use crate::detach::unlocked;
-use crate::error::{expect_many, wrong_type, InCall};
+use crate::error::{expect_many, wrong_type, InCall, OrRaise};
 use crate::expr::ExprLike;
 use crate::layout::{linear, linear_error, shape_error, PyShape};
 use crate::map::PyMap;
@@ -336,43 +336,51 @@ pub fn bitcast_factors<'py>(
     tuple_of(py, parts.into_iter().map(|list| PyTuple::new(py, list))).map(Some)
 }
 
-/// Requests, sectors, bytes used, longest run.
-type Totals = (i128, i128, i128, i128);
+/// Requests, sectors, bytes used, bytes moved, longest run.
+type Totals = (i128, i128, i128, i128, i128);
 
-/// (requests, sectors, bytes used, longest run) of a grid that accesses an array, and why they are upper bounds.
+/// A simplified map from threads to the elements that they access, the totals (requests, sectors, bytes used, bytes
+/// moved, longest run), and why these are upper bounds or not known.
 ///
-/// ``elements`` leads from (th_x, th_y, th_z, bl_x, bl_y, bl_z) and ranges to the elements; the counts are those of the
-/// worst place in a sector at which the array may begin.  ``effort`` has the numbers of points that are few, that are
-/// many, and that are counted at most.  Raises what :func:`linear_index` and :meth:`IndexingMap.then` raise, and
-/// :class:`~hlomap.errors.SizeError` for totals beyond 128 bits.
+/// ``threads`` leads from (th_x, th_y, th_z, bl_x, bl_y, bl_z) and ranges to the elements, or to those from which ``rest``
+/// leads there; the totals are those of the worst place in a sector at which the array may begin.  ``effort`` has the
+/// numbers of points that are few, that are many, and that are counted at most.  Raises what :meth:`IndexingMap.then`
+/// raises.
 ///
 /// >>> import hlomap as hm
 /// >>> shape = hm.Shape("f32", [640])
-/// >>> hm._core.count_requests(hm.flat_thread_map(shape), shape, 32, 1, 256, 32)
-/// ((20, 80, 2560, 128), None)
+/// >>> hm._core.count_requests(hm.flat_thread_map(shape), None, shape, 32, 1, 256, 32)[1:]
+/// ((20, 80, 2560, 2560, 128), None)
 #[pyfunction]
-#[pyo3(signature = (elements, shape, warp, vector, base_alignment, sector_bytes, effort=None, /))]
+#[pyo3(signature = (threads, rest, shape, warp, vector, base_alignment, sector_bytes, effort=None, /))]
 #[allow(clippy::too_many_arguments)]
 pub fn count_requests(
     py: Python<'_>,
-    elements: &Bound<'_, PyMap>,
+    threads: &Bound<'_, PyMap>,
+    rest: Option<&Bound<'_, PyMap>>,
     shape: &Bound<'_, PyShape>,
     warp: i64,
     vector: i64,
     base_alignment: i64,
     sector_bytes: i64,
     effort: Option<(u64, u64, u64)>,
-) -> PyResult<(Totals, Option<&'static str>)> {
+) -> PyResult<(Option<PyMap>, Option<Totals>, Option<String>)> {
     let effort = effort.map_or_else(Effort::default, |(few, many, most)| Effort {
         few_points: few.into(),
         many_points: many.into(),
         max_points: most.into(),
     });
-    let (map, array) = (&elements.get().map, shape.get().array(py, "positions")?);
+    let (threads, rest, array) = (threads.get(), rest.map(|m| &m.get().map), shape.get().array(py, "positions")?);
     let warps = Warps { warp, vector, base_alignment, sector_bytes };
-    let found = unlocked(py, || ::layout::count_requests(map, array, warps, &effort))?;
-    let ::layout::Requests { counts, reason } = found.map_err(|e| linear_error(py, e))?;
-    Ok(((counts.requests, counts.sectors, counts.bytes_used, counts.longest_run), reason))
+    let access = |elements| Access::new(elements, array, warps, &effort);
+    let elements = || rest.map_or_else(|| Ok(threads.map.clone()), |rest| then(&threads.map, rest));
+    let found = unlocked(py, || elements().map(access))?.or_raise(py)?;
+    let totals = |c: Counts| (c.requests, c.sectors, c.bytes_used, c.sectors * i128::from(sector_bytes), c.longest_run);
+    Ok((
+        found.map.map(|m| if rest.is_none() { threads.with(m) } else { m.into() }),
+        found.counts.map(totals),
+        found.reason,
+    ))
 }
 
 /// The simplified maps from a grid of threads and blocks along x to indices; all of them stay within their sizes.

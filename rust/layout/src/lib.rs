@@ -60,7 +60,7 @@ pub use layout::{require, Layout, SplitConfig, Tile, COMBINED};
 pub use linear::{address, buffer_bytes, buffer_elements, linear_index, logical_index, SplitPart, Unit};
 pub use pack::Packing;
 pub use parse::{is_layout_next, parse_layout, parse_shape, read_shape, too_deep, MAX_DEPTH};
-pub use requests::{count_requests, Counts, Effort, Requests, Warps};
+pub use requests::{count_requests, Access, Counts, Effort, Requests, Warps};
 pub use shape::{negative_size, ArrayShape, Shape, UNBOUNDED};
 pub use strided::{strides, Digit};
 pub use tiling::LinearError;

@@ -9,7 +9,8 @@ mod measure;
 mod moves;
 mod regions;
 
-use quasiaffine::{int, then, Constraint, Domain, Error, Expr, Interval, Kind, Map, Options, Variable};
+use quasiaffine::map::State;
+use quasiaffine::{int, is_empty, then, Constraint, Domain, Error, Expr, Interval, Kind, Map, Options, Variable};
 
 pub use measure::Counts;
 use measure::Form;
@@ -62,6 +63,38 @@ pub struct Requests {
     pub counts: Counts,
     /// Why they are upper bounds, if they are.
     pub reason: Option<&'static str>,
+}
+
+/// What is known of a map from threads to the elements that they access.
+pub struct Access {
+    /// The map, simplified.
+    pub map: Option<Map>,
+    /// Its requests, or upper bounds of them.
+    pub counts: Option<Counts>,
+    /// Why there are no counts, or why they are bounds.
+    pub reason: Option<String>,
+}
+
+impl Access {
+    /// The map with its [`count_requests`].
+    pub fn new(elements: Map, shape: &ArrayShape, warps: Warps, effort: &Effort) -> Access {
+        let unknown = |reason| Access { map: None, counts: None, reason: Some(reason) };
+        if elements.state() == State::Undefined {
+            return unknown("nothing is known about an undefined map".into());
+        }
+        let mut found = Requests::default();
+        if !shape.dims().contains(&0) {
+            found = match count_requests(&elements, shape, warps, effort) {
+                Ok(found) => found,
+                Err(error) => return unknown(error.to_string()),
+            };
+            if found.counts.requests != 0 || is_empty(&elements) != Some(true) {
+                let reason = found.reason.map(Into::into);
+                return Access { map: Some(simplify(&elements)), counts: Some(found.counts), reason };
+            }
+        }
+        Access { map: Some(elements), counts: Some(found.counts), reason: None }
+    }
 }
 
 /// The requests of a grid that accesses the elements of `shape`; `elements` leads to them from (th_x, th_y, th_z, bl_x,
