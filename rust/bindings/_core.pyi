@@ -290,6 +290,9 @@ class Shape:
     def equals(self, other: Shape, /, *, layout: Literal["written", "meant", "ignored"] = "written") -> bool: ...
     tuple_shapes: builtins.tuple[Shape, ...]
     def at(self, index: Sequence[int], /) -> Shape: ...
+    def _leaves(
+        self, below: _ShapeIndex = (), arrays: bool = False, /
+    ) -> list[builtins.tuple[builtins.tuple[int, ...], Shape]]: ...
     is_tuple: bool
     is_array: bool
     n_elements: int

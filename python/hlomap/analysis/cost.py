@@ -291,7 +291,7 @@ class _Run:
             for k, operand in enumerate(instruction.operands):
                 reads.setdefault(operand, []).append(found.get(k, MapSet()))
         aliases = op.in_place(instruction)
-        written = [shape_at(instruction.shape, i) for i in array_leaves(instruction.shape) if i not in aliases]
+        written = [shape for i, shape in arrays(instruction.shape) if i not in aliases]
         return figures + _moved(reads, written)
 
     def _of_update(self, instruction: Instruction, updated: int, combines: bool) -> _Figures:
@@ -314,7 +314,7 @@ class _Run:
         figures = self._arithmetic(counted)
         reads: dict[Instruction, list[MapSet]] = {}
         for start in map(at, starts if with_bytes else ()):
-            indices = list(array_leaves(start.shape))
+            indices = array_leaves(start.shape)
             found = reached(rules, start, indices, computation.instructions) if indices else {}
             for instruction, maps in found.items():
                 if instruction.parameter_number is not None and instruction.computation == computation:
@@ -477,7 +477,7 @@ def _bytes(shapes: Iterable[Shape]) -> int | None:
     """The bytes of all arrays of some values."""
     total = 0
     for shape in shapes:
-        found = _extent([shape_at(shape, index) for index in array_leaves(shape)])[1]
+        found = _extent([array for _, array in arrays(shape)])[1]
         if found is None:
             return None
         total += found

@@ -260,7 +260,7 @@ def shape_indices(shape: Shape, index: int | ShapeIndex, what: str) -> list[Shap
     """The arrays at an output."""
     found = output_index(shape, index)
     try:
-        return list(array_leaves(shape_at(shape, found), found))
+        return array_leaves(shape_at(shape, found), found)
     except ShapeError as error:
         raise ShapeError(f"no {what} {index}: {error}") from None
 

@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
-from .._core import Computation, Module, Shape
-from ..types import ShapeIndex, expect_paths, module_hint, wrong_type
+from .._core import Computation, Module
+from ..types import expect_paths, module_hint, wrong_type
 from .rule_provider import RuleProvider
 from .table import Table
 
@@ -72,14 +72,3 @@ def analyze(source: Module | DumpedModule | DumpDirectory | _Path | Iterable[_Pa
     if isinstance(given, Computation):  # an iterable of instructions
         raise wrong_type("analyze", takes, given, module_hint(given))
     return files.analyze_paths(expect_paths(source, "analyze", takes, module_hint(source)))
-
-
-def leaf_shapes(shape: Shape) -> Iterator[tuple[ShapeIndex, Shape]]:
-    """The shape index and shape of every array, token or opaque value in a value, in order."""
-    waiting: list[tuple[ShapeIndex, Shape]] = [((), shape)]
-    while waiting:
-        index, inner = waiting.pop()
-        if inner.is_tuple:
-            waiting.extend(reversed([((*index, i), part) for i, part in enumerate(inner.tuple_shapes)]))
-        else:
-            yield index, inner

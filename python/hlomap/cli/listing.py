@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .._core import IndexingMap, Instruction
 from ..analysis.queries import indexing, input_to_output, output_to_input
-from ..analysis.rows import leaf_shapes
 from ..errors import HlomapError
 from ..maps.map_set import MapSet
 from ..ops._shapes import n_outputs
@@ -109,7 +108,7 @@ def instruction_entries(
 
 def _fused_entries(fusion: Instruction, below: ShapeIndex) -> Iterator[Entry]:
     relations: dict[Instruction, list[Relation]] = {}
-    for index, _ in leaf_shapes(fusion.shape):
+    for index, _ in fusion.shape._leaves():
         if index[: len(below)] != below:
             continue
         for instruction, maps in indexing(fusion, index).items():
@@ -146,7 +145,7 @@ def _per_output(instruction: Instruction, below: ShapeIndex) -> Iterator[Relatio
     operands = instruction.operands
     if not operands:
         return
-    for index, _ in leaf_shapes(instruction.shape):
+    for index, _ in instruction.shape._leaves():
         if index[: len(below)] != below:
             continue
         source = _at_index("output", index) if index else ""
@@ -160,7 +159,7 @@ def _per_output(instruction: Instruction, below: ShapeIndex) -> Iterator[Relatio
 def _per_operand(instruction: Instruction) -> Iterator[Relation]:
     n = n_outputs(instruction.shape)
     for number, operand in enumerate(instruction.operands):
-        for operand_index, _ in leaf_shapes(operand.shape):
+        for operand_index, _ in operand.shape._leaves():
             key = (number, *operand_index)
             sets = _query(lambda key=key: input_to_output(instruction, key), n)  # type: ignore[misc]
             for output, maps in enumerate(sets):

@@ -15,7 +15,6 @@ import numpy as np
 
 from .._core import Instruction, Module
 from ..analysis.queries import needed_by_outputs
-from ..analysis.rows import leaf_shapes
 from ..analysis.rule_provider import RuleProvider
 from ..dtypes import is_float
 from ..errors import HlomapError
@@ -23,7 +22,7 @@ from ..explanation.source import value_label
 from ..explanation.values import Value
 from ..interpreter import execute
 from ..maps.map_set import MapSet
-from ..ops._shapes import array_leaves, shape_at
+from ..ops._shapes import array_leaves, arrays, shape_at
 from ..text import leaf_text, plural, printable
 from ..types import ShapeIndex, json_fields
 from ..verification.verify import at_leaf, random_value
@@ -75,8 +74,8 @@ def compare_outputs(
     """
     a, b = before.entry, after.entry
     returned = a.root.shape, b.root.shape
-    outputs = list(array_leaves(returned[0]))
-    if outputs != list(array_leaves(returned[1])) or len(a.parameters) != len(b.parameters):
+    outputs = array_leaves(returned[0])
+    if outputs != array_leaves(returned[1]) or len(a.parameters) != len(b.parameters):
         return [], 0
     shapes = [(_arrays(x), _arrays(y)) for x, y in zip(a.parameters, b.parameters, strict=True)]
     labels = [value_label(parameter) for parameter in a.parameters]
@@ -129,7 +128,7 @@ def _by_array(
 
 def _arrays(parameter: Instruction) -> dict[ShapeIndex, tuple[int, ...]]:
     """The sizes of the arrays in a parameter."""
-    return {leaf: shape.dimensions for leaf, shape in leaf_shapes(parameter.shape) if shape.is_array}
+    return {leaf: shape.dimensions for leaf, shape in parameter.shape._leaves() if shape.is_array}
 
 
 def _dependence(module: Module, outputs: Sequence[ShapeIndex]) -> list[dict[int, MapSet]]:
@@ -261,13 +260,13 @@ def _obstacle(before: Module, after: Module) -> str | None:
     if taken[0] != taken[1]:
         return "other parameters"
     shapes = [i.shape for module in (before, after) for c in module.computations for i in c.instructions]
-    n = sum(shape_at(shape, leaf).n_elements for shape in shapes for leaf in array_leaves(shape))
+    n = sum(array.n_elements for shape in shapes for _, array in arrays(shape))
     return f"{n:,} elements, at most {_MAX_ELEMENTS:,} are computed" if n > _MAX_ELEMENTS else None
 
 
 def _reach(module: Module) -> int:
     """The largest size of an array, beyond which every index is outside."""
-    shapes = (shape_at(i.shape, leaf) for i in module.entry.instructions for leaf in array_leaves(i.shape))
+    shapes = (shape for i in module.entry.instructions for _, shape in arrays(i.shape))
     return max((size for shape in shapes for size in shape.dimensions), default=1)
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from .._core import Computation, Instruction, Module, Shape, _extent
-from ..analysis.rows import analyze, leaf_shapes
+from ..analysis.rows import analyze
 from ..explanation.values import runs_calls
 from ..hlo.order import reachable
 from ..ops import lookup
@@ -121,7 +121,7 @@ def overview(module: Module) -> Overview:
         if not lookup(i.opcode).moves_nothing:
             shape = i.shape
             if shape not in written:
-                written[shape] = _extent([part for _, part in leaf_shapes(shape)])[1] or 0  # an upper bound
+                written[shape] = _extent([part for _, part in shape._leaves()])[1] or 0  # an upper bound
             moved[i] = [0, written[shape], 0]
     statuses: Counter[str] = Counter()
     reasons: Counter[str] = Counter()

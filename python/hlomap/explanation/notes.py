@@ -8,7 +8,6 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 from .._core import Expr, IndexingMap, Instruction, Mesh
-from ..analysis.rows import leaf_shapes
 from ..analysis.rule_provider import RuleProvider
 from ..errors import HlomapError
 from ..maps.device_groups import DeviceIndexing, group_table
@@ -40,7 +39,7 @@ def notes_of(
     values: Sequence[Instruction],
 ) -> Iterator[str]:
     """The remarks on an instruction, on what it reads, and on the values that it comes from."""
-    if leaf and next(islice(leaf_shapes(instruction.shape), 1, None), None) is not None:
+    if leaf and len(instruction.shape._leaves()) > 1:
         yield f"this is {output_name(instruction, leaf)}; `output` chooses another one"
     if instruction.parameter_number is not None and applied_by(instruction.computation) is None:
         yield from _reader_notes(instruction)
@@ -72,7 +71,7 @@ def output_name(instruction: Instruction, leaf: ShapeIndex) -> str:
     name = printable(instruction.name)
     if not leaf:
         return name
-    n = sum(1 for _ in leaf_shapes(instruction.shape))
+    n = len(instruction.shape._leaves())
     return f"output {leaf[0] if len(leaf) == 1 else leaf}{f' of {n}' if n > 1 else ''} of {name}"
 
 

@@ -13,7 +13,6 @@ from typing import Any, Literal
 from .._core import Computation, Instruction, Module, known_opcodes
 from ..analysis.bitcasts import is_bitcast
 from ..analysis.queries import output_to_input
-from ..analysis.rows import leaf_shapes
 from ..answers import Unknown
 from ..differences.overview import BytesMoved, executed_computations, overview
 from ..errors import HlomapError, NotFoundError
@@ -380,7 +379,7 @@ def _is_free(instruction: Instruction) -> bool:
 
 
 def _n_bytes(instruction: Instruction) -> int:
-    return sum(-(-s.n_elements * s.element_bits // 8) for _, s in leaf_shapes(instruction.shape) if s.is_array)
+    return sum(-(-s.n_elements * s.element_bits // 8) for _, s in instruction.shape._leaves() if s.is_array)
 
 
 def remote_bytes(instruction: Instruction) -> int | Unknown:
@@ -405,7 +404,7 @@ def remote_bytes(instruction: Instruction) -> int | Unknown:
         n = n_between_devices(maps.devices.maps)
         if n is None:
             return Unknown(maps.devices.maps.reason or "the elements that cross devices are not counted")
-        bits = max((s.element_bits for _, s in leaf_shapes(operand.shape) if s.is_array), default=0)
+        bits = max((s.element_bits for _, s in operand.shape._leaves() if s.is_array), default=0)
         total += -(-n * bits // 8)
     return total
 

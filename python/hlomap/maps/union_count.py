@@ -35,8 +35,8 @@ def count_of(maps: MapSet, distinct: bool) -> Count:
 def count_array(maps: MapSet) -> Count:
     """The elements that maps to one array reach, whether the set has more maps than it should or not."""
     counts = [m.count(distinct=True) for m in maps]
-    least = max((count.lower for count in counts), default=0)
-    most = min(sum(count.upper for count in counts), UNBOUNDED)
+    least = max([count.lower for count in counts], default=0)
+    most = min(sum([count.upper for count in counts]), UNBOUNDED)
     most = min(most, _box(maps)) if least < most else most
     images = list(maps.image().simplify()) if least < most else []
     if not images:

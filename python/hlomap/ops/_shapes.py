@@ -34,21 +34,14 @@ def shape_at(shape: Shape, leaf: tuple[int, ...]) -> Shape:
         raise ShapeError(f"shape index {leaf} is out of range") from None
 
 
-def array_leaves(shape: Shape, below: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
+def array_leaves(shape: Shape, below: tuple[int, ...] = ()) -> list[tuple[int, ...]]:
     """The shape indices of all arrays in a value, in order; tokens and opaque values are left out."""
-    return (leaf for leaf, _ in arrays(shape, below))
+    return [leaf for leaf, _ in shape._leaves(below, True)]
 
 
-def arrays(shape: Shape, below: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Shape]]:
+def arrays(shape: Shape) -> list[tuple[tuple[int, ...], Shape]]:
     """The shape indices of all arrays and buffers in a value with their shapes, in order."""
-    pending = [(below, shape)]
-    while pending:
-        leaf, here = pending.pop()
-        if here.is_tuple:
-            inner = elements_of(here)
-            pending.extend(((*leaf, i), inner[i]) for i in reversed(range(len(inner))))
-        elif here.is_array or here.dtype == "buffer":
-            yield leaf, here
+    return shape._leaves((), True)
 
 
 def require_sizes(found: Iterable[int], expected: Iterable[int], what: str) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from .._core import Computation, Instruction, Module, Sharding
 from ..analysis.queries import shape_indices
-from ..analysis.rows import leaf_shapes
 from ..errors import ShapeError
 from ..types import ShapeIndex, expect_index, subject_of
 
@@ -49,7 +48,7 @@ def leaf_shardings(instruction: Instruction) -> dict[ShapeIndex, Sharding]:
     said = instruction.attributes.get("sharding")
     if not isinstance(said, Sharding):
         return {}
-    leaves = [index for index, _ in leaf_shapes(instruction.shape)]
+    leaves = [index for index, _ in instruction.shape._leaves()]
     parts = said.parts if said.kind == "tuple" else (said,) * len(leaves)
     if len(parts) != len(leaves):
         raise ShapeError(f"{instruction.name} has {len(parts)} shardings for {len(leaves)} values")

@@ -283,7 +283,7 @@ def _value(root: Root) -> Instruction:
 
 
 def _outputs(root: Root) -> list[tuple[ShapeIndex, Shape]]:
-    return list(arrays(_value(root).shape))
+    return arrays(_value(root).shape)
 
 
 def _expect_thread_map(thread_map: IndexingMap, rank: int) -> None:

@@ -291,7 +291,7 @@ class Walk:
 
     def _read(self, user: Instruction, arguments: Mapping[tuple[int, ShapeIndex], MapSet]) -> _Found:
         """An instruction that reads its operands, but for those that it updates in place."""
-        outputs = list(array_leaves(user.shape))
+        outputs = array_leaves(user.shape)
         parts: list[MapSet] = []
         outs: dict[ShapeIndex, MapSet] = {}
         for (k, leaf), maps in arguments.items():

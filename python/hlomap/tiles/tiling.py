@@ -204,7 +204,7 @@ def tile(subject: Instruction | Computation | Module, /, output: int | ShapeInde
     chosen = shape_indices(start.shape, output, "output")
     if not chosen:
         raise ShapeError(f"output {output} of {start.name} has no array")
-    indices = list(array_leaves(start.shape))
+    indices = array_leaves(start.shape)
     tiled = indices.index(chosen[0])
     rules = RuleProvider(start.module)
     sizes, sequential, outputs, records = rules.propagation.tiles(

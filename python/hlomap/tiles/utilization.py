@@ -120,8 +120,11 @@ def _of_operand(
     """``reads`` are those of the first outputs where they are partial; ``elements`` has no dims."""
     touched, distinct, n_elements, n_bytes = _ZERO, _ZERO, 0, 0
     leaves = dict(arrays(operand.shape))
-    images: Sequence[_Read] = reads if elements is None else [(elements, ())]
-    by_leaf, images_by_leaf = _by_index(reads, leaves), _by_index(images, leaves)
+    by_leaf = _by_index(reads, leaves)
+    images, images_by_leaf = reads, by_leaf
+    if elements is not None:
+        images = [(elements, ())]
+        images_by_leaf = _by_index(images, leaves)
     for index, shape in leaves.items():
         reads_here, elements_here = _count_reads(by_leaf[index], is_partial, images_by_leaf[index], shape)
         touched, distinct = touched + reads_here, distinct + elements_here
@@ -144,9 +147,9 @@ def _by_index(reads: Sequence[_Read], indices: Iterable[ShapeIndex]) -> dict[Sha
     """The maps to each array; exact ones that lead elsewhere are left out."""
     found: dict[ShapeIndex, list[_Read]] = {index: [] for index in indices}
     for maps, sizes in reads:
-        own, nothing = maps._by_array(), maps._select(())
+        own = maps._by_array()
         for index in own if maps.exact else indices:
-            found[index].append((own.get(index, nothing), sizes))
+            found[index].append((own[index] if index in own else maps._select(()), sizes))
     return found
 
 
@@ -155,14 +158,14 @@ def _count_reads(
 ) -> tuple[Count, Count]:
     """The reads of one array by all outputs, and the elements that they read, by ``images``."""
     maps = [m for own, _ in reads for m in own]
-    is_unknown = any(own.is_unknown for own, _ in (*reads, *images))
+    unknown = [own for own, _ in (*reads, *images) if own.is_unknown]
     touched = sum([m.count() for m in maps], _ZERO)
-    if is_unknown or (is_partial and any(own or not own.exact for own, _ in images)):
-        touched = _count(0 if is_unknown else touched.lower, UNBOUNDED)
-    if is_unknown and any(own.is_unknown for own, _ in images):
+    if unknown or (is_partial and any(own or not own.exact for own, _ in images)):
+        touched = _count(0 if unknown else touched.lower, UNBOUNDED)
+    if any(own.is_unknown for own, _ in (images if unknown else ())):
         return touched, _count(0, shape.n_elements)
     distinct = count_array(images[0][0] if len(images) == 1 else MapSet(m for own, _ in images for m in own))
-    if not (is_unknown or is_partial or (touched.exact and distinct.exact)):
+    if not (unknown or is_partial or (touched.exact and distinct.exact)):
         touched, distinct = _count_windows(maps) or (touched, distinct)
     if not distinct.exact:
         distinct = _enumerated(images, shape) or distinct

@@ -19,7 +19,7 @@ from ..dtypes import is_integer, is_unsigned, numpy_dtype
 from ..errors import HlomapError, NotFoundError, ShapeError
 from ..interpreter import evaluate_one, execute
 from ..ops._evaluation import on_arrays
-from ..ops._shapes import array_leaves, shape_at
+from ..ops._shapes import shape_at
 from ..text import leaf_text, one_line, plural
 from ..types import (
     ReadOnlyDict,
@@ -340,7 +340,7 @@ def _changed(array: npt.NDArray[Any], seed: int, rng: np.random.Generator) -> np
 
 
 def _arrays(shape: Shape) -> list[ShapeIndex]:
-    return [leaf for leaf in array_leaves(shape) if shape_at(shape, leaf).is_array]
+    return [leaf for leaf, array in shape._leaves() if array.is_array]
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -270,8 +270,7 @@ def _check_size(instruction: Instruction, most: int) -> None:
 
 
 def _n_elements(shape: Shape) -> int:
-    parts = (shape_at(shape, leaf) for leaf in array_leaves(shape))
-    return sum(part.n_elements for part in parts if part.is_array)
+    return sum(part.n_elements for _, part in shape._leaves() if part.is_array)
 
 
 class TooLargeError(HlomapError):
@@ -285,7 +284,7 @@ def _check(
     instruction: Instruction, known: Mapping[int, Value] | None, max_changes: int, seed: int, functions: Functions
 ) -> Iterator[CheckResult]:
     rng = np.random.default_rng(seed)
-    outputs = list(array_leaves(instruction.shape))
+    outputs = array_leaves(instruction.shape)
     arrays = [(k, leaf) for k, operand in enumerate(instruction.operands) for leaf in array_leaves(operand.shape)]
     if not arrays:
         return

@@ -4,6 +4,7 @@ use ::layout::{
     parse_layout, parse_shape, ArrayShape, Diagnostic, ElementType, Layout, LinearError, Shape, Span, SplitConfig,
     Tile, COMBINED, UNBOUNDED,
 };
+use flow::{shapes, ShapeIndex};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -12,6 +13,7 @@ use crate::argument::Arg;
 use crate::class::tuple_of;
 use crate::error::{of_quasiaffine, raise, InCall};
 use crate::hooks;
+use crate::indexing::{index_tuple, IndexLike};
 use crate::repr;
 
 /// The order of an array's elements in memory: ``{1,0:T(8,128)}``.
@@ -456,6 +458,23 @@ impl PyShape {
             here = part.ok_or_else(|| shape_error(py, message())).in_call(py, "Shape.at")?;
         }
         Ok(PyShape(here.clone()))
+    }
+
+    /// The shape index and the shape of everything in it that is not a tuple, in order, or with ``arrays`` of each array
+    /// and buffer; indices begin with ``below``.
+    #[pyo3(signature = (below=IndexLike(ShapeIndex::new()), arrays=false, /))]
+    fn _leaves<'py>(
+        slf: &Bound<'py, PyShape>,
+        below: IndexLike,
+        arrays: bool,
+    ) -> PyResult<Vec<(Bound<'py, PyTuple>, Bound<'py, PyShape>)>> {
+        let (py, whole) = (slf.py(), &slf.get().0);
+        let leaves = shapes::leaves(whole).into_iter().filter(|(_, part)| !arrays || shapes::array_of(part).is_some());
+        let record = |(index, part): (ShapeIndex, &Shape)| {
+            let part = if std::ptr::eq(part, whole) { slf.clone() } else { Bound::new(py, PyShape(part.clone()))? };
+            Ok((index_tuple(py, &below.0.iter().copied().chain(index).collect())?, part))
+        };
+        leaves.map(record).collect()
     }
 
     /// The size of a dimension; a negative number counts from the end.  -1 for a dimension without bound.

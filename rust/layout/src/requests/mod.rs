@@ -255,13 +255,17 @@ struct Taken {
 
 /// The grid with the least runtime values, and lanes kept apart that have different ones.
 fn take_runtime(grid: &Map, values: &[Runtime], form: &Form) -> quasiaffine::Result<Taken> {
+    if values.is_empty() {
+        let grid = grid.clone();
+        return Ok(Taken { grid, reason: None, common_step: 0, varying_step: 0, one_by_one: false });
+    }
     let period = form.period()?;
     let is_runtime = |dim: &usize| values.iter().any(|value| value.dim == *dim);
     let one_by_one = grid.domain().constraints.iter().any(|c| dims_of(&c.expr).iter().any(is_runtime));
     let mut reason = one_by_one.then_some("a condition depends on a runtime value: its lanes count as active");
     let (mut common_step, mut varying_step) = (0, 0);
     let mut different: Vec<Expr> = Vec::new();
-    let steps = if values.is_empty() { Default::default() } else { moves(&grid.results()[0]) };
+    let steps = moves(&grid.results()[0]);
     for value in values {
         let Some(step) = steps.get(&value.dim) else { continue };
         let Some(step) = *step else { return apart(grid, values, form, "addresses depend on a runtime value") };
@@ -310,9 +314,6 @@ fn apart(grid: &Map, values: &[Runtime], form: &Form, reason: &'static str) -> q
 /// The simplified grid with this address, without runtime values and conditions on them.
 fn at_least_values(grid: &Map, values: &[Runtime], address: &Expr) -> quasiaffine::Result<Map> {
     let domain = grid.domain();
-    if values.is_empty() {
-        return Ok(grid.with_results(std::iter::once(address.clone()).collect()));
-    }
     let n = domain.n_dims - values.len();
     let least = |v: quasiaffine::Var| {
         let k = v.index as usize;
