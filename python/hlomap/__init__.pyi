@@ -21,6 +21,7 @@ from ._core import (
     bounds_many as bounds_many,
     compose_many as compose_many,
     count_many as count_many,
+    flat_thread_map as flat_thread_map,
     linear_index as linear_index,
     logical_index as logical_index,
     simplify_many as simplify_many,
@@ -58,7 +59,6 @@ from .layouts.buffers import (
     unravel_index as unravel_index,
 )
 from .maps.device_groups import DeviceIndexing as DeviceIndexing
-from .maps.flat_thread_map import flat_thread_map as flat_thread_map
 from .maps.map_set import MapSet as MapSet
 from .maps.simplification import explain_simplify as explain_simplify
 from .pictures.draw import draw as draw

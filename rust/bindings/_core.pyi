@@ -334,6 +334,14 @@ def count_requests(
     effort: tuple[int, int, int] | None = None,
     /,
 ) -> tuple[IndexingMap | None, tuple[int, int, int, int, int] | None, str | None]: ...
+def flat_thread_map(
+    shape: Shape,
+    /,
+    *,
+    threads: int | Sequence[int] = 128,
+    blocks: int | Sequence[int] | None = None,
+    per_thread: int = 1,
+) -> IndexingMap: ...
 def linear_index(
     shape: Shape,
     /,

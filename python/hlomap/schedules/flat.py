@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import gcd, prod
 
-from .._core import Expr, IndexingMap, Shape, grid_maps
+from .._core import Expr, IndexingMap, Shape, flat_thread_map, grid_maps
 from ..devices import Device
 from ..errors import ShapeError
-from ..maps.flat_thread_map import flat_thread_map
+from ..ops._shapes import require_int64
 from .launch import BLOCK, THREAD, Launch, ceil_div, delinearize, n_resident_threads, storage_bits
 
 _THREADS = 128
@@ -46,7 +46,7 @@ def loop(
     n_blocks = ceil_div(n_threads, threads)
     rows = ceil_div(n_blocks, device.max_blocks_x)
     blocks = (ceil_div(n_blocks, rows), rows, 1)
-    output = flat_thread_map(shape, threads=threads, blocks=blocks, per_thread=unroll)
+    output = flat_thread_map(shape, threads=threads, blocks=blocks, per_thread=require_int64(unroll))
     return Launch(emitter, threads, blocks, unroll, output)
 
 

@@ -11,13 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from .._core import Computation, IndexingMap, Instruction, Module, Shape, count_requests
+from .._core import Computation, IndexingMap, Instruction, Module, Shape, count_requests, flat_thread_map
 from ..analysis.queries import output_to_input, reached
 from ..analysis.rule_provider import RuleProvider
 from ..answers import Unknown
 from ..devices import Device, as_device
 from ..errors import ShapeError
-from ..maps.flat_thread_map import THREAD_DIMS, flat_thread_map
 from ..maps.map_set import MapSet
 from ..ops._shapes import arrays
 from ..schedules.schedule import Schedule, is_kernel, schedule
@@ -288,9 +287,9 @@ def _outputs(root: Root) -> list[tuple[ShapeIndex, Shape]]:
 
 def _expect_thread_map(thread_map: IndexingMap, rank: int) -> None:
     dims = thread_map.dims
-    if len(dims) != len(THREAD_DIMS) or min(v.lower for v in dims) < 0:
+    if len(dims) != 6 or min(v.lower for v in dims) < 0:
         raise ShapeError(
-            f"expected a thread map with the 6 dims {', '.join(THREAD_DIMS)}, all from 0, found "
+            f"expected a thread map with the 6 dims th_x, th_y, th_z, bl_x, bl_y, bl_z, all from 0, found "
             f"{', '.join(f'{v.name} in [{v.lower}, {v.upper}]' for v in dims) or 'none'}; hm.thread_map makes one"
         )
     if len(thread_map.results) != rank and not thread_map.is_known_empty:

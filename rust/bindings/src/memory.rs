@@ -4,10 +4,10 @@ use ::layout::{Access, ArrayShape, Counts, Effort, LinearError, Packing, SplitPa
 use numpy::{Complex64, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyInt, PyTuple};
 use quasiaffine::{then, Equivalence, Map};
 
-use crate::argument::Arg;
+use crate::argument::{Arg, Kind, Read};
 use crate::class::tuple_of;
 use crate::detach::unlocked;
 use crate::error::{expect_many, wrong_type, InCall, OrRaise};
@@ -413,4 +413,76 @@ pub fn grid_maps(
     let constraints = constraints.into_iter().map(|c| c.0).collect();
     let maps = ::layout::grid_maps(grid, to, &ranges, constraints).map_err(|e| linear_error(py, e))?;
     Ok(maps.into_iter().map(PyMap::from).collect())
+}
+
+/// Sizes of a grid along x, y and z, of which missing ones are 1.
+pub struct GridSizes([i64; 3]);
+
+impl<'py> Read<'_, 'py> for GridSizes {
+    fn read(object: Borrowed<'_, 'py, PyAny>) -> PyResult<GridSizes> {
+        let given = match object.is_instance_of::<PyInt>() {
+            true => vec![object.extract()?],
+            false => Vec::<i64>::read(object)?,
+        };
+        if given.is_empty() || given.len() > 3 || given.iter().any(|&size| size < 1) {
+            let message = format!("expected at most 3 grid sizes, each at least 1, found {given:?}");
+            return Err(shape_error(object.py(), message)).in_call(object.py(), "flat_thread_map");
+        }
+        let mut sizes = [1; 3];
+        sizes[..given.len()].copy_from_slice(&given);
+        Ok(GridSizes(sizes))
+    }
+}
+
+impl Kind for GridSizes {
+    fn one() -> String {
+        "an int, or up to three along x, y and z,".to_owned()
+    }
+
+    fn many() -> String {
+        "sizes of a grid".to_owned()
+    }
+
+    fn wrong_item<'py>(got: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+        Vec::<i64>::wrong_item(got)
+    }
+}
+
+/// The map from a thread of a grid of your own to the elements that it processes, in the order of memory.
+///
+/// ``threads`` (per block, 128 by default) and ``blocks`` are sizes along x, y and z; missing sizes are 1.  Without
+/// ``blocks`` there are as many blocks along x as cover the array once.  Each thread processes ``per_thread``
+/// neighbouring elements: of n threads with v elements each, thread t those at the positions ``(c * n + t) * v + j`` in
+/// memory, for every chunk c and every j below v.  The chunk is the first range.  Padding and positions beyond the end of
+/// the buffer belong to no thread, each element to exactly one.
+///
+/// Raises :class:`~hlomap.errors.ShapeError` for a shape that is not an array, and for sizes or ``per_thread`` below 1.
+/// For the grids that XLA makes see :func:`hlomap.thread_map`.
+///
+/// >>> import hlomap as hm
+/// >>> print(hm.flat_thread_map(hm.Shape.parse("f32[10,30]"), threads=32, per_thread=2))
+/// (th_x, th_y, th_z, bl_x, bl_y, bl_z)[s0] -> ((th_x + bl_x * 32) floordiv 15,
+///   ((th_x + bl_x * 2) mod 15) * 2 + s0), domain: th_x in [0, 31], th_y in [0, 0], th_z in [0, 0], bl_x in [0, 4],
+///   bl_y in [0, 0], bl_z in [0, 0], s0 in [0, 1], th_x * 2 + bl_x * 64 + s0 in [0, 299]
+#[pyfunction]
+#[pyo3(signature = (shape, /, *, threads=Arg::from(GridSizes([128, 1, 1])), blocks=Arg::from(None),
+    per_thread=Arg::from(1)),
+    text_signature = "(shape, /, *, threads=128, blocks=None, per_thread=1)")]
+pub fn flat_thread_map(
+    py: Python<'_>,
+    shape: &Bound<'_, PyAny>,
+    threads: Arg<'_, GridSizes>,
+    blocks: Arg<'_, Option<GridSizes>>,
+    per_thread: Arg<'_, i64>,
+) -> PyResult<PyMap> {
+    let name = "flat_thread_map";
+    let shape = shape_argument(shape, name)?.get();
+    named!(name, threads, blocks, per_thread);
+    let Some(array) = shape.0.as_array().filter(|_| per_thread >= 1) else {
+        let found = format!("{} and {per_thread}", shape.0);
+        let message = format!("expected an array and at least 1 element per thread, found {found}");
+        return Err(shape_error(py, message)).in_call(py, name);
+    };
+    let found = ::layout::flat_thread_map(array, threads.0, blocks.map(|sizes| sizes.0), per_thread);
+    found.map(PyMap::from).map_err(|e| linear_error(py, e)).in_call(py, name)
 }

@@ -1,6 +1,6 @@
 //! Maps from the threads and blocks of a grid to the elements of arrays.
 
-use quasiaffine::{simplify, then, Constraint, Domain, Expr, Interval, Map, Options, Variable};
+use quasiaffine::{int, simplify, then, Constraint, Domain, Error, Expr, FastPath, Interval, Map, Options, Variable};
 
 use crate::linear::linearize;
 use crate::tiling::Result;
@@ -42,8 +42,6 @@ impl To<'_> {
 /// # Errors
 /// As [`Map::new`] and [`logical_index`].
 pub fn grid_maps(grid: [i64; 6], to: Vec<To<'_>>, ranges: &[i64], constraints: Vec<Constraint>) -> Result<Vec<Map>> {
-    let below = |n: i64| Interval::new(0, n.saturating_sub(1));
-    let named = |(name, n): (&str, i64)| Variable { name: Some(name.into()), ..Variable::new(below(n)) };
     let within = |to: &To<'_>, only: Option<i64>| {
         let counted = to.at.iter().zip(&to.sizes).filter(move |(_, &n)| only.is_none_or(|only| only == n));
         counted.map(|(e, &n)| Constraint { expr: e.clone(), interval: below(n) }).collect::<Vec<_>>()
@@ -51,26 +49,71 @@ pub fn grid_maps(grid: [i64; 6], to: Vec<To<'_>>, ranges: &[i64], constraints: V
     // Of an array, dimensions of size 1 say nothing about the index.
     let units = to.iter().filter(|to| to.array.is_some()).flat_map(|to| within(to, Some(1))).collect::<Vec<_>>();
     let to: Vec<To<'_>> = to.into_iter().map(|to| to.in_dimensions().unwrap_or(to)).collect();
-    let domain = Domain {
-        vars: THREAD_DIMS
-            .into_iter()
-            .zip(grid)
-            .map(named)
-            .chain(ranges.iter().map(|&n| Variable::new(below(n))))
-            .collect(),
-        n_dims: THREAD_DIMS.len(),
-        n_ranges: ranges.len(),
-        constraints: to.iter().flat_map(|to| within(to, None)).chain(units).chain(constraints).collect(),
-    };
-    let options = Options { keep_point_dims: true, drop_unused: true, ..Options::default() };
-    let all = simplify(&Map::new(domain, to.iter().flat_map(|to| to.at.iter().cloned()))?, options);
+    let constraints = to.iter().flat_map(|to| within(to, None)).chain(units).chain(constraints).collect();
+    let domain = domain_of(grid, ranges, constraints);
+    let all = simplify(&Map::new(domain, to.iter().flat_map(|to| to.at.iter().cloned()))?, OPTIONS);
     let mut results = all.results();
     let of_index = |to: &To<'_>| {
         let own;
         (own, results) = results.split_at(to.at.len().min(results.len()));
         let Some(array) = to.array else { return Ok(all.with_results(own.iter().cloned().collect())) };
         let position = all.with_results(std::iter::once(linearize(own, &to.sizes)?).collect());
-        Ok(simplify(&then(&position, &logical_index(array)?)?, Options { solve: true, ..options }))
+        Ok(simplify(&then(&position, &logical_index(array)?)?, Options { solve: true, ..OPTIONS }))
     };
     to.iter().map(of_index).collect()
+}
+
+/// The map from the threads of a grid to the elements that they process in the order of memory.
+///
+/// Of n threads with v elements each, thread t has those at the positions `(c * n + t) * v + j`, for every chunk c and
+/// every j below v. Without `blocks` there are as many along x as cover the array once.
+///
+/// # Errors
+/// As [`logical_index`].
+pub fn flat_thread_map(
+    shape: &ArrayShape,
+    threads: [i64; 3],
+    blocks: Option<[i64; 3]>,
+    per_thread: i64,
+) -> Result<Map> {
+    let positions = logical_index(shape)?;
+    let n_positions = positions.domain().vars[0].interval.hi + 1;
+    // How many times all of a grid of these sizes are needed to cover the array.
+    let n_rounds = |sizes: &[i64]| {
+        let n_covered = sizes.iter().try_fold(per_thread, |n, &size| int::mul(n, size))?;
+        Ok::<_, Error>(int::ceil_div(n_positions, n_covered).max(1))
+    };
+    let [x, y, z] = threads;
+    let [bl_x, bl_y, bl_z] = blocks.map_or_else(|| Ok::<_, Error>([n_rounds(&threads)?, 1, 1]), Ok)?;
+    let grid = [x, y, z, bl_x, bl_y, bl_z];
+    let (n_chunks, mut thread, mut n_threads) = (n_rounds(&grid)?, Expr::Const(0), 1);
+    for (i, &size) in (0..).zip(&grid).filter(|(_, &size)| size > 1) {
+        thread = Expr::dim(i).scale(n_threads)?.add(&thread)?;
+        n_threads *= size;
+    }
+    let chunk = Expr::range(0).scale(n_threads)?;
+    let position = chunk.add(&thread)?.scale(per_thread)?.add(&Expr::range(1))?;
+    let within = Constraint { expr: position.clone(), interval: Interval::new(0, n_positions - 1) };
+    let domain = domain_of(grid, &[n_chunks, per_thread], vec![within]);
+    let to_position = Map::new(domain, [position])?;
+    Ok(simplify(&then(&to_position, &positions)?, Options { solve: true, ..OPTIONS }))
+}
+
+const OPTIONS: Options =
+    Options { keep_point_dims: true, drop_unused: true, solve: false, rescale: false, fast_path: FastPath::On };
+
+fn below(n: i64) -> Interval {
+    Interval::new(0, n.saturating_sub(1))
+}
+
+/// The threads and blocks of a grid as dims, and ranges.
+fn domain_of(grid: [i64; 6], ranges: &[i64], constraints: Vec<Constraint>) -> Domain {
+    let named = |(name, n): (&str, i64)| Variable { name: Some(name.into()), ..Variable::new(below(n)) };
+    let ranges = ranges.iter().map(|&n| Variable::new(below(n)));
+    Domain {
+        n_dims: THREAD_DIMS.len(),
+        n_ranges: ranges.len(),
+        vars: THREAD_DIMS.into_iter().zip(grid).map(named).chain(ranges).collect(),
+        constraints,
+    }
 }

@@ -55,7 +55,7 @@ pub use derived_shapes::{
 pub use diagnostic::{Diagnostic, DiagnosticKind, Span};
 pub use edit_distance::nearest;
 pub use element::{ElementKind, ElementType};
-pub use grid::{grid_maps, To};
+pub use grid::{flat_thread_map, grid_maps, To};
 pub use layout::{require, Layout, SplitConfig, Tile, COMBINED};
 pub use linear::{address, buffer_bytes, buffer_elements, linear_index, logical_index, SplitPart, Unit};
 pub use pack::Packing;
