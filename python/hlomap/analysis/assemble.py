@@ -42,7 +42,7 @@ def assemble_devices(records: Sequence[_Record], table: GroupTable) -> Callable[
 
 def crosses_devices(records: Sequence[_Record]) -> bool:
     """Whether any elements may be on other devices."""
-    return any(crosses for _, _, _, _, crosses, _, _ in records)
+    return True in [crosses for _, _, _, _, crosses, _, _ in records]
 
 
 def unknown_for_all_records(reason: str) -> Callable[[int], DeviceIndexing]:

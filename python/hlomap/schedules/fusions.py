@@ -145,7 +145,7 @@ def smallest_bits(instructions: Iterable[Instruction]) -> int:
     for instruction in instructions:
         shape = instruction.shape
         shapes += shape.tuple_shapes if shape.is_tuple else [shape]
-    return min((storage_bits(shape) for shape in shapes if shape.is_array), default=64)
+    return min([storage_bits(shape) for shape in shapes if shape.is_array], default=64)
 
 
 def is_bitcast_of(shape: Shape, operand: Shape) -> bool:

@@ -148,7 +148,7 @@ def _of(
         region = fusions.region_of(fusion)
         if reason := _no_kernel(fusion, region):
             return Unknown(f"{fusion.name} ({fusion.opcode}): {reason}")
-        heroes = tuple(fusions.hero_of(root, region) for root in region.roots)
+        heroes = [fusions.hero_of(root, region) for root in region.roots]
         return decide(fusion, _Kernel(region, heroes, device, *fusions.native_config(fusion)))
     except HlomapError as error:
         return Unknown(f"{fusion.name}: {error}")
@@ -169,17 +169,17 @@ def _no_kernel(instruction: Instruction, region: Region) -> str | None:
     for one in region.instructions:
         if one.has_unnamed_operands or one.inconsistency:
             return one.inconsistency or f"{one.name}: the text names no operands"
-    roots = region.roots
-    if not roots or any(not fusions.first_array(root).is_array for root in roots):
+    outputs = [fusions.first_array(root) for root in region.roots]
+    if not outputs or not all(shape.is_array for shape in outputs):
         return "an output is not an array"
-    return "no element is computed" if fusions.first_array(roots[0]).n_elements == 0 else None
+    return "no element is computed" if outputs[0].n_elements == 0 else None
 
 
 class _Kernel(NamedTuple):
     """A kernel as the tests of the emitters see it."""
 
     region: Region
-    heroes: tuple[Hero, ...]
+    heroes: Sequence[Hero]
     device: Device
     named: str = ""
     unroll: int | None = None

@@ -169,8 +169,8 @@ def _count_reads(
         touched, distinct = _count_windows(maps) or (touched, distinct)
     if not distinct.exact:
         distinct = _enumerated(images, shape) or distinct
-    fewest_reads = touched.lower if all(own.exact for own, _ in reads) else 0
-    fewest = distinct.lower if all(own.exact for own, _ in images) else 0
+    fewest_reads = 0 if False in [own.exact for own, _ in reads] else touched.lower
+    fewest = 0 if False in [own.exact for own, _ in images] else distinct.lower
     return _count(fewest_reads, touched.upper), _count(fewest, min(distinct.upper, shape.n_elements))
 
 
