@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from .._core import Computation, Count, Instruction, Module, Shape, _count, _count_windows
-from ..analysis.queries import maps_within, needed_by_outputs, output_to_input
+from ..analysis.queries import maps_within, needed_by_outputs, operand_maps
 from ..analysis.rule_provider import RuleProvider
 from ..errors import HlomapError
 from ..lazy import np
@@ -91,13 +91,12 @@ def utilization(subject: Instruction | Computation | Module, /) -> tuple[Utiliza
     value, operands = (root.root, root.parameters) if isinstance(root, Computation) else (root, root.operands)
     leaves = dict(arrays(value.shape))
     indices, sizes = list(leaves), [shape.dimensions for shape in leaves.values()]
-    elements: dict[int, MapSet] | None = None
+    rules, elements = RuleProvider(root.module), None
     if isinstance(root, Computation):
-        rules = RuleProvider(root.module)
         (elements,) = needed_by_outputs(rules, root, indices, as_one=True)
         outputs = maps_within(rules, root, indices, _MAX_MAPS)
     else:
-        outputs = [dict(enumerate(output_to_input(root, index))) for index in indices]
+        outputs = [operand_maps(rules, root, index) for index in indices]
     is_partial = len(outputs) < len(indices)
     reads: dict[int, list[_Read]] = {}
     for found, own in zip(outputs, sizes, strict=False):
