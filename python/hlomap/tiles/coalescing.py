@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from .._core import Computation, IndexingMap, Instruction, Module, Shape, count_requests, flat_thread_map
-from ..analysis.queries import output_to_input, reached
+from ..analysis.queries import operand_maps, reached
 from ..analysis.rule_provider import RuleProvider
 from ..answers import Unknown
 from ..devices import Device, as_device
@@ -246,8 +246,8 @@ def _accesses(root: Root, outputs: Sequence[tuple[ShapeIndex, Shape]], found: Sc
 def _write_and_reads(root: Root, k: int, index: ShapeIndex, shape: Shape, threads: MapSet) -> Iterator[_Access]:
     yield _write(root, k, index, shape, threads)
     operands = root.parameters if isinstance(root, Computation) else root.operands
-    for number, (operand, maps) in enumerate(zip(operands, output_to_input(root, index), strict=True)):
-        yield from _read(operand, number, threads, maps)
+    for number, maps in operand_maps(RuleProvider(root.module), root, index).items():
+        yield from _read(operands[number], number, threads, maps)
 
 
 def _write(root: Root, k: int, index: ShapeIndex, shape: Shape, threads: MapSet) -> _Access:
