@@ -1,5 +1,7 @@
 //! Maps with other variables: without those of one value, without unused ones, with one that counts in larger steps.
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 
 use crate::analysis::interval::Interval;
@@ -172,11 +174,18 @@ fn renumber(map: &Map, used: &[bool]) -> Result<Map> {
         new_index[i] = *slot;
         *slot += u32::from(*used);
     }
+    let vars = domain.vars.iter().zip(used).filter(|(_, used)| **used).map(|(v, _)| v.clone()).collect();
+    let n_ranges = next[Kind::Range as usize] as usize;
+    let mut renumbered = Domain { vars, n_dims: domain.n_dims, n_ranges, constraints: Vec::new() };
+    let is_same = |i: usize| !used[i] || new_index[i] == domain.var(i).index;
+    if map.state() == State::Defined && (0..used.len()).all(is_same) {
+        // The last ones of their kinds go: no expression changes.
+        renumbered.constraints.clone_from(&domain.constraints);
+        return Ok(Map::of_normal(Arc::new(renumbered), map.results().into()));
+    }
     let rename = |v: Var| {
         let index = domain.flat(v).map_or(v.index, |i| new_index[i]);
         Ok(Expr::Var(Var { kind: v.kind, index }))
     };
-    let kept = domain.vars.iter().zip(used).filter(|(_, used)| **used).map(|(v, _)| v.clone());
-    let n_ranges = next[Kind::Range as usize] as usize;
-    map.substituted(Domain { vars: kept.collect(), n_dims: domain.n_dims, n_ranges, constraints: Vec::new() }, &rename)
+    map.substituted(renumbered, &rename)
 }
