@@ -18,7 +18,8 @@ const MESSAGES: &[(&str, &str)] = &[
          15:DeviceAssignmentProto 16 17:StackFrameIndexProto 18:HloBufferDonorProto 19:FrontendAttributes \
          20:OriginalValueRecoveryTableProto 21-23 24:DebugAttributeTableEntryProto 25",
     ),
-    ("HloComputationProto", "1 2:HloInstructionProto 4:ProgramShapeProto 5-9"),
+    // The instructions have the shapes of field 4.
+    ("HloComputationProto", "1 2:HloInstructionProto 4-9"),
     (
         "HloInstructionProto",
         "1 2 3:ShapeProto 7:OpMetadata 8:LiteralProto 9 11 13 14 15:Window 16:ConvolutionDimensionNumbers \
@@ -148,19 +149,23 @@ pub(super) fn each_unknown<'a>(
     }
 }
 
+#[inline(always)]
 fn unknown(table: &[[u8; 128]], message: usize, f: Field<'_>, depth: usize, found: &mut dyn FnMut(&'static str, u32)) {
-    match (table[message].get(f.number as usize).copied().unwrap_or(UNKNOWN), f.payload) {
-        (VALUE, _) => {}
-        (inner @ MESSAGE.., Payload::Bytes(bytes)) if depth < MAX_DEPTH => {
-            // Malformed bytes are refused where they are read, and so are messages that nest deeper.
-            let _ = each_field(bytes, f.at, |f| {
-                unknown(table, usize::from(inner - MESSAGE), f, depth + 1, found);
-                Ok(())
-            });
-        }
-        (MESSAGE.., _) => {}
-        (UNKNOWN, _) if f.is_default() => {}
-        (UNKNOWN, _) => found(MESSAGES[message].0, f.number),
+    match table[message].get(f.number as usize).copied().unwrap_or(UNKNOWN) {
+        VALUE => {}
+        inner @ MESSAGE.. => inside(table, usize::from(inner - MESSAGE), f, depth + 1, found),
+        UNKNOWN if f.is_default() => {}
+        UNKNOWN => found(MESSAGES[message].0, f.number),
+    }
+}
+
+fn inside(table: &[[u8; 128]], message: usize, f: Field<'_>, depth: usize, found: &mut dyn FnMut(&'static str, u32)) {
+    if let (Payload::Bytes(bytes), true) = (f.payload, depth <= MAX_DEPTH) {
+        // Malformed bytes are refused where they are read, and so are messages that nest deeper.
+        let _ = each_field(bytes, f.at, |f| {
+            unknown(table, message, f, depth, found);
+            Ok(())
+        });
     }
 }
 

@@ -204,7 +204,10 @@ impl<'a> Message<'a> {
         if self.index.is_some_and(|index| index.lacks(number)) {
             return Ok(());
         }
-        self.fields().filter(|f| f.number == number).try_for_each(|f| f.each_int(&mut each))
+        match self.index {
+            Some(index) => index.fields.iter().filter(|f| f.number == number).try_for_each(|f| f.each_int(&mut each)),
+            None => self.fields().filter(|f| f.number == number).try_for_each(|f| f.each_int(&mut each)),
+        }
     }
 
     pub fn ints(self, number: u32) -> Wire<Vec<i64>> {
@@ -293,14 +296,16 @@ pub(crate) fn each_field<'a>(bytes: &'a [u8], at: usize, mut each: impl FnMut(Fi
 #[inline(always)]
 fn short<'a>(bytes: &'a [u8], pos: &mut usize, at: usize) -> Option<Field<'a>> {
     let (tag, value_at) = short_varint(bytes, *pos)?;
-    let (value, start) = short_varint(bytes, value_at)?;
     match tag & 7 {
         _ if tag < 8 => None,
         0 => {
-            *pos = start;
-            Some(Field { number: tag >> 3, at: at + value_at, payload: Payload::Varint(u64::from(value)) })
+            let mut end = value_at;
+            let value = varint(bytes, &mut end, at).ok()?;
+            *pos = end;
+            Some(Field { number: tag >> 3, at: at + value_at, payload: Payload::Varint(value) })
         }
         2 => {
+            let (value, start) = short_varint(bytes, value_at)?;
             let payload = Payload::Bytes(bytes.get(start..start + value as usize)?);
             *pos = start + value as usize;
             Some(Field { number: tag >> 3, at: at + start, payload })
@@ -373,6 +378,16 @@ fn varint(bytes: &[u8], pos: &mut usize, at: usize) -> Wire<u64> {
 }
 
 fn long_varint(bytes: &[u8], pos: &mut usize, at: usize) -> Wire<u64> {
+    let word = bytes.get(*pos..).and_then(<[u8]>::first_chunk).map_or(u64::MAX, |word| u64::from_le_bytes(*word));
+    let ends = !word & 0x8080_8080_8080_8080;
+    if ends != 0 {
+        *pos += ends.trailing_zeros() as usize / 8 + 1;
+        // The bytes up to the first without the upper bit have seven bits each; neighbours move together, thrice.
+        let sevens = word & (ends ^ (ends - 1)) & 0x7f7f_7f7f_7f7f_7f7f;
+        let pairs = sevens & 0x007f_007f_007f_007f | (sevens & 0x7f00_7f00_7f00_7f00) >> 1;
+        let fours = pairs & 0x0000_3fff_0000_3fff | (pairs & 0x3fff_0000_3fff_0000) >> 2;
+        return Ok(fours & 0x0fff_ffff | (fours & 0x0fff_ffff_0000_0000) >> 4);
+    }
     let start = *pos;
     let mut value = 0u64;
     // The tenth byte has one bit of 64.
