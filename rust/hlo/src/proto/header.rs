@@ -6,7 +6,6 @@ use super::irregular;
 use super::original;
 use super::quote::is_word;
 use super::read::Reader;
-use super::shape;
 use super::wire::{Message, Wire};
 use crate::attribute::alias::{Alias, Donor};
 use crate::attribute::entry_layout::EntryLayout;
@@ -18,7 +17,7 @@ pub(super) fn read<'a>(r: &mut Reader<'a>, m: Message<'a>) -> Wire<()> {
         r.out.push(' ');
         r.out.push_str(if is_word(name) { name } else { "module" });
     }
-    attributes(&mut r.out, m)?;
+    attributes(r, m)?;
     let nested = r.nested();
     if let Some(table) = m.sub(20)?.filter(|table| table.has(1)) {
         r.out.push_str(", origin_recovery_table=");
@@ -36,7 +35,8 @@ pub(super) fn read<'a>(r: &mut Reader<'a>, m: Message<'a>) -> Wire<()> {
     Ok(())
 }
 
-fn attributes(out: &mut String, m: Message<'_>) -> Wire<()> {
+fn attributes<'a>(r: &mut Reader<'a>, m: Message<'a>) -> Wire<()> {
+    let out = &mut r.out;
     if m.has(7) {
         out.push_str(", is_scheduled=true");
     }
@@ -46,9 +46,14 @@ fn attributes(out: &mut String, m: Message<'_>) -> Wire<()> {
     })?;
     list(out, "buffer_donor", m.sub(18)?, |e| Ok(Donor { number: e.int(1), index: e.ints(2)? }))?;
     if let Some(program) = m.sub(4)? {
+        // Most are the shapes of parameters.
+        let mut shape = |m: Message<'a>| {
+            let number = r.shapes.number(m.bytes(), m.at)?;
+            Ok(r.shapes.all[number as usize].0.clone())
+        };
         if let Some(result) = program.sub(2)? {
-            let parameters = program.subs(1).map(|p| shape::read(p?, 0)).collect::<Wire<_>>()?;
-            let layout = EntryLayout { parameters, result: shape::read(result, 0)? };
+            let parameters = program.subs(1).map(|p| shape(p?)).collect::<Wire<_>>()?;
+            let layout = EntryLayout { parameters, result: shape(result)? };
             let _ = write!(out, ", entry_computation_layout={layout}");
         }
     }

@@ -59,25 +59,33 @@ pub(crate) fn read(m: Message<'_>, depth: usize) -> Wire<Shape> {
     if depth > layout::MAX_DEPTH {
         return bad(m.at, format!("shapes nested deeper than {} levels", layout::MAX_DEPTH));
     }
-    Ok(match m.int(2) {
-        TUPLE => Shape::Tuple(m.subs(4).map(|part| read(part?, depth + 1)).collect::<Wire<_>>()?),
+    let (mut number, mut dims, mut dynamic, mut layout, mut parts) = (0, Vec::new(), Vec::new(), None, Vec::new());
+    for f in m.fields() {
+        match (f.number, f.payload) {
+            (2, Payload::Varint(n)) => number = n as i64,
+            (3, _) => f.each_int(|d| dims.push(d))?,
+            (4, _) => parts.push(read(f.message()?, depth + 1)?),
+            (5, _) => layout = Some(f.message()?),
+            (6, _) => f.each_int(|v| dynamic.push(v != 0))?,
+            _ => {}
+        }
+    }
+    Ok(match number {
+        TUPLE => Shape::Tuple(parts),
         TOKEN => Shape::Token,
         OPAQUE => Shape::Opaque,
-        BUFFER => match m.sub(4)? {
-            Some(inner) => Shape::Buffer(Box::new(read(inner, depth + 1)?)),
+        BUFFER => match parts.pop() {
+            Some(inner) => Shape::Buffer(Box::new(inner)),
             None => return bad(m.at, "a buffer shape without an element shape"),
         },
         number => {
             let Some(element) = ElementType::from_number(number) else {
                 return bad(m.at, format!("element type {number}"));
             };
-            let dims = m.ints(3)?;
-            let mut dynamic: Vec<bool> = Vec::new();
-            m.each_int(6, |v| dynamic.push(v != 0))?;
             if dynamic.len() != dims.len() {
                 dynamic.clear();
             }
-            let layout = m.sub(5)?.map(|l| read_layout(l, dims.len(), depth)).transpose()?;
+            let layout = layout.map(|l| read_layout(l, dims.len(), depth)).transpose()?;
             match ArrayShape::new(element, &dims, &dynamic, layout) {
                 Ok(array) => Shape::Array(array),
                 Err(e) => return bad(m.at, format!("an invalid shape: {e}")),
