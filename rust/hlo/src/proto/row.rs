@@ -66,7 +66,7 @@ impl<'a> Reader<'a> {
         scope.rows.clear();
         (scope.name, scope.has_repeated_ids) = (name, false);
         for &f in fields.iter().filter(|f| f.number == 2) {
-            scope.rows.push(self.row(f.bytes()?, f.at)?);
+            scope.rows.push(self.row(f.bytes()?, f.at, name)?);
         }
         if scope.rows.is_empty() {
             return bad(c.at, format!("{} without instructions", path(name, None)));
@@ -91,7 +91,7 @@ impl<'a> Reader<'a> {
         Ok(scope)
     }
 
-    fn row(&mut self, bytes: &'a [u8], at: usize) -> Wire<Row<'a>> {
+    fn row(&mut self, bytes: &'a [u8], at: usize, computation: &str) -> Wire<Row<'a>> {
         let mut row = Row { bytes, at, id: 0, name: "", shape: 0, shape_bytes: &[], has_repeated_id: false };
         let mut shape_at = at;
         each_field(bytes, at, |f| {
@@ -104,7 +104,12 @@ impl<'a> Reader<'a> {
             Ok(())
         })?;
         word(at, row.name, "instruction")?;
+        let n_shapes = self.shapes.all.len();
         row.shape = self.shapes.number(row.shape_bytes, shape_at)?;
+        if row.shape as usize == n_shapes {
+            let shape = Message::new(row.shape_bytes, shape_at)?;
+            self.unknown_fields(known::SHAPE, shape.fields(), || path(computation, Some(row.name)));
+        }
         Ok(row)
     }
 
@@ -123,7 +128,7 @@ impl<'a> Reader<'a> {
         if !is_word(opcode_word) {
             return bad(row.at, format!("opcode {opcode_word:?} of {}", path()));
         }
-        self.report_unknown(m, opcode, row, path);
+        self.report_unknown(m, opcode, path);
         let name = self.push(row.name);
         if row.has_repeated_id {
             let found = format!("{}, which an earlier one of the computation has", row.id);
@@ -161,11 +166,8 @@ impl<'a> Reader<'a> {
 
     /// Reports fields that no version of XLA had when this was written, and for an operation that is not known all but
     /// those of every operation: they may carry meaning and are lost.
-    fn report_unknown(&mut self, m: Message<'_>, opcode: Opcode, row: &Row<'_>, path: impl Fn() -> String) {
-        while let Some((message, number)) = self.shapes.take_unknown(row.shape) {
-            self.unknown_field(message, number, &path);
-        }
-        // The shape has its own report.
+    fn report_unknown(&mut self, m: Message<'_>, opcode: Opcode, path: impl Fn() -> String) {
+        // The shape is read by itself.
         self.unknown_fields(known::INSTRUCTION, m.fields().filter(|f| f.number != 3), &path);
         if opcode == Opcode::Unknown {
             for f in m.fields().filter(|f| !COMMON.contains(&f.number) && !f.is_default()) {

@@ -3,7 +3,6 @@
 use layout::{ArrayShape, ElementType, Layout, Shape, SplitConfig, Tile};
 use rustc_hash::FxHashMap;
 
-use super::known::{each_unknown, SHAPE};
 use super::wire::{bad, Encoder, Message, Payload, Wire};
 use crate::cursor::brief;
 
@@ -21,8 +20,6 @@ pub(crate) struct Shapes<'a> {
     numbers: FxHashMap<&'a [u8], u32>,
     /// By number, with their texts.
     pub all: Vec<(Shape, String)>,
-    /// Unknown fields of shapes, until they are reported.
-    unknown: Vec<(u32, &'static str, u32)>,
 }
 
 impl<'a> Shapes<'a> {
@@ -40,18 +37,9 @@ impl<'a> Shapes<'a> {
             return bad(at, format!("a shape that text cannot express: {}", brief(&shape)));
         }
         let number = self.all.len() as u32;
-        each_unknown(SHAPE, m.fields(), &mut |message, field| self.unknown.push((number, message, field)));
         self.numbers.insert(bytes, number);
         self.all.push((shape, text));
         Ok(number)
-    }
-
-    /// An unknown field of a shape: its message and its number.
-    #[inline]
-    pub fn take_unknown(&mut self, number: u32) -> Option<(&'static str, u32)> {
-        let k = self.unknown.iter().position(|row| row.0 == number)?;
-        let (_, message, field) = self.unknown.swap_remove(k);
-        Some((message, field))
     }
 }
 
