@@ -18,10 +18,9 @@ pub(super) fn read<'a>(r: &mut Reader<'a>, m: Message<'a>) -> Wire<()> {
         r.out.push_str(if is_word(name) { name } else { "module" });
     }
     attributes(r, m)?;
-    let nested = r.nested();
     if let Some(table) = m.sub(20)?.filter(|table| table.has(1)) {
         r.out.push_str(", origin_recovery_table=");
-        original::read_recovery_table(table, nested, &mut r.out)?;
+        original::read_recovery_table(table, r)?;
     }
     if m.has(25) {
         r.out.push_str(", backend_config=");

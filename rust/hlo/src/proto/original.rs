@@ -6,7 +6,7 @@
 use std::fmt::Write;
 
 use super::quote::push_quoted;
-use super::read::Nested;
+use super::read::Reader;
 use super::wire::{bad, Encoder, Message, Wire};
 use crate::attribute::unescape;
 use crate::cursor::{Cursor, Read};
@@ -221,24 +221,24 @@ pub(crate) fn recoveries(c: &mut Cursor<'_>) -> Read<Vec<Recovery>> {
 }
 
 /// Appends the text of an `OriginalValueRecoveryTableProto`.
-pub(super) fn read_recovery_table(m: Message<'_>, nested: Nested, out: &mut String) -> Wire<()> {
-    out.push('{');
+pub(super) fn read_recovery_table(m: Message<'_>, r: &mut Reader<'_>) -> Wire<()> {
+    r.out.push('{');
     for entry in m.subs(1) {
         let entry = entry?;
-        out.push_str("\n  ");
-        Array::push(entry.sub(1)?.map(Array::read).transpose()?.as_ref(), out);
-        out.push_str(" : ");
-        Array::push(entry.sub(2)?.map(Array::read).transpose()?.as_ref(), out);
+        r.out.push_str("\n  ");
+        Array::push(entry.sub(1)?.map(Array::read).transpose()?.as_ref(), &mut r.out);
+        r.out.push_str(" : ");
+        Array::push(entry.sub(2)?.map(Array::read).transpose()?.as_ref(), &mut r.out);
         if let Some(module) = entry.sub(3)? {
-            out.push_str(",\n  \"\n");
-            for line in nested.module(module, out.len())?.to_string().lines() {
+            r.out.push_str(",\n  \"\n");
+            for line in r.nested(module)?.to_string().lines() {
                 let indent = if line.is_empty() { "" } else { "    " };
-                let _ = writeln!(out, "{indent}{}", line.replace('\\', "\\\\").replace('"', "\\\""));
+                let _ = writeln!(r.out, "{indent}{}", line.replace('\\', "\\\\").replace('"', "\\\""));
             }
-            out.push_str("\n\n  \"");
+            r.out.push_str("\n\n  \"");
         }
     }
-    out.push_str("\n}");
+    r.out.push_str("\n}");
     Ok(())
 }
 

@@ -37,28 +37,8 @@ pub(crate) fn module(
     Ok(modules.map(|mut all| all.swap_remove(0).with_ids(Some(r.ids))))
 }
 
-/// How modules inside a module are read.
-#[derive(Clone, Copy)]
-pub(super) struct Nested {
-    limit: usize,
-    depth: usize,
-}
-
 /// Modules nest at most this deep: each level escapes the text of the next.
 const MAX_DEPTH: usize = 4;
-
-impl Nested {
-    /// A module inside a text of this length.
-    pub fn module(self, m: Message<'_>, length: usize) -> Wire<Module> {
-        if self.depth >= MAX_DEPTH {
-            return bad(m.at, format!("modules nested deeper than {MAX_DEPTH} levels"));
-        }
-        match module(m, None, false, self.limit.saturating_sub(length), self.depth + 1)? {
-            Ok(module) => Ok(module),
-            Err(e) => bad(m.at, format!("a module inside the module: {e}")),
-        }
-    }
-}
 
 #[derive(Default)]
 pub(super) struct Reader<'a> {
@@ -100,8 +80,15 @@ pub(super) fn path(computation: &str, instruction: Option<&str>) -> String {
 }
 
 impl<'a> Reader<'a> {
-    pub fn nested(&self) -> Nested {
-        Nested { limit: self.limit, depth: self.depth }
+    /// The module in a message of this one.
+    pub fn nested(&self, m: Message<'_>) -> Wire<Module> {
+        if self.depth >= MAX_DEPTH {
+            return bad(m.at, format!("modules nested deeper than {MAX_DEPTH} levels"));
+        }
+        match module(m, None, false, self.limit.saturating_sub(self.out.len()), self.depth + 1)? {
+            Ok(module) => Ok(module),
+            Err(e) => bad(m.at, format!("a module inside the module: {e}")),
+        }
     }
 
     fn module(&mut self, m: Message<'a>) -> Wire<()> {
