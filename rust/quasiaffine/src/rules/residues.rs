@@ -34,6 +34,7 @@ impl Residues {
     /// The residues of `x` for which `form in interval`.
     fn of(cx: &AffineContext, form: &AffineForm, interval: Interval) -> Option<Residues> {
         let (num, n) = form.terms.iter().filter_map(|t| cx.as_div(t.atom)).max_by_key(|(_, n)| *n)?;
+        (!interval.is_empty()).then_some(())?;
         let mut x = AffineForm { constant: 0, ..num.clone() };
         if x.terms.first()?.coefficient < 0 {
             x = x.scaled(-1).ok()?;
