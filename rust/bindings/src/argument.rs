@@ -41,67 +41,12 @@ pub fn print_options(function: &str, flags: Option<Bound<'_, PyDict>>) -> PyResu
 /// An argument of a method, converted, or the object with the exception of its conversion.
 pub struct Arg<'py, T>(Result<T, (Bound<'py, PyAny>, PyErr)>);
 
-impl<'a, 'py, T: Read<'a, 'py>> FromPyObject<'a, 'py> for Arg<'py, T> {
+impl<'a, 'py, T: Kind<'a, 'py>> FromPyObject<'a, 'py> for Arg<'py, T> {
     type Error = std::convert::Infallible;
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> Result<Self, Self::Error> {
         Ok(Arg(T::read(object).map_err(|e| (object.to_owned(), e))))
     }
-}
-
-/// The conversion of an argument.
-pub trait Read<'a, 'py>: Sized {
-    /// The value of an object.
-    fn read(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self>;
-}
-
-macro_rules! extracted {
-    ($($kind:ty)*) => {$(
-        impl<'a, 'py> Read<'a, 'py> for $kind {
-            fn read(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-                object.extract().map_err(Into::into)
-            }
-        }
-    )*};
-}
-
-extracted! {
-    bool i64 u32 usize f64 &'a str String ExprLike VariableLike ConstraintLike PyShape PyLayout Py<PyShape>
-    Bound<'py, PyMap> Bound<'py, PyModule_> std::collections::HashMap<i64, i64>
-}
-
-impl<'a, 'py, T: Read<'a, 'py>> Read<'a, 'py> for Option<T> {
-    fn read(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        match object.is_none() {
-            true => Ok(None),
-            false => T::read(object).map(Some),
-        }
-    }
-}
-
-impl<'py> Read<'_, 'py> for (i64, Vec<i64>) {
-    fn read(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let (dimension, indices) = of_length(2, object)?.extract::<(i64, Bound<'py, PyAny>)>()?;
-        Ok((dimension, Vec::read(indices.as_borrowed())?))
-    }
-}
-
-impl<'py, T: for<'b> Read<'b, 'py>> Read<'_, 'py> for Vec<T> {
-    fn read(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        if !is_sequence(&object) {
-            return Err(PyTypeError::new_err("expected a sequence"));
-        }
-        object.try_iter()?.map(|item| T::read(item?.as_borrowed())).collect()
-    }
-}
-
-/// Whether this is a sequence other than text.
-fn is_sequence(object: &Bound<'_, PyAny>) -> bool {
-    if object.is_instance_of::<PyTuple>() || object.is_instance_of::<PyList>() {
-        return true;
-    }
-    let has_items = || object.hasattr("__getitem__").unwrap_or(false) && object.len().is_ok();
-    !object.is_instance_of::<PyString>() && !object.is_instance_of::<PyDict>() && has_items()
 }
 
 impl<T> From<T> for Arg<'_, T> {
@@ -110,8 +55,11 @@ impl<T> From<T> for Arg<'_, T> {
     }
 }
 
-/// The kind of a parameter, as the message of an exception describes it.
-pub trait Kind {
+/// The kind of a parameter: its conversion, and how the message of an exception describes it.
+pub trait Kind<'a, 'py>: Sized {
+    /// The value of an object.
+    fn read(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self>;
+
     /// A phrase such as "an int".
     fn one() -> String;
 
@@ -119,14 +67,18 @@ pub trait Kind {
     fn many() -> String;
 
     /// The first item of a sequence that is not of the kind.
-    fn wrong_item<'py>(_: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    fn wrong_item(_: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
         None
     }
 }
 
 macro_rules! kinds {
     ($($kind:ty: $one:literal, $many:literal;)*) => {$(
-        impl Kind for $kind {
+        impl<'a, 'py> Kind<'a, 'py> for $kind {
+            fn read(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+                object.extract().map_err(Into::into)
+            }
+
             fn one() -> String {
                 $one.to_owned()
             }
@@ -144,23 +96,44 @@ kinds! {
     u32: "an int from 0 to 2**32 - 1", "int from 0 to 2**32 - 1";
     usize: "an int of at least 0", "int of at least 0";
     f64: "a float", "float";
-    &str: "a str", "str";
+    &'a str: "a str", "str";
     String: "a str", "str";
     ExprLike: "an Expr or an int", "Expr or int";
     VariableLike: "a size, (lower, upper), (name, lower, upper) or a Variable",
         "sizes, (lower, upper), (name, lower, upper) or Variable";
     ConstraintLike: "a Constraint or a triple (expr, lower, upper)",
         "Constraint or triples (expr, lower, upper)";
-    Bound<'_, PyMap>: "an IndexingMap", "IndexingMap";
-    Bound<'_, PyModule_>: "a Module", "Module";
+    Bound<'py, PyMap>: "an IndexingMap", "IndexingMap";
+    Bound<'py, PyModule_>: "a Module", "Module";
     PyShape: "a Shape", "Shape";
     Py<PyShape>: "a Shape", "Shape";
     PyLayout: "a Layout", "Layout";
-    (i64, Vec<i64>): "a pair (dimension, indices)", "pairs (dimension, indices)";
     std::collections::HashMap<i64, i64>: "a dict from int to int", "dicts from int to int";
 }
 
-impl<T: Kind> Kind for Option<T> {
+impl Kind<'_, '_> for (i64, Vec<i64>) {
+    fn read(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        let (dimension, indices) = of_length(2, object)?.extract::<(i64, Bound<'_, PyAny>)>()?;
+        Ok((dimension, Vec::read(indices.as_borrowed())?))
+    }
+
+    fn one() -> String {
+        "a pair (dimension, indices)".to_owned()
+    }
+
+    fn many() -> String {
+        "pairs (dimension, indices)".to_owned()
+    }
+}
+
+impl<'a, 'py, T: Kind<'a, 'py>> Kind<'a, 'py> for Option<T> {
+    fn read(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        match object.is_none() {
+            true => Ok(None),
+            false => T::read(object).map(Some),
+        }
+    }
+
     fn one() -> String {
         format!("{} or None", T::one())
     }
@@ -170,10 +143,14 @@ impl<T: Kind> Kind for Option<T> {
     }
 }
 
-impl<T: Kind> Kind for Vec<T>
-where
-    T: for<'a, 'py> Read<'a, 'py>,
-{
+impl<'py, T: for<'b> Kind<'b, 'py>> Kind<'_, 'py> for Vec<T> {
+    fn read(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if !is_sequence(&object) {
+            return Err(PyTypeError::new_err("expected a sequence"));
+        }
+        object.try_iter()?.map(|item| T::read(item?.as_borrowed())).collect()
+    }
+
     fn one() -> String {
         format!("a sequence of {}", T::many())
     }
@@ -182,7 +159,7 @@ where
         format!("sequences of {}", T::many())
     }
 
-    fn wrong_item<'py>(got: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    fn wrong_item(got: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
         if got.is_instance_of::<PyBytes>() || !is_sequence(got) {
             return None;
         }
@@ -190,6 +167,15 @@ where
         let item = items.find(|item| T::read(item.as_borrowed()).is_err())?;
         Some(T::wrong_item(&item).unwrap_or(item))
     }
+}
+
+/// Whether this is a sequence other than text.
+fn is_sequence(object: &Bound<'_, PyAny>) -> bool {
+    if object.is_instance_of::<PyTuple>() || object.is_instance_of::<PyList>() {
+        return true;
+    }
+    let has_items = || object.hasattr("__getitem__").unwrap_or(false) && object.len().is_ok();
+    !object.is_instance_of::<PyString>() && !object.is_instance_of::<PyDict>() && has_items()
 }
 
 /// The value of an argument.
@@ -211,7 +197,7 @@ macro_rules! named {
     };
 }
 
-impl<T: Kind> Named for Arg<'_, T> {
+impl<'a, 'py, T: Kind<'a, 'py>> Named for Arg<'py, T> {
     type Value = T;
 
     fn of(self, function: &str, parameter: &str) -> PyResult<T> {

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyTuple};
 use quasiaffine::{then, Equivalence, Map};
 
-use crate::argument::{Arg, Kind, Read};
+use crate::argument::{Arg, Kind};
 use crate::class::tuple_of;
 use crate::detach::unlocked;
 use crate::error::{expect_many, wrong_type, InCall, OrRaise};
@@ -418,7 +418,7 @@ pub fn grid_maps(
 /// Sizes of a grid along x, y and z, of which missing ones are 1.
 pub struct GridSizes([i64; 3]);
 
-impl<'py> Read<'_, 'py> for GridSizes {
+impl<'py> Kind<'_, 'py> for GridSizes {
     fn read(object: Borrowed<'_, 'py, PyAny>) -> PyResult<GridSizes> {
         let given = match object.is_instance_of::<PyInt>() {
             true => vec![object.extract()?],
@@ -432,9 +432,7 @@ impl<'py> Read<'_, 'py> for GridSizes {
         sizes[..given.len()].copy_from_slice(&given);
         Ok(GridSizes(sizes))
     }
-}
 
-impl Kind for GridSizes {
     fn one() -> String {
         "an int, or up to three along x, y and z,".to_owned()
     }
@@ -443,7 +441,7 @@ impl Kind for GridSizes {
         "sizes of a grid".to_owned()
     }
 
-    fn wrong_item<'py>(got: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    fn wrong_item(got: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
         Vec::<i64>::wrong_item(got)
     }
 }
