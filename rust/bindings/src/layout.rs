@@ -5,11 +5,11 @@ use ::layout::{
     Tile, COMBINED, UNBOUNDED,
 };
 use flow::{shapes, ShapeIndex};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::argument::Arg;
+use crate::argument::{Arg, Named};
 use crate::class::tuple_of;
 use crate::error::{of_quasiaffine, raise, InCall};
 use crate::hooks;
@@ -49,22 +49,6 @@ pub struct PyLayout(pub Layout);
 #[pyclass(name = "Shape", module = "hlomap._core", frozen, eq, hash, from_py_object)]
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct PyShape(pub Shape);
-
-/// The fields of a layout, as the constructor and the attributes call them.
-const FIELDS: [&str; 12] = [
-    "minor_to_major",
-    "tiles",
-    "tail_padding_alignment",
-    "element_size_in_bits",
-    "memory_space",
-    "split_configs",
-    "padded_dimensions",
-    "dim_level_types",
-    "index_type",
-    "pointer_type",
-    "physical_shape",
-    "dynamic_shape_metadata_prefix_bytes",
-];
 
 /// The pickled form of a value: a function, the text, and the fields that the text lacks.
 type Pickled<'py, T> = (Bound<'py, PyAny>, (String, T));
@@ -150,71 +134,17 @@ getters! { PyLayout, self, py;
 #[pymethods]
 impl PyLayout {
     #[new]
-    #[pyo3(signature = (
-        minor_to_major, *, tiles=Arg::from(Vec::new()), tail_padding_alignment=Arg::from(1),
-            element_size_in_bits=Arg::from(0), memory_space=Arg::from(0),
-        split_configs=Arg::from(Vec::new()), padded_dimensions=Arg::from(Vec::new()), dim_level_types=None,
-            index_type=None,
-        pointer_type=None, physical_shape=None, dynamic_shape_metadata_prefix_bytes=Arg::from(0)
-    ),
+    #[pyo3(signature = (minor_to_major, **fields),
         text_signature = "(minor_to_major, *, tiles=..., tail_padding_alignment=1, element_size_in_bits=0, \
             memory_space=0, split_configs=..., padded_dimensions=..., dim_level_types=None, index_type=None, \
             pointer_type=None, physical_shape=None, dynamic_shape_metadata_prefix_bytes=0)")]
-    #[allow(clippy::too_many_arguments, reason = "one for each field")]
     fn new(
         py: Python<'_>,
         minor_to_major: Arg<'_, Vec<i64>>,
-        tiles: Arg<'_, Vec<Vec<Option<i64>>>>,
-        tail_padding_alignment: Arg<'_, i64>,
-        element_size_in_bits: Arg<'_, i64>,
-        memory_space: Arg<'_, i64>,
-        split_configs: Arg<'_, Vec<(i64, Vec<i64>)>>,
-        padded_dimensions: Arg<'_, Vec<i64>>,
-        dim_level_types: Option<Arg<'_, String>>,
-        index_type: Option<Arg<'_, &str>>,
-        pointer_type: Option<Arg<'_, &str>>,
-        physical_shape: Option<Arg<'_, PyShape>>,
-        dynamic_shape_metadata_prefix_bytes: Arg<'_, i64>,
+        fields: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<PyLayout> {
-        named!(
-            "Layout",
-            minor_to_major,
-            tiles,
-            tail_padding_alignment,
-            element_size_in_bits,
-            memory_space,
-            split_configs,
-            padded_dimensions,
-            dim_level_types,
-            index_type,
-            pointer_type,
-            physical_shape,
-            dynamic_shape_metadata_prefix_bytes
-        );
-        let rank = minor_to_major.len() as i64;
-        let from_front = |d: i64| if d < 0 { d.saturating_add(rank) } else { d };
-        let element = |name: &str| element_type(py, name);
-        let layout = Layout {
-            minor_to_major: minor_to_major.into_iter().map(from_front).collect(),
-            dim_level_types: dim_level_types.map(String::into_boxed_str),
-            tiles: tiles.into_iter().map(|t| Tile(t.into_iter().map(|n| n.unwrap_or(COMBINED)).collect())).collect(),
-            tail_padding_alignment,
-            index_type: index_type.map(element).transpose()?,
-            pointer_type: pointer_type.map(element).transpose()?,
-            element_size_in_bits,
-            memory_space,
-            split_configs: split_configs
-                .into_iter()
-                .map(|(dimension, indices)| SplitConfig { dimension: from_front(dimension), indices })
-                .collect(),
-            physical_shape: physical_shape.map(|s| Box::new(s.0)),
-            dynamic_shape_metadata_prefix_bytes,
-            padded_dimensions,
-        };
-        match layout.problem(rank as usize) {
-            Some(problem) => Err(shape_error(py, format!("invalid layout: {problem}"))).in_call(py, "Layout"),
-            None => Ok(PyLayout(layout)),
-        }
+        named!("Layout", minor_to_major);
+        with_fields(py, Layout::new(minor_to_major), fields)
     }
 
     /// The layout with some fields replaced, named as in the constructor; errors as there.
@@ -223,15 +153,8 @@ impl PyLayout {
     /// >>> print(hm.Layout([1, 0]).replace(tiles=[(8, 128)], memory_space=5))
     /// {1,0:T(8,128)S(5)}
     #[pyo3(signature = (**changes))]
-    fn replace<'py>(slf: &Bound<'py, PyLayout>, changes: Option<&Bound<'py, PyDict>>) -> PyResult<Bound<'py, PyAny>> {
-        let fields = PyDict::new(slf.py());
-        for name in FIELDS {
-            fields.set_item(name, slf.getattr(name)?)?;
-        }
-        if let Some(changes) = changes {
-            fields.update(changes.as_mapping())?;
-        }
-        slf.get_type().call((), Some(&fields))
+    fn replace(&self, py: Python<'_>, changes: Option<&Bound<'_, PyDict>>) -> PyResult<PyLayout> {
+        with_fields(py, self.0.clone(), changes)
     }
 
     /// Reads a layout with its braces.  Raises :class:`~hlomap.errors.ShapeError` for text that is not a layout.
@@ -282,6 +205,48 @@ impl PyLayout {
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py, Vec<i64>>> {
         Ok((py.get_type::<PyLayout>().getattr("_restored")?, (self.0.to_string(), self.0.padded_dimensions.clone())))
+    }
+}
+
+/// A layout with some fields replaced by arguments of their names.
+fn with_fields(py: Python<'_>, mut layout: Layout, fields: Option<&Bound<'_, PyDict>>) -> PyResult<PyLayout> {
+    for (name, given) in fields.into_iter().flatten() {
+        let name: &str = name.extract()?;
+        macro_rules! given {
+            ($kind:ty) => {
+                given.extract::<Arg<'_, $kind>>()?.of("Layout", name)?
+            };
+        }
+        match name {
+            "minor_to_major" => layout.minor_to_major = given!(Vec<i64>),
+            "tiles" => {
+                let tile = |t: Vec<Option<i64>>| Tile(t.into_iter().map(|n| n.unwrap_or(COMBINED)).collect());
+                layout.tiles = given!(Vec<Vec<Option<i64>>>).into_iter().map(tile).collect();
+            }
+            "tail_padding_alignment" => layout.tail_padding_alignment = given!(i64),
+            "element_size_in_bits" => layout.element_size_in_bits = given!(i64),
+            "memory_space" => layout.memory_space = given!(i64),
+            "split_configs" => {
+                let config = |(dimension, indices)| SplitConfig { dimension, indices };
+                layout.split_configs = given!(Vec<(i64, Vec<i64>)>).into_iter().map(config).collect();
+            }
+            "padded_dimensions" => layout.padded_dimensions = given!(Vec<i64>),
+            "dim_level_types" => layout.dim_level_types = given!(Option<String>).map(String::into_boxed_str),
+            "index_type" => layout.index_type = given!(Option<&str>).map(|t| element_type(py, t)).transpose()?,
+            "pointer_type" => layout.pointer_type = given!(Option<&str>).map(|t| element_type(py, t)).transpose()?,
+            "physical_shape" => layout.physical_shape = given!(Option<PyShape>).map(|s| Box::new(s.0)),
+            "dynamic_shape_metadata_prefix_bytes" => layout.dynamic_shape_metadata_prefix_bytes = given!(i64),
+            other => return Err(PyTypeError::new_err(format!("hm.Layout: expected a field of a layout, got {other}"))),
+        }
+    }
+    let rank = layout.minor_to_major.len();
+    let numbers = layout.split_configs.iter_mut().map(|config| &mut config.dimension);
+    for d in numbers.chain(&mut layout.minor_to_major).filter(|d| **d < 0) {
+        *d = d.saturating_add(rank as i64);
+    }
+    match layout.problem(rank) {
+        Some(problem) => Err(shape_error(py, format!("invalid layout: {problem}"))).in_call(py, "Layout"),
+        None => Ok(PyLayout(layout)),
     }
 }
 
