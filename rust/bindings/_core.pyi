@@ -312,9 +312,6 @@ class Shape:
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
-def bitcast_factors(
-    operand: Shape, output: Shape, /
-) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]] | None: ...
 def grid_maps(
     threads: int,
     blocks: tuple[int, int, int],

@@ -131,6 +131,10 @@ def test_bitcasts_as_transpose_reshape_transpose() -> None:
         assert moved.shape == factors.operand_sizes
         moved = moved.reshape(factors.output_sizes).transpose(np.argsort(factors.output_permutation))
         assert (moved == hm.unpack(hm.pack(array, a), b)).all()
+    ones = hm.layouts.decompose_bitcast(hm.Shape.parse("f32[1,6,1]{0,2,1}"), hm.Shape.parse("f32[3,2]"))
+    assert ones == ((0, 1, 2), (1, 6, 1), (3, 2), (0, 1))
+    widths = hm.layouts.decompose_bitcast(hm.Shape.parse("s4[8]{0:E(4)}"), hm.Shape.parse("s4[8]"))
+    assert isinstance(widths, Unknown)
 
 
 # ------------------------------------------------------------------------------------------------------------- pictures

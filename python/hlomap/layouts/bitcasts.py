@@ -5,9 +5,11 @@ For an instruction see :func:`hlomap.is_bitcast`.
 
 from __future__ import annotations
 
+from itertools import chain
+from math import prod
 from typing import NamedTuple
 
-from .._core import Shape, bitcast_factors, is_valid_bitcast, reshape_is_bitcast, transpose_is_bitcast
+from .._core import Shape, is_valid_bitcast, reshape_is_bitcast, transpose_is_bitcast
 from ..answers import Unknown
 from ..errors import ShapeError
 from ..types import expect
@@ -58,7 +60,25 @@ def decompose_bitcast(operand: Shape, output: Shape, /) -> BitcastFactors | Unkn
         layout = shape.layout
         if layout is not None and (layout.problem or layout.tiles or layout.padded_dimensions):
             return Unknown(f"tiles or padding in {shape}")
-    factors = bitcast_factors(operand, output)
-    if factors is None:
+    first, second = _major_to_minor(operand), _major_to_minor(output)
+    sizes, others = (tuple(s.dimensions[d] for d in p) for s, p in ((operand, first), (output, second)))
+    if operand.element_bits != output.element_bits or prod(sizes) != prod(others) or -1 in sizes + others:
         return Unknown(f"{operand} and {output} have other widths or numbers of elements")
-    return BitcastFactors(*factors)
+    return BitcastFactors(first, sizes, others, second)
+
+
+def _major_to_minor(shape: Shape) -> tuple[int, ...]:
+    """The dimensions; one of size 1 stands before the next by number that has another size.
+
+    Dimensions of size 1 do not affect positions, so that layouts that differ only in these agree.
+    """
+    ones: dict[int, list[int]] = {}
+    following = shape.rank
+    for d in reversed(range(shape.rank)):
+        if shape.dimensions[d] == 1:
+            ones.setdefault(following, []).insert(0, d)
+        else:
+            following = d
+    order = shape.layout.minor_to_major[::-1] if shape.layout else range(shape.rank)
+    wide = (d for d in order if shape.dimensions[d] != 1)
+    return tuple(chain(*([*ones.get(d, ()), d] for d in wide), ones.get(shape.rank, ())))

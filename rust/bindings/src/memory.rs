@@ -4,11 +4,10 @@ use ::layout::{Access, ArrayShape, Counts, Effort, LinearError, Packing, SplitPa
 use numpy::{Complex64, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyTuple};
+use pyo3::types::PyInt;
 use quasiaffine::{then, Equivalence, Map};
 
 use crate::argument::{Arg, Kind};
-use crate::class::tuple_of;
 use crate::detach::unlocked;
 use crate::error::{expect_many, wrong_type, InCall, OrRaise};
 use crate::expr::ExprLike;
@@ -305,35 +304,6 @@ pub fn spread_bits(
     let n = wide.len().checked_div(n_bytes).unwrap_or(0);
     must_have(py, "bits", n.saturating_mul(width).div_ceil(8), narrow.len())?;
     unlocked(py, || ::layout::unpack_bits(narrow, width, value, is_signed, n_bytes, wide))
-}
-
-/// A bitcast between two untiled layouts as transpose, reshape, transpose.
-///
-/// Returns ``(operand_perm, operand_physical_dims, output_physical_dims, output_perm)``: logical dimension
-/// ``operand_perm[k]`` of the operand is its k-th most major one and has the size ``operand_physical_dims[k]``;
-/// likewise for the output.  The two physical indices have the same row-major position.  ``None`` for layouts
-/// with tiles or padding, for invalid ones, where widths or numbers of elements differ, and for everything but
-/// arrays.
-///
-/// >>> import hlomap as hm
-/// >>> bitcast_factors = hm._core.bitcast_factors
-/// >>> bitcast_factors(hm.Shape.parse("f32[2,3]{0,1}"), hm.Shape.parse("f32[6]{0}"))
-/// ((1, 0), (3, 2), (6,), (0,))
-#[pyfunction]
-#[pyo3(signature = (operand, output, /))]
-pub fn bitcast_factors<'py>(
-    py: Python<'py>,
-    operand: &Bound<'py, PyShape>,
-    output: &Bound<'py, PyShape>,
-) -> PyResult<Option<Bound<'py, PyTuple>>> {
-    let (Some(operand), Some(output)) = (operand.get().0.as_array(), output.get().0.as_array()) else {
-        return Ok(None);
-    };
-    let Some(f) = ::layout::decompose_bitcast(operand, output) else {
-        return Ok(None);
-    };
-    let parts = [f.operand_perm, f.operand_physical_dims, f.output_physical_dims, f.output_perm];
-    tuple_of(py, parts.into_iter().map(|list| PyTuple::new(py, list))).map(Some)
 }
 
 /// Requests, sectors, bytes used, bytes moved, longest run.

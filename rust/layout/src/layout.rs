@@ -78,11 +78,6 @@ impl Layout {
         Layout::new((0..rank as i64).rev().collect())
     }
 
-    /// Whether the elements are contiguous in the order of `minor_to_major`: neither tiles nor padded dimensions.
-    pub fn is_untiled(&self) -> bool {
-        self.tiles.is_empty() && self.padded_dimensions.is_empty()
-    }
-
     /// The reason why this layout is invalid for arrays of this rank, if it is: the field, what was expected and what
     /// was found.
     pub fn problem(&self, rank: usize) -> Option<String> {

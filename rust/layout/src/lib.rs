@@ -28,7 +28,6 @@
 
 mod bit_packing;
 mod bitcast;
-mod decompose;
 mod derived_shapes;
 mod diagnostic;
 mod edit_distance;
@@ -48,7 +47,6 @@ mod tiling;
 
 pub use bit_packing::{pack_bits, unpack_bits};
 pub use bitcast::{is_valid_bitcast, reshape_is_bitcast, transpose_is_bitcast};
-pub use decompose::{decompose_bitcast, BitcastDecomposition};
 pub use derived_shapes::{
     logical, padded_dimensions, padding_percent, physical, tiled, with_layout, with_padded_dimensions,
 };
