@@ -111,24 +111,6 @@ def test_packed_buffers(dtype: str) -> None:
         assert hm.unpack(buffer.tobytes(), shape).tobytes() == array.tobytes()
 
 
-def test_strides() -> None:
-    rng = random.Random(5)
-    n_strided = 0
-    for _ in range(N):
-        shape = random_shape(rng)
-        digits = hm._core.strides(shape)
-        if isinstance(digits, str) or shape.n_elements == 0:
-            continue
-        n_strided += 1
-        at, _ = positions(shape)
-        found = np.zeros(len(at), np.int64)
-        for index, of_dim in zip(indices(shape.dimensions).T, digits, strict=True):
-            for size, weight, stride in of_dim:
-                found += index // weight % size * stride
-        assert (found == at).all(), describe(shape)
-    assert n_strided > N // 4
-
-
 def test_reshapes_and_transposes_that_are_bitcasts() -> None:
     rng = random.Random(6)
     n_equal = n_unknown = 0

@@ -17,7 +17,6 @@ from .._core import (
     Instruction,
     Shape,
     _delinearize as delinearize,
-    buffer_elements,
     linear_index,
     logical_index,
 )
@@ -86,7 +85,7 @@ def _map_between(source: Shape, target: Shape) -> OperandIndexing:
 def _map_through_positions(source: Shape, target: Shape, n_inner: int, n_outer: int) -> OperandIndexing:
     m = linear_index(source)
     if n_inner > 1 or n_outer > 1:
-        n = buffer_elements(source)
+        n = source.buffer_elements
         position = Expr.dim(0) * n_inner + Expr.range(0) if n_inner > 1 else Expr.dim(0) // n_outer
         ranges = [(0, n_inner - 1)] if n_inner > 1 else []
         m = m.then(IndexingMap([(0, n - 1)], [position], ranges=ranges))

@@ -57,8 +57,8 @@ mod _core {
         map::{_count_windows, _map, bounds_many, compose_many, count_many, simplify_many, PyMap},
         map_values::{_cost, _count, _variable, PyConstraint, PyCost, PyCount, PyVariable},
         memory::{
-            buffer_elements, count_requests, flat_thread_map, grid_maps, is_valid_bitcast, linear_index, logical_index,
-            pack_into, reshape_is_bitcast, spread_bits, squeeze_bits, strides, transpose_is_bitcast, unpack_into,
+            count_requests, flat_thread_map, grid_maps, is_valid_bitcast, linear_index, logical_index, pack_into,
+            reshape_is_bitcast, spread_bits, squeeze_bits, transpose_is_bitcast, unpack_into,
         },
         module::{_computation, _instruction, _module, PyComputation, PyModule_},
         parse::{_read_profile, is_module_head, known_attributes, known_opcodes, parse_text, unpack_head},

@@ -106,37 +106,6 @@ fn map_of(
     map.in_call(py, function).map(PyMap::from)
 }
 
-/// The size of the buffer of an array in elements, padding included: :attr:`Shape.buffer_elements`.
-#[pyfunction]
-#[pyo3(signature = (shape, /))]
-pub fn buffer_elements(py: Python<'_>, shape: &Bound<'_, PyShape>) -> PyResult<i64> {
-    linear(py, shape.get(), ::layout::buffer_elements)
-}
-
-type Digits = Vec<Vec<(i64, i64, i64)>>;
-
-/// For each dimension its mixed-radix digits, minor first: (size, weight in the index, stride in the buffer).
-///
-/// A text with the reason for layouts that have no such form.
-///
-/// >>> import hlomap as hm
-/// >>> hm._core.strides(hm.Shape.parse("f32[4,6]{1,0:T(2,2)}"))
-/// [[(2, 1, 2), (2, 2, 12)], [(2, 1, 1), (3, 2, 4)]]
-/// >>> hm._core.strides(hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"))
-/// 'a tile of size 2 splits dimension 0 of size 3 unevenly'
-#[pyfunction]
-#[pyo3(signature = (shape, /))]
-pub fn strides<'py>(py: Python<'py>, shape: &Bound<'py, PyShape>) -> PyResult<Bound<'py, PyAny>> {
-    match linear(py, shape.get(), ::layout::strides)? {
-        Err(reason) => reason.into_pyobject(py).map(Bound::into_any).map_err(PyErr::from),
-        Ok(all) => {
-            let face = |d: &::layout::Digit| (d.size, d.weight, d.stride);
-            let all: Digits = all.iter().map(|digits| digits.iter().map(face).collect()).collect();
-            all.into_pyobject(py)
-        }
-    }
-}
-
 fn related(
     py: Python<'_>,
     function: &str,

@@ -67,7 +67,7 @@ impl TiledArray {
             is_write,
             bits: shape.element_width(),
             dims: shape.dims().to_vec(),
-            digits: strides(shape).ok().and_then(Result::ok),
+            digits: strides(shape).ok().flatten(),
             distinct,
             is_sequential,
         })

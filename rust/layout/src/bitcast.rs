@@ -17,7 +17,7 @@ pub fn reshape_is_bitcast(operand: &ArrayShape, output: &ArrayShape) -> Result<E
     if let Some(answer) = decide_by_size(operand, output)? {
         return Ok(answer);
     }
-    if let (Ok(a), Ok(b)) = (strides(operand)?, strides(output)?) {
+    if let (Some(a), Some(b)) = (strides(operand)?, strides(output)?) {
         return match first_difference(&row_major_digits(operand, &a)?, &row_major_digits(output, &b)?) {
             None => Ok(Equivalence::Equal),
             Some(number) => Ok(Equivalence::Different(unravel_index(output, number)?)),
@@ -40,7 +40,7 @@ pub fn transpose_is_bitcast(operand: &ArrayShape, output: &ArrayShape, dimension
     if let Some(answer) = decide_by_size(operand, output)? {
         return Ok(answer);
     }
-    if let (Ok(a), Ok(b)) = (strides(operand)?, strides(output)?) {
+    if let (Some(a), Some(b)) = (strides(operand)?, strides(output)?) {
         for (i, &d) in dimensions.iter().enumerate() {
             if let Some(number) = first_difference(&b[i], &a[d]) {
                 let mut witness = vec![0; output.rank()];
