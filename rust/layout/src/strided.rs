@@ -4,7 +4,12 @@
 //! sum of `digit * stride`. Most layouts have this form (CuTe's nested shapes and strides); a layout in which a tile
 //! splits a dimension unevenly does not.
 
-use crate::tiling::{row_major_strides, Result, Stages, Tiling};
+use std::collections::BTreeSet;
+
+use quasiaffine::{simplify, Expr, Map, Op, Options};
+
+use crate::linear::linear_index;
+use crate::tiling::Result;
 use crate::ArrayShape;
 
 /// One mixed-radix digit of the index of a dimension.
@@ -16,15 +21,6 @@ pub struct Digit {
     pub weight: i64,
     /// The increment of the position per unit of the digit.
     pub stride: i64,
-}
-
-/// A digit of logical dimension `dim`; one unit of it advances the coordinate in a dimension of a stage by `unit`.
-#[derive(Clone, Copy, Debug)]
-struct StageDigit {
-    dim: usize,
-    size: i64,
-    weight: i64,
-    unit: i64,
 }
 
 /// The digits of every dimension, minor first, with contiguous digits merged; a dimension of size 1 has none. `None`
@@ -40,34 +36,53 @@ struct StageDigit {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn strides(shape: &ArrayShape) -> Result<Option<Vec<Vec<Digit>>>> {
-    let stages = Stages::of(shape)?;
     let mut all = vec![Vec::new(); shape.rank()];
-    // An empty array has no positions, so any strides are right.
-    if shape.dims().contains(&0) {
-        return Ok(Some(all));
-    }
-    let mut parts: Vec<Vec<StageDigit>> = stages
-        .order
-        .iter()
-        .map(|&dim| match shape.dims()[dim] {
-            1 => vec![],
-            size => vec![StageDigit { dim, size, weight: 1, unit: 1 }],
-        })
-        .collect();
-    for tiling in &stages.tilings {
-        let Some(next) = tile_digits(tiling, parts) else { return Ok(None) };
-        parts = next;
-    }
-    for (parts, stride) in parts.into_iter().zip(row_major_strides(&stages.sizes)?) {
-        for p in parts {
-            all[p.dim].push(Digit { size: p.size, weight: p.weight, stride: p.unit * stride });
+    let map = linear_index(shape)?;
+    // Combined dimensions come apart in the simplified map.
+    let map = if weights_of(&map).is_some() { map } else { simplify(&map, Options::default()) };
+    let position = match map.results() {
+        [position] if !shape.dims().contains(&0) => position,
+        // An empty array has no positions, so any strides are right.
+        _ => return Ok(Some(all)),
+    };
+    let Some(weights) = weights_of(&map) else { return Ok(None) };
+    for (d, (digits, weights)) in all.iter_mut().zip(&weights).enumerate() {
+        let size = shape.dims()[d];
+        let ends = weights.iter().skip(1).copied().chain([size]);
+        for (&weight, end) in weights.iter().zip(ends).filter(|_| size > 1) {
+            if end % weight != 0 {
+                return Ok(None);
+            }
+            let at = position.substitute(&|v| Ok(Expr::Const(if v.index as usize == d { weight } else { 0 })))?;
+            digits.push(Digit { size: end / weight, weight, stride: at.as_const().unwrap_or_default() });
         }
-    }
-    for digits in &mut all {
-        digits.sort_by_key(|d| d.weight);
         *digits = merge_adjacent(digits.iter().copied());
     }
     Ok(Some(all))
+}
+
+/// For each dimension the indices at which the quotients and remainders in a map first change; `None` where one has a
+/// numerator of several dimensions.
+///
+/// The digits between such indices, if each divides the next, determine every quotient and remainder.
+fn weights_of(map: &Map) -> Option<Vec<BTreeSet<i64>>> {
+    let mut weights = vec![BTreeSet::from([1]); map.domain().n_dims];
+    map.results().iter().all(|e| collect_weights(e, &mut weights)).then_some(weights)
+}
+
+fn collect_weights(e: &Expr, weights: &mut [BTreeSet<i64>]) -> bool {
+    if let Some(Op::FloorDiv(numerator, divisor) | Op::Mod(numerator, divisor)) = e.op() {
+        let mut inner = numerator;
+        let Some(mut weight) = divisor.as_const() else { return false };
+        while let Some(Op::FloorDiv(numerator, divisor) | Op::Mod(numerator, divisor)) = inner.op() {
+            let is_quotient = matches!(inner.op(), Some(Op::FloorDiv(..)));
+            weight *= if is_quotient { divisor.as_const().unwrap_or(1) } else { 1 };
+            inner = numerator;
+        }
+        let Expr::Var(v) = inner else { return false };
+        weights[v.index as usize].insert(weight);
+    }
+    e.operands().all(|part| collect_weights(part, weights))
 }
 
 /// Merges adjacent digits, minor first, where the second continues at the stride of the first.
@@ -80,53 +95,6 @@ pub(crate) fn merge_adjacent(digits: impl Iterator<Item = Digit>) -> Vec<Digit> 
         }
     }
     all
-}
-
-/// The digits of every dimension after a tile; `None` where it splits one unevenly.
-fn tile_digits(tiling: &Tiling, mut parts: Vec<Vec<StageDigit>>) -> Option<Vec<Vec<StageDigit>>> {
-    parts.splice(0..0, std::iter::repeat_n(Vec::new(), tiling.n_leading));
-    let mut at = 0;
-    let mut combined: Vec<Vec<StageDigit>> = Vec::new();
-    for &group in &tiling.groups {
-        // One unit of a dimension is as many units of the combined dimension as the more minor dimensions have
-        // elements.
-        let mut below = 1i64;
-        let mut whole = Vec::new();
-        for i in (at..at + group).rev() {
-            whole.extend(parts[i].iter().map(|p| StageDigit { unit: p.unit * below, ..*p }));
-            below = below.saturating_mul(tiling.before[i]);
-        }
-        at += group;
-        combined.push(whole);
-    }
-    let first = tiling.n_untiled();
-    for (i, &tile) in tiling.tile.iter().enumerate() {
-        let (mut count, mut within) = (Vec::new(), Vec::new());
-        let mut rest = combined[first + i].clone();
-        rest.sort_by_key(|p| p.unit);
-        // The largest coordinate within the tile so far; it must be less than the tile size.
-        let mut max = 0;
-        for part in rest {
-            let above = StageDigit { unit: part.unit / tile, ..part };
-            if part.unit % tile == 0 {
-                count.push(above);
-            } else if max + (part.size - 1) * part.unit < tile {
-                max += (part.size - 1) * part.unit;
-                within.push(part);
-            } else {
-                let inside = tile / part.unit;
-                if tile % part.unit != 0 || part.size % inside != 0 || max >= part.unit {
-                    return None;
-                }
-                max += (inside - 1) * part.unit;
-                within.push(StageDigit { size: inside, ..part });
-                count.push(StageDigit { size: part.size / inside, weight: part.weight * inside, unit: 1, ..part });
-            }
-        }
-        combined[first + i] = count;
-        combined.push(within);
-    }
-    Some(combined)
 }
 
 #[cfg(test)]
@@ -150,12 +118,13 @@ mod tests {
             ("f32[4,6]{1,0:T(2,2)}", vec![vec![(2, 2), (2, 12)], vec![(2, 1), (3, 4)]]),
             ("f32[3,5]{1,0:T(8,128)}", vec![vec![(3, 128)], vec![(5, 1)]]),
             ("f32[4,8]{1,0:T(2,4)(2,1)}", vec![vec![(2, 1), (2, 16)], vec![(8, 2)]]),
+            ("f32[2,3]{1,0:T(*,4)}", vec![vec![(2, 3)], vec![(3, 1)]]),
             ("f32[2,8]{1,0:T(*,4)}", vec![vec![(2, 8)], vec![(8, 1)]]),
             ("f32[2,3,8]{2,1,0:T(*,3,4)}", vec![vec![(2, 24)], vec![(3, 4)], vec![(4, 1), (2, 12)]]),
         ] {
             assert_eq!(pairs(text), Some(expected), "{text}");
         }
-        for uneven in ["f32[3,5]{1,0:T(2,2)}", "f32[2,3]{1,0:T(*,4)}", "f32[1,7]{1,0:T(4,2,2)}"] {
+        for uneven in ["f32[3,5]{1,0:T(2,2)}", "f32[1,7]{1,0:T(4,2,2)}"] {
             assert_eq!(pairs(uneven), None, "{uneven}");
         }
     }
