@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::error::raise;
+use crate::pickle::{by_function, Reduced};
 use crate::repr;
 
 /// A problem in a text, with its position.
@@ -23,8 +24,10 @@ pub struct PyDiagnostic {
     fields: OnceLock<Fields>,
 }
 
-#[derive(Clone, PartialEq)]
-struct Fields {
+/// A dict in a pickle.
+#[derive(Clone, PartialEq, FromPyObject, IntoPyObject)]
+#[pyo3(from_item_all)]
+pub struct Fields {
     message: String,
     filename: Option<String>,
     line: usize,
@@ -95,28 +98,15 @@ impl PyDiagnostic {
         format!("<Diagnostic {line}:{column}: {}>", repr::line(message))
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Parts)> {
-        let Fields { message, filename, line, column, found, expected, snippet } = self.fields().clone();
-        let build = py.import("hlomap._core")?.getattr("_diagnostic")?;
-        Ok((build, (message, filename, line, column, found, expected, snippet)))
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        by_function(py, "_diagnostic", (self.fields().clone(),))
     }
 }
 
-type Parts = (String, Option<String>, usize, usize, Option<String>, Option<String>, String);
-
 /// A diagnostic from its fields; unpickling calls it.
 #[pyfunction]
-#[pyo3(signature = (message, filename, line, column, found, expected, snippet, /))]
-pub fn _diagnostic(
-    message: String,
-    filename: Option<String>,
-    line: usize,
-    column: usize,
-    found: Option<String>,
-    expected: Option<String>,
-    snippet: String,
-) -> PyDiagnostic {
-    let fields = Fields { message, filename, line, column, found, expected, snippet };
+#[pyo3(signature = (fields, /))]
+pub fn _diagnostic(fields: Fields) -> PyDiagnostic {
     PyDiagnostic { origin: None, fields: OnceLock::from(fields) }
 }
 
