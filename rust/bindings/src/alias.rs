@@ -7,7 +7,6 @@ use pyo3::types::PyTuple;
 use crate::argument::Arg;
 use crate::error::not_a;
 use crate::layout::PyShape;
-use crate::repr;
 
 type Index = Vec<i64>;
 
@@ -227,10 +226,6 @@ impl PyEntryLayout {
         named!("hlo.EntryLayout.parse", text);
         hlo::parse_entry_layout(text).map(PyEntryLayout).ok_or_else(|| not_a(py, "the layout of an entry", text))
     }
-
-    fn __repr__(&self) -> String {
-        format!("<EntryLayout {}>", repr::line(&self.0))
-    }
 }
 
-by_its_text!(PyEntryLayout, 0);
+by_its_text!(PyEntryLayout, 0, "<EntryLayout {}>");

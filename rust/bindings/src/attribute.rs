@@ -267,13 +267,9 @@ impl PyWindow {
     fn __len__(&self) -> usize {
         self.0.dims.len()
     }
-
-    fn __repr__(&self) -> String {
-        format!("Window('{}')", repr::line(&self.0))
-    }
 }
 
-by_its_text!(PyWindow, 0);
+by_its_text!(PyWindow, 0, "Window('{}')");
 
 /// One dimension of a window.
 ///
@@ -369,10 +365,6 @@ impl PyDimLabels {
         named!("hlo.ConvolutionDimensionNumbers.parse", text);
         hlo::parse_dim_labels(text).map(PyDimLabels).ok_or_else(|| not_a(py, "dimension numbers", text))
     }
-
-    fn __repr__(&self) -> String {
-        format!("ConvolutionDimensionNumbers('{}')", self.0)
-    }
 }
 
-by_its_text!(PyDimLabels, 0);
+by_its_text!(PyDimLabels, 0, "ConvolutionDimensionNumbers('{}')");

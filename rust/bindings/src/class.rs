@@ -59,11 +59,15 @@ macro_rules! record {
     };
 }
 
-/// `str` and pickles of values that have a text and a method `parse`.
+/// `str`, `repr` and pickles of values that have a text and a method `parse`.
 macro_rules! by_its_text {
-    ($class:ty, $field:tt) => {
+    ($class:ty, $field:tt, $repr:literal) => {
         #[pymethods]
         impl $class {
+            fn __repr__(&self) -> String {
+                format!($repr, $crate::repr::line(&self.$field))
+            }
+
             fn __str__(&self) -> String {
                 self.$field.to_string()
             }

@@ -10,7 +10,6 @@ use crate::argument::Arg;
 use crate::class::tuple_of;
 use crate::error::{not_a, raise, InCall};
 use crate::hooks;
-use crate::repr;
 
 /// More devices than this are not listed.
 const MAX_DEVICES: usize = 1 << 24;
@@ -268,13 +267,9 @@ impl PySharding {
     fn is_even<'py>(slf: &Bound<'py, PySharding>, shape: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         hooks::call(slf.py(), "is_even", (slf, shape)).in_call(slf.py(), "hlo.Sharding.is_even")
     }
-
-    fn __repr__(&self) -> String {
-        format!("Sharding('{}')", repr::line(&self.0))
-    }
 }
 
-by_its_text!(PySharding, 0);
+by_its_text!(PySharding, 0, "Sharding('{}')");
 
 /// An array of devices whose dimensions have names: ``mesh['x'=2,'y'=4]``.
 ///
@@ -326,13 +321,9 @@ impl PyMesh {
         named!("hlo.Mesh.parse", text);
         hlo::parse_mesh(text).map(PyMesh).ok_or_else(|| not_a(py, "a mesh", text))
     }
-
-    fn __repr__(&self) -> String {
-        format!("<Mesh {}>", repr::line(&self.0))
-    }
 }
 
-by_its_text!(PyMesh, 0);
+by_its_text!(PyMesh, 0, "<Mesh {}>");
 
 /// Groups of devices that work together: a sequence of tuples of int.
 ///
@@ -427,10 +418,6 @@ impl PyReplicaGroups {
     fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
         self.listed(py)?.hash()
     }
-
-    fn __repr__(&self) -> String {
-        format!("ReplicaGroups('{}')", repr::line(&self.groups))
-    }
 }
 
-by_its_text!(PyReplicaGroups, groups);
+by_its_text!(PyReplicaGroups, groups, "ReplicaGroups('{}')");
