@@ -411,11 +411,7 @@ impl PyPropagation {
             let propagation = questions.backward(&schedule, &indices, elements_alone)?;
             let order = if ends_alone { &[][..] } else { &schedule.order };
             let rest = ends.iter().filter(|&&id| ends_alone || schedule.position(id).is_none());
-            let record = |&id: &InstructionId| match schedule.position(id) {
-                Some(_) => Reached::new(&propagation, id),
-                None => Reached::unreached(&propagation, id),
-            };
-            Ok(order.iter().chain(rest).map(record).collect::<Vec<_>>())
+            Ok(order.iter().chain(rest).map(|&id| Reached::new(&propagation, id)).collect::<Vec<_>>())
         })?;
         Records::new(rules.py(), self).of_values(found)
     }
@@ -528,21 +524,12 @@ struct Reached {
 impl Reached {
     fn new(propagation: &Propagation<'_>, id: InstructionId) -> Reached {
         poll();
-        let Some(state) = propagation.state(id).filter(|_| propagation.unknown(id).is_none()) else {
-            return Reached { id, part: unknown_or_unread(propagation.unknown(id)), entries: Vec::new() };
+        let (part, entries) = match (propagation.unknown(id), propagation.state(id)) {
+            (Some(reason), _) => (OperandIndexing::Unknown(reason.clone()), Vec::new()),
+            (None, Some(state)) => (state.part(), state.entries.clone()),
+            (None, None) => (OperandIndexing::Known(flow::Footprint::default()), Vec::new()),
         };
-        Reached { id, part: state.part(), entries: state.entries.clone() }
-    }
-
-    fn unreached(propagation: &Propagation<'_>, id: InstructionId) -> Reached {
-        Reached { id, part: unknown_or_unread(propagation.unnamed_operands.as_ref()), entries: Vec::new() }
-    }
-}
-
-fn unknown_or_unread(reason: Option<&flow::Text>) -> OperandIndexing {
-    match reason {
-        Some(reason) => OperandIndexing::Unknown(reason.clone()),
-        None => OperandIndexing::Known(flow::Footprint::default()),
+        Reached { id, part, entries }
     }
 }
 
