@@ -1,15 +1,12 @@
 //! Maps from their parts, and what expressions are made of.
 
-use quasiaffine::{Constraint, Domain, Error, Expr, FastPath, Interval, Map, Op, Options, Result, Var, Variable};
+use quasiaffine::{Constraint, Domain, Error, Expr, Interval, Map, Op, Options, Result, Var, Variable};
 use smallvec::SmallVec;
 
-/// Simplification that drops variables that nothing uses.
-pub(super) const DROP: Options =
-    Options { keep_point_dims: false, drop_unused: true, solve: false, rescale: false, fast_path: FastPath::On };
+use crate::indexing::SIMPLIFY;
 
-/// As [`DROP`], with dimensions of one value as variables.
-pub(super) const KEEP_POINTS: Options =
-    Options { keep_point_dims: true, drop_unused: true, solve: false, rescale: false, fast_path: FastPath::On };
+/// Simplification that drops variables that nothing uses, with dimensions of one value as variables.
+pub(super) const KEEP_POINTS: Options = Options { keep_point_dims: true, ..SIMPLIFY };
 
 /// Inclusive bounds.
 pub(super) type Bounds = (i64, i64);

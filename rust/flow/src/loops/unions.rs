@@ -4,7 +4,8 @@ use quasiaffine::map::State;
 use quasiaffine::{coalesce, contains, eliminate_ranges, simplify, Expr, Interval, Kind, Map, Result, Var};
 use smallvec::SmallVec;
 
-use super::build::{dim, substituted, with_results, DROP, KEEP_POINTS};
+use super::build::{dim, substituted, with_results, KEEP_POINTS};
+use crate::indexing::SIMPLIFY;
 
 /// Maps to one leaf; more become one map of the whole array.
 pub(super) const MAX_MAPS: usize = 64;
@@ -88,6 +89,6 @@ pub(super) fn drop_ranges(m: Map) -> Map {
     let is_used = |index| m.results().iter().any(|e| e.any_var(&|v| v == Var { kind: Kind::Range, index }));
     match (0..m.domain().n_ranges as u32).all(is_used) {
         true => m,
-        false => eliminate_ranges(&m, DROP),
+        false => eliminate_ranges(&m, SIMPLIFY),
     }
 }
