@@ -1,13 +1,22 @@
 //! Packs row-major arrays into buffers of any layout, and unpacks them.
 //!
-//! A tile splits dimensions and permutes the results, so a layout is a loop nest with strides on both sides; padding is
-//! where a sum of loop variables reaches the size of a dimension. Only a tile that combines dimensions which are not
-//! contiguous in the source needs another loop nest, over a buffer for the stage before it. `unpack(pack(a)) == a`. Not
-//! here: the values of the elements, and elements narrower than a byte (`bit_packing.rs`).
+//! The indices of a dimension below a multiple of the largest weight of its quotients have digits that run over all their
+//! values, and the rest are those below a multiple of the next weight. So an array consists of a few boxes, each of which
+//! is a strided copy. Only where a tile splits dimensions that it combines unevenly is every element moved to its
+//! position. `unpack(pack(a)) == a`. Not here: the values of the elements, and elements narrower than a byte
+//! (`bit_packing.rs`).
 
-use crate::loop_nest::{size, Bound, Loop, LoopNest};
-use crate::tiling::{row_major_strides, Result, Stages, Tiling, TOO_LARGE};
+use quasiaffine::interrupt::{on_threads, poll};
+use quasiaffine::{Points, Program};
+
+use crate::linear::{buffer_elements, linear_index};
+use crate::loop_nest::{copy, Loop};
+use crate::strided::Positions;
+use crate::tiling::{row_major_strides, Result, TOO_LARGE};
 use crate::ArrayShape;
+
+/// The elements that are filled or moved in one step.
+const STEP: usize = 1 << 14;
 
 /// The copies that pack arrays of one shape.
 ///
@@ -22,34 +31,49 @@ use crate::ArrayShape;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Packing {
-    /// Consecutive copies, each with the size of its target; the first one reads the array.
-    passes: Vec<(LoopNest, usize)>,
+    copies: Copies,
     n_elements: usize,
     n_buffer: usize,
+}
+
+enum Copies {
+    Parts(Vec<Part>),
+    /// The program of the positions, and the sizes of the array.
+    Points(Program, Vec<i64>),
+}
+
+/// Elements whose digits run over all their values: the first one in the array and in the buffer, and a loop for each digit.
+#[derive(Clone, Default)]
+struct Part {
+    from: usize,
+    to: usize,
+    loops: Vec<Loop>,
+}
+
+impl Part {
+    fn and(&self, other: &Part) -> Part {
+        let loops = self.loops.iter().chain(&other.loops).copied().collect();
+        Part { from: self.from + other.from, to: self.to + other.to, loops }
+    }
 }
 
 impl Packing {
     /// The packing of a shape. Errors as for [`crate::linear_index`].
     pub fn of(shape: &ArrayShape) -> Result<Packing> {
-        let stages = Stages::of(shape)?;
-        let mut passes = Vec::new();
-        let mut stage = Stage::of_array(shape, &stages)?;
-        for tiling in &stages.tilings {
-            stage.dims.splice(0..0, std::iter::repeat_n(Dim { n: 1, from: 0 }, tiling.n_leading));
-            for b in &mut stage.bounds {
-                b.factors.splice(0..0, std::iter::repeat_n(0, tiling.n_leading));
+        let (n_elements, n_buffer) = (size(shape.n_elements().unwrap_or(0))?, size(buffer_elements(shape)?)?);
+        let copies = match Positions::of(shape)? {
+            _ if n_elements == 0 => Copies::Parts(Vec::new()),
+            Some(positions) => {
+                let mut parts = vec![Part::default()];
+                for (d, (&n, stride)) in shape.dims().iter().zip(row_major_strides(shape.dims())?).enumerate() {
+                    let of_dim = parts_of(&positions, d, n, stride)?;
+                    parts = parts.iter().flat_map(|outer| of_dim.iter().map(|inner| outer.and(inner))).collect();
+                }
+                Copies::Parts(parts)
             }
-            if !stage.can_combine(tiling) {
-                passes.push(stage.nest()?);
-                let sizes: Vec<i64> = stage.dims.iter().map(|d| d.n as i64).collect();
-                stage = Stage::of_sizes(&sizes)?;
-            }
-            stage.combine(tiling);
-            stage.split(tiling)?;
-        }
-        passes.push(stage.nest()?);
-        let n_elements = size(shape.n_elements().unwrap_or(0))?;
-        Ok(Packing { passes, n_elements, n_buffer: size(stages.n_buffer_elements()?)? })
+            None => Copies::Points(Program::new(&linear_index(shape)?)?, shape.dims().to_vec()),
+        };
+        Ok(Packing { copies, n_elements, n_buffer })
     }
 
     /// The number of elements of the array.
@@ -68,17 +92,27 @@ impl Packing {
     /// If `array` does not have [`Packing::n_elements`] elements or `buffer` not [`Packing::n_buffer`].
     pub fn pack<T: Copy + Send + Sync>(&self, array: &[T], buffer: &mut [T], fill: T, threads: usize) {
         assert!(array.len() == self.n_elements && buffer.len() == self.n_buffer, "sizes of array and buffer");
-        let mut held: Vec<T> = Vec::new();
-        for (i, (nest, n)) in self.passes.iter().enumerate() {
-            let source = if i == 0 { array } else { &held };
-            if i + 1 == self.passes.len() {
-                nest.run(source, &mut buffer[..*n], Some(fill), threads);
-                buffer[*n..].fill(fill);
+        if self.n_elements < self.n_buffer {
+            let parts = buffer.chunks_mut(self.n_buffer.div_ceil(threads.max(1)));
+            let fill = |part: &mut [T]| {
+                for step in part.chunks_mut(STEP) {
+                    poll();
+                    step.fill(fill);
+                }
+            };
+            if threads <= 1 {
+                parts.for_each(fill);
             } else {
-                let mut next = vec![fill; *n];
-                nest.run(source, &mut next, Some(fill), threads);
-                held = next;
+                on_threads(parts, fill);
             }
+        }
+        match &self.copies {
+            Copies::Parts(parts) => {
+                for part in parts {
+                    copy(part.loops.clone(), &array[part.from..], &mut buffer[part.to..], threads);
+                }
+            }
+            Copies::Points(program, dims) => each_position(program, dims, |k, at| buffer[at] = array[k]),
         }
     }
 
@@ -88,132 +122,61 @@ impl Packing {
     /// If `array` does not have [`Packing::n_elements`] elements or `buffer` not [`Packing::n_buffer`].
     pub fn unpack<T: Copy + Send + Sync>(&self, buffer: &[T], array: &mut [T], threads: usize) {
         assert!(array.len() == self.n_elements && buffer.len() == self.n_buffer, "sizes of array and buffer");
-        if array.is_empty() {
-            return;
-        }
-        let mut held: Vec<T> = Vec::new();
-        for (i, (nest, n)) in self.passes.iter().enumerate().rev() {
-            let source = if i + 1 == self.passes.len() { &buffer[..*n] } else { &held };
-            let back = nest.clone().reversed().canonical();
-            if i == 0 {
-                back.run(source, array, None, threads);
-            } else {
-                let mut next = vec![buffer[0]; self.passes[i - 1].1];
-                back.run(source, &mut next, None, threads);
-                held = next;
+        match &self.copies {
+            Copies::Parts(parts) => {
+                for part in parts {
+                    let back = part.loops.iter().map(|l| Loop { n: l.n, from: l.to, to: l.from }).collect();
+                    copy(back, &buffer[part.to..], &mut array[part.from..], threads);
+                }
             }
+            Copies::Points(program, dims) => each_position(program, dims, |k, at| array[k] = buffer[at]),
         }
     }
 }
 
-/// The size of a dimension of a stage, and the stride of the dimension in the source.
-#[derive(Clone, Copy)]
-struct Dim {
-    n: usize,
-    from: usize,
+/// The parts of dimension `d` of size `n`, which has this stride in the array.
+fn parts_of(positions: &Positions, d: usize, n: i64, stride: i64) -> Result<Vec<Part>> {
+    let mut parts = Vec::new();
+    let mut start = 0;
+    for &weight in positions.weights[d].iter().rev() {
+        let end = (n - start) / weight * weight;
+        if end > 0 {
+            let mut loops = Vec::new();
+            for digit in positions.digits(d, end)? {
+                loops.push(Loop { n: size(digit.size)?, from: size(digit.weight * stride)?, to: size(digit.stride)? });
+            }
+            parts.push(Part { from: size(start * stride)?, to: size(positions.at(d, start)?)?, loops });
+            start += end;
+        }
+    }
+    Ok(parts)
 }
 
-/// A stage whose elements are strided in the source: the array, or the buffer of an earlier stage.
-struct Stage {
-    dims: Vec<Dim>,
-    bounds: Vec<Bound>,
+/// Visits all elements: the number of each, and its position.
+fn each_position(program: &Program, dims: &[i64], mut visit: impl FnMut(usize, usize)) {
+    let n: usize = dims.iter().map(|&n| n as usize).product();
+    let mut index = vec![0i64; dims.len()];
+    for start in (0..n).step_by(STEP) {
+        poll();
+        let n = STEP.min(n - start);
+        let mut rows = Vec::with_capacity(n * dims.len());
+        for _ in 0..n {
+            rows.extend_from_slice(&index);
+            for (i, &size) in index.iter_mut().zip(dims).rev() {
+                *i = if *i + 1 < size { *i + 1 } else { 0 };
+                if *i > 0 {
+                    break;
+                }
+            }
+        }
+        let points = Points { n, dims: &rows, ranges: &[], runtime: &[] };
+        let found = program.run::<false>(&points).expect("the positions of a buffer fit");
+        found.iter().enumerate().for_each(|(k, &at)| visit(start + k, at as usize));
+    }
 }
 
-impl Stage {
-    fn of_array(shape: &ArrayShape, stages: &Stages) -> Result<Stage> {
-        let strides = row_major_strides(shape.dims())?;
-        let mut stage = Stage { dims: Vec::new(), bounds: Vec::new() };
-        for &d in &stages.order {
-            stage.dims.push(Dim { n: size(stages.padded[d])?, from: size(strides[d])? });
-        }
-        for (i, &d) in stages.order.iter().enumerate() {
-            if stages.padded[d] != shape.dims()[d] {
-                stage.bound(&[(i, 1)], size(shape.dims()[d])?);
-            }
-        }
-        Ok(stage)
-    }
-
-    fn of_sizes(sizes: &[i64]) -> Result<Stage> {
-        let strides = row_major_strides(sizes)?;
-        let dims = sizes.iter().zip(strides).map(|(&n, s)| Ok(Dim { n: size(n)?, from: size(s)? }));
-        Ok(Stage { dims: dims.collect::<Result<_>>()?, bounds: Vec::new() })
-    }
-
-    fn bound(&mut self, factors: &[(usize, usize)], limit: usize) {
-        let mut all = vec![0; self.dims.len()];
-        factors.iter().for_each(|&(i, f)| all[i] = f);
-        self.bounds.push(Bound { factors: all, limit });
-    }
-
-    /// Whether the dimensions of every group are contiguous, in the source and in every bound.
-    fn can_combine(&self, tiling: &Tiling) -> bool {
-        let mut at = 0;
-        tiling.groups.iter().all(|&group| {
-            let wide: Vec<usize> = (at..at + group).filter(|&i| self.dims[i].n != 1).collect();
-            at += group;
-            wide.windows(2).all(|w| {
-                let joins = |outer: usize, inner: usize| inner.checked_mul(self.dims[w[1]].n) == Some(outer);
-                joins(self.dims[w[0]].from, self.dims[w[1]].from)
-                    && self.bounds.iter().all(|b| joins(b.factors[w[0]], b.factors[w[1]]))
-            })
-        })
-    }
-
-    fn combine(&mut self, tiling: &Tiling) {
-        let mut dims = Vec::with_capacity(tiling.combined.len());
-        let mut factors: Vec<Vec<usize>> = vec![Vec::new(); self.bounds.len()];
-        let mut at = 0;
-        for (&group, &n) in tiling.groups.iter().zip(&tiling.combined) {
-            // The combined dimension has the stride of its most minor dimension of more than one element.
-            let i = (at..at + group).rev().find(|&i| self.dims[i].n != 1).unwrap_or(at + group - 1);
-            dims.push(Dim { n: n as usize, from: self.dims[i].from });
-            for (f, b) in factors.iter_mut().zip(&self.bounds) {
-                f.push(b.factors[i]);
-            }
-            at += group;
-        }
-        self.dims = dims;
-        for (b, f) in self.bounds.iter_mut().zip(factors) {
-            b.factors = f;
-        }
-    }
-
-    fn split(&mut self, tiling: &Tiling) -> Result<()> {
-        let first = tiling.n_untiled();
-        let mut uneven = Vec::new();
-        for (i, &t) in tiling.tile.iter().enumerate() {
-            let (i, t) = (first + i, size(t)?);
-            let Dim { n, from } = self.dims[i];
-            let count = n.div_ceil(t);
-            // A dimension of one element has stride 0, which also avoids overflow.
-            let times = |stride: usize| if count > 1 { stride.checked_mul(t).ok_or(TOO_LARGE) } else { Ok(0) };
-            self.dims[i] = Dim { n: count, from: times(from)? };
-            self.dims.push(Dim { n: t, from });
-            let outer = times(1)?;
-            for b in &mut self.bounds {
-                let f = b.factors[i];
-                b.factors[i] = times(f)?;
-                b.factors.push(f);
-            }
-            if n % t != 0 {
-                uneven.push((i, outer, self.dims.len() - 1, n));
-            }
-        }
-        for (count, outer, within, n) in uneven {
-            self.bound(&[(count, outer), (within, 1)], n);
-        }
-        Ok(())
-    }
-
-    fn nest(&self) -> Result<(LoopNest, usize)> {
-        let sizes: Vec<i64> = self.dims.iter().map(|d| d.n as i64).collect();
-        let strides = row_major_strides(&sizes)?;
-        let loops: Vec<Loop> =
-            self.dims.iter().zip(&strides).map(|(d, &to)| Loop { n: d.n, from: d.from, to: to as usize }).collect();
-        let n = size(crate::tiling::product(&sizes)?)?;
-        Ok((LoopNest { loops, bounds: self.bounds.clone() }.canonical(), n))
-    }
+fn size(n: i64) -> Result<usize> {
+    usize::try_from(n).map_err(|_| TOO_LARGE)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use quasiaffine::{simplify, Expr, Map, Op, Options};
+use quasiaffine::{simplify, Expr, Map, Op, Options, Var};
 
 use crate::linear::linear_index;
 use crate::tiling::Result;
@@ -36,35 +36,58 @@ pub struct Digit {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn strides(shape: &ArrayShape) -> Result<Option<Vec<Vec<Digit>>>> {
-    let mut all = vec![Vec::new(); shape.rank()];
-    let map = linear_index(shape)?;
-    // Combined dimensions come apart in the simplified map.
-    let map = if weights_of(&map).is_some() { map } else { simplify(&map, Options::default()) };
-    let position = match map.results() {
-        [position] if !shape.dims().contains(&0) => position,
-        // An empty array has no positions, so any strides are right.
-        _ => return Ok(Some(all)),
-    };
-    let Some(weights) = weights_of(&map) else { return Ok(None) };
-    for (d, (digits, weights)) in all.iter_mut().zip(&weights).enumerate() {
-        let size = shape.dims()[d];
-        let ends = weights.iter().skip(1).copied().chain([size]);
-        for (&weight, end) in weights.iter().zip(ends).filter(|_| size > 1) {
-            if end % weight != 0 {
-                return Ok(None);
-            }
-            let at = position.substitute(&|v| Ok(Expr::Const(if v.index as usize == d { weight } else { 0 })))?;
-            digits.push(Digit { size: end / weight, weight, stride: at.as_const().unwrap_or_default() });
+    let Some(positions) = Positions::of(shape)? else { return Ok(None) };
+    let mut all = Vec::with_capacity(shape.rank());
+    for (d, &size) in shape.dims().iter().enumerate() {
+        if size % positions.weights[d].last().unwrap_or(&1) != 0 {
+            return Ok(None);
         }
-        *digits = merge_adjacent(digits.iter().copied());
+        // An empty array has no positions, so any strides are right.
+        let end = if shape.dims().contains(&0) { 0 } else { size };
+        all.push(merge_adjacent(positions.digits(d, end)?.into_iter()));
     }
     Ok(Some(all))
 }
 
+/// The position of an element as a sum over the dimensions: each summand depends on the quotients of the index by
+/// weights, of which each divides the next.
+pub(crate) struct Positions {
+    position: Expr,
+    /// For each dimension, ascending, from 1.
+    pub weights: Vec<Vec<i64>>,
+}
+
+impl Positions {
+    /// `None` where some quotient depends on several dimensions, or a weight does not divide the next one.
+    pub fn of(shape: &ArrayShape) -> Result<Option<Positions>> {
+        let map = linear_index(shape)?;
+        // Combined dimensions come apart in the simplified map.
+        let map = if weights_of(&map).is_some() { map } else { simplify(&map, Options::default()) };
+        let Some(weights) = weights_of(&map) else { return Ok(None) };
+        let weights: Vec<Vec<i64>> = weights.into_iter().map(|weights| weights.into_iter().collect()).collect();
+        let is_chain = weights.iter().all(|weights| weights.windows(2).all(|pair| pair[1] % pair[0] == 0));
+        // The map of an array without elements has no results.
+        let position = map.results().first().cloned().unwrap_or(Expr::Const(0));
+        Ok(is_chain.then_some(Positions { position, weights }))
+    }
+
+    /// The position of an element with this index in dimension `d`, and 0 in the others.
+    pub fn at(&self, d: usize, index: i64) -> Result<i64> {
+        let at = |v: Var| Ok(Expr::Const(if v.index as usize == d { index } else { 0 }));
+        Ok(self.position.substitute(&at)?.as_const().unwrap_or_default())
+    }
+
+    /// The digits, minor first, of the indices of dimension `d` below a multiple of the weights up to it.
+    pub fn digits(&self, d: usize, end: i64) -> Result<Vec<Digit>> {
+        let below = self.weights[d].iter().copied().filter(|&weight| weight < end);
+        let ends = below.clone().skip(1).chain([end]);
+        let digit = |(weight, end)| Ok(Digit { size: end / weight, weight, stride: self.at(d, weight)? });
+        below.zip(ends).map(digit).collect()
+    }
+}
+
 /// For each dimension the indices at which the quotients and remainders in a map first change; `None` where one has a
 /// numerator of several dimensions.
-///
-/// The digits between such indices, if each divides the next, determine every quotient and remainder.
 fn weights_of(map: &Map) -> Option<Vec<BTreeSet<i64>>> {
     let mut weights = vec![BTreeSet::from([1]); map.domain().n_dims];
     map.results().iter().all(|e| collect_weights(e, &mut weights)).then_some(weights)

@@ -1,8 +1,8 @@
 //! The stages of a tiled layout, from the array to its buffer.
 //!
 //! A stage is a list of sizes, major to minor: first the dimensions in the order of the layout, then, after every tile,
-//! the numbers of tiles and the sizes of a tile. The buffer is the last stage in row-major order. Not here: the uses of
-//! the stages for maps (`linear.rs`), copies (`pack.rs`) and strides (`strided.rs`).
+//! the numbers of tiles and the sizes of a tile. The buffer is the last stage in row-major order. Not here: the maps
+//! that follow the stages (`linear.rs`), from which strides (`strided.rs`) and copies (`pack.rs`) are read.
 
 use quasiaffine::Error;
 
