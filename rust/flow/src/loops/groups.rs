@@ -1,7 +1,7 @@
 //! Groups of leaves that depend on each other: strongly connected components, the last ones first.
 
 use super::{forms, stacked, Group, Kind, Leaf, LoopBody, LoopMaps};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 /// How many large groups wait until a question passes through them.
 const MAX_WAITING: usize = 50;
@@ -9,10 +9,12 @@ const MAX_WAITING: usize = 50;
 /// The search for components, without recursion.
 #[derive(Default)]
 struct Search {
-    number: FxHashMap<Leaf, usize>,
-    low: FxHashMap<Leaf, usize>,
+    /// The leaves without a group so far.
     stack: Vec<Leaf>,
-    on_stack: FxHashSet<Leaf>,
+    /// Where each of them stands in the stack.
+    number: FxHashMap<Leaf, usize>,
+    /// Where the components of the stack begin, as far as edges are followed.
+    begins: Vec<usize>,
     /// The leaves from the start to here, each with the leaves to which its edges lead and how many are done.
     path: Vec<(Leaf, Vec<Leaf>, usize)>,
 }
@@ -26,18 +28,11 @@ impl Search {
                 targets.push(edge.target);
             }
         }
-        let n = self.number.len();
-        self.number.insert(leaf, n);
-        self.low.insert(leaf, n);
+        self.number.insert(leaf, self.stack.len());
+        self.begins.push(self.stack.len());
         self.stack.push(leaf);
-        self.on_stack.insert(leaf);
         self.path.push((leaf, targets, 0));
         Ok(())
-    }
-
-    fn lower(&mut self, leaf: Leaf, to: usize) {
-        let low = self.low.entry(leaf).or_insert(to);
-        *low = (*low).min(to);
     }
 }
 
@@ -50,32 +45,23 @@ impl LoopMaps {
         let mut search = Search::default();
         search.enter(self, start, body)?;
         while let Some((leaf, targets, done)) = search.path.last_mut() {
-            let leaf = *leaf;
-            let Some(&following) = targets.get(*done) else {
-                search.path.pop();
-                let low = search.low[&leaf];
-                if let Some(&(before, ..)) = search.path.last() {
-                    search.lower(before, low);
+            if let Some(&following) = targets.get(*done) {
+                *done += 1;
+                match search.number.get(&following) {
+                    _ if self.group_of[following].is_some() => {}
+                    None => search.enter(self, following, body)?,
+                    // The edge closes a cycle through all leaves from there on.
+                    Some(number) => search.begins.truncate(search.begins.partition_point(|begin| begin <= number)),
                 }
-                if low == search.number[&leaf] {
-                    let at = search.stack.iter().rposition(|&other| other == leaf).unwrap_or_default();
-                    let mut leaves = search.stack.split_off(at);
-                    leaves.iter().for_each(|leaf| {
-                        search.on_stack.remove(leaf);
-                    });
-                    leaves.sort_unstable();
-                    self.close(leaves, body)?;
-                }
-                continue;
-            };
-            *done += 1;
-            if self.group_of[following].is_some() {
                 continue;
             }
-            match search.number.get(&following) {
-                None => search.enter(self, following, body)?,
-                Some(&number) if search.on_stack.contains(&following) => search.lower(leaf, number),
-                Some(_) => {}
+            let number = search.number[leaf];
+            search.path.pop();
+            if search.begins.last() == Some(&number) {
+                search.begins.pop();
+                let mut leaves = search.stack.split_off(number);
+                leaves.sort_unstable();
+                self.close(leaves, body)?;
             }
         }
         Ok(())
