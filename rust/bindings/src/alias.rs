@@ -31,18 +31,12 @@ getters! { PyInputOutputAlias, self, py;
     kind: &'static str = if self.0.must { "must-alias" } else { "may-alias" };
 }
 
-#[pymethods]
-impl PyInputOutputAlias {
-    #[new]
+record! {
     #[pyo3(signature = (output_index, parameter_number, parameter_index, kind=Arg::from("may-alias")),
         text_signature = "(output_index, parameter_number, parameter_index, kind='may-alias')")]
-    fn new(
-        output_index: Arg<'_, Index>,
-        parameter_number: Arg<'_, i64>,
-        parameter_index: Arg<'_, Index>,
-        kind: Arg<'_, &str>,
-    ) -> PyResult<Self> {
-        named!("hlo.InputOutputAlias", output_index, parameter_number, parameter_index, kind);
+    PyInputOutputAlias = "hlo.InputOutputAlias"(
+        output_index: Index, parameter_number: i64, parameter_index: Index, kind: &str
+    ) {
         let must = match kind {
             "must-alias" => true,
             "may-alias" => false,
@@ -54,8 +48,6 @@ impl PyInputOutputAlias {
         Ok(PyInputOutputAlias(Alias { output_index, number: parameter_number, index: parameter_index, must }))
     }
 }
-
-record!(PyInputOutputAlias: output_index parameter_number parameter_index kind);
 
 /// A part of a parameter whose buffer an output may use.
 ///
@@ -74,16 +66,11 @@ getters! { PyBufferDonor, self, py;
     parameter_index: PyResult<Bound<'py, PyTuple>> = PyTuple::new(py, &self.0.index);
 }
 
-#[pymethods]
-impl PyBufferDonor {
-    #[new]
-    fn new(parameter_number: Arg<'_, i64>, parameter_index: Arg<'_, Index>) -> PyResult<PyBufferDonor> {
-        named!("hlo.BufferDonor", parameter_number, parameter_index);
+record! {
+    PyBufferDonor = "hlo.BufferDonor"(parameter_number: i64, parameter_index: Index) {
         Ok(PyBufferDonor(Donor { number: parameter_number, index: parameter_index }))
     }
 }
-
-record!(PyBufferDonor: parameter_number parameter_index);
 
 /// A part of an instruction's output that shares the buffer of a part of an operand.
 ///
@@ -104,20 +91,11 @@ getters! { PyOperandAlias, self, py;
     operand_index: PyResult<Bound<'py, PyTuple>> = PyTuple::new(py, &self.0.index);
 }
 
-#[pymethods]
-impl PyOperandAlias {
-    #[new]
-    fn new(
-        output_index: Arg<'_, Index>,
-        operand: Arg<'_, i64>,
-        operand_index: Arg<'_, Index>,
-    ) -> PyResult<PyOperandAlias> {
-        named!("hlo.OperandAlias", output_index, operand, operand_index);
+record! {
+    PyOperandAlias = "hlo.OperandAlias"(output_index: Index, operand: i64, operand_index: Index) {
         Ok(PyOperandAlias(Alias { output_index, number: operand, index: operand_index, must: false }))
     }
 }
-
-record!(PyOperandAlias: output_index operand operand_index);
 
 /// The accuracy that a result must have: a mode, or tolerances.
 ///

@@ -43,11 +43,18 @@ macro_rules! copies_are_same {
     )*};
 }
 
-/// `repr` and pickles of a class whose properties are the parameters of its constructor.
+/// The constructor of a class whose properties are its parameters, with its name in messages, and `repr` and pickles.
 macro_rules! record {
-    ($class:ty: $($field:ident)*) => {
+    ($(#[$signature:meta])* $class:ident = $name:literal($($field:ident: $kind:ty),*) $new:block) => {
         #[pymethods]
         impl $class {
+            #[new]
+            $(#[$signature])*
+            fn new($($field: $crate::argument::Arg<'_, $kind>),*) -> pyo3::PyResult<$class> {
+                named!($name, $($field),*);
+                $new
+            }
+
             fn __repr__(slf: &pyo3::Bound<'_, Self>) -> pyo3::PyResult<String> {
                 $crate::repr::record(slf.as_any(), &[$(stringify!($field)),*])
             }
