@@ -210,7 +210,7 @@ def cases_of(rule: str) -> list[hm.IndexingMap]:
 
 def certificates(m: hm.IndexingMap) -> Iterator[tuple[str, str]]:
     """The rule of each step, and a script for which a solver answers ``unsat`` if the step is right."""
-    for rule, _, _, _, statements in m._simplify_traced(False, False, False)[1]:
+    for rule, _, _, _, statements in hm._core._simplify_traced(m, False, False, False)[1]:
         if statements:
             yield rule, certificate(*statements)
 

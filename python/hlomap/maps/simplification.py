@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .._core import IndexingMap
+from .._core import IndexingMap, _simplify_traced
 from ..types import expect
 
 
@@ -81,5 +81,5 @@ def explain_simplify(
     The rules, their order and why they end are described in ``SIMPLIFY.md`` of the Rust crate ``quasiaffine``.
     """
     expect(IndexingMap, map, "explain_simplify", "an IndexingMap")
-    simplified, steps = map._simplify_traced(keep_point_dims, drop_unused, rescale)
+    simplified, steps = _simplify_traced(map, keep_point_dims, drop_unused, rescale)
     return SimplifyTrace(map, simplified, tuple(SimplifyStep(*texts) for *texts, _ in steps))

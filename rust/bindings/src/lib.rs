@@ -17,6 +17,7 @@ mod repr;
 mod expr;
 mod map;
 mod map_arguments;
+mod map_functions;
 mod map_values;
 mod set_questions;
 
@@ -54,7 +55,8 @@ mod _core {
         instruction::{PyInstruction, PyMetadata},
         layout::{PyLayout, PyShape},
         loops::{_count_iterations, PyLoopMaps},
-        map::{_count_windows, _map, bounds_many, compose_many, count_many, simplify_many, PyMap},
+        map::{_map, PyMap},
+        map_functions::{_count_windows, _simplify_traced, bounds_many, compose_many, count_many, simplify_many},
         map_values::{_cost, _count, _variable, PyConstraint, PyCost, PyCount, PyVariable},
         memory::{
             count_requests, flat_thread_map, grid_maps, is_valid_bitcast, linear_index, logical_index, pack_into,

@@ -175,7 +175,28 @@ pub struct Tables<'py> {
     pub n: usize,
 }
 
-impl Tables<'_> {
+impl<'py> Tables<'py> {
+    /// The points of these values of the variables of a domain.
+    pub fn new(
+        domain: &Domain,
+        function: &str,
+        dims: &Bound<'py, PyAny>,
+        ranges: Option<&Bound<'py, PyAny>>,
+        runtime: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Tables<'py>> {
+        let py = dims.py();
+        let dims = Table::new(py, Some(dims), domain.n_dims, (function, "dimension"))?;
+        let ranges = Table::new(py, ranges, domain.n_ranges, (function, "range"))?;
+        let runtime = Table::new(py, runtime, domain.n_runtime(), (function, "runtime"))?;
+        let n = if domain.n_dims > 0 { dims.n } else { dims.n.min(ranges.n).min(runtime.n) };
+        for (found, width) in [(ranges.n, domain.n_ranges), (runtime.n, domain.n_runtime())] {
+            if width > 0 && found != n {
+                return Err(raise(py, "MapError", format!("expected {n} points in every table, found {found}")));
+            }
+        }
+        Ok(Tables { dims, ranges, runtime, n })
+    }
+
     pub fn points(&self) -> PyResult<Points<'_>> {
         let (dims, ranges, runtime) = (self.dims.slice()?, self.ranges.slice()?, self.runtime.slice()?);
         Ok(Points { n: self.n, dims, ranges, runtime })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use quasiaffine::{Constraint, Equivalence, Interval, Source, Variable};
+use quasiaffine::{Constraint, Count, Equivalence, Interval, Source, Variable};
 
 use crate::argument::Arg;
 use crate::expr::{hash_of, ExprLike, PyExpr};
@@ -165,12 +165,18 @@ pub struct PyCount {
     pub upper: u128,
 }
 
+impl From<Count> for PyCount {
+    fn from(Count { lower, upper }: Count) -> PyCount {
+        PyCount { lower, upper }
+    }
+}
+
 #[pymethods]
 impl PyCount {
     /// Whether ``lower`` and ``upper`` are equal.
     #[getter]
     fn exact(&self) -> bool {
-        quasiaffine::Count { lower: self.lower, upper: self.upper }.is_exact()
+        self.lower == self.upper
     }
 
     /// The sum of two numbers of different things.
