@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use smallvec::SmallVec;
 
+use crate::derived_shapes::map_layouts;
 use crate::{ElementType, Layout};
 
 /// The size of an unbounded dimension, `?`; its dynamic flag is set, too (XLA's `Shape::kUnboundedSize`).
@@ -157,15 +158,8 @@ impl Shape {
     /// The shape without layouts, in nested shapes too.
     pub fn without_layout(&self) -> Cow<'_, Shape> {
         match self {
-            Shape::Array(a) if a.layout().is_some() => match a.with_layout(None) {
-                Ok(array) => Cow::Owned(Shape::Array(array)),
-                Err(_) => Cow::Borrowed(self),
-            },
-            Shape::Tuple(parts) => {
-                Cow::Owned(Shape::Tuple(parts.iter().map(|p| p.without_layout().into_owned()).collect()))
-            }
-            Shape::Buffer(inner) => Cow::Owned(Shape::Buffer(Box::new(inner.without_layout().into_owned()))),
-            other => Cow::Borrowed(other),
+            Shape::Array(a) if a.layout().is_none() => Cow::Borrowed(self),
+            _ => Cow::Owned(map_layouts(self, &mut |_| None)),
         }
     }
 
