@@ -114,7 +114,7 @@ impl<'p> Propagation<'p> {
     }
 
     /// From a state of the first value of a schedule to the values that it is made of.
-    fn through<E>(setting: Setting<'p>, begin: State, rule: &mut Rule<'_, E>) -> Result<Propagation<'p>, E> {
+    pub(crate) fn through<E>(setting: Setting<'p>, begin: State, rule: &mut Rule<'_, E>) -> Result<Propagation<'p>, E> {
         let mut propagation = Propagation::new(setting);
         if !setting.schedule.order.is_empty() {
             propagation.states.insert(0, Box::new(begin));
@@ -129,16 +129,6 @@ impl<'p> Propagation<'p> {
         }
         propagation.states.values_mut().for_each(|state| state.solve());
         Ok(propagation)
-    }
-
-    /// From tiling parameters to the values that the arrays of the first value of a schedule are made of; each array has
-    /// a map from the parameters to its elements.
-    pub fn from_parameters<E>(
-        setting: Setting<'p>,
-        outputs: &[(ShapeIndex, Map)],
-        rule: &mut Rule<'_, E>,
-    ) -> Result<Propagation<'p>, E> {
-        Propagation::through(setting, State::of(outputs), rule)
     }
 
     /// From arrays of `start` to the values of a schedule that are made of it. Calls are not entered.
@@ -399,7 +389,9 @@ fn follow(
     if let Some(reason) = from.state.unknown_at(from.index) {
         return indices().for_each(|to| target.mark_unknown(to.clone(), reason));
     }
-    target.mark_inexact_like(indices(), from.state, from.index);
+    if let Some(reason) = from.state.inexact_at(from.index) {
+        indices().for_each(|to| target.mark_inexact(Some(to), reason));
+    }
     let counts_reads = !from.setting.counts_no_reads() && from.state.counts_reads(from.index);
     if !from.state.counts_reads(from.index) {
         indices().for_each(|to| target.mark_uncounted(to));

@@ -25,6 +25,7 @@ use crate::reads::{Counts, Union};
 use crate::schedule::{fits, only_callee, Region, Schedule};
 use crate::shapes;
 use crate::sources::Sources;
+use crate::state::State;
 use crate::tiles::Parameters;
 use crate::together::{Dependence, Together};
 
@@ -572,7 +573,8 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
         Propagation::forward(setting, start, indices.iter(), &mut self.rule(false))
     }
 
-    /// From tiling parameters to all values that the first one of a schedule is made of.
+    /// From tiling parameters to all values that the first one of a schedule is made of; each of these arrays of it has a
+    /// map from the parameters to its elements.
     pub fn from_parameters<'p>(
         &self,
         schedule: &'p Schedule,
@@ -583,7 +585,7 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
         'a: 'p,
     {
         let setting = Setting { parameters: Some(parameters), ..self.setting(schedule) };
-        Propagation::from_parameters(setting, outputs, &mut self.rule(false))
+        Propagation::through(setting, State::of(outputs), &mut self.rule(false))
     }
 
     fn setting<'p>(&self, schedule: &'p Schedule) -> Setting<'p>

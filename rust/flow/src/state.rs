@@ -159,7 +159,14 @@ impl State {
         for (index, reason) in &other.unknown {
             self.mark_unknown(index.clone(), reason);
         }
-        self.mark_inexact_as(other);
+        // Every array is at most as exact as the same array of the other value.
+        if other.all_inexact {
+            self.mark_inexact(None, other.reason.as_ref());
+        }
+        if !other.exact {
+            self.reason = self.reason.take().or_else(|| other.reason.clone());
+        }
+        other.inexact_at.iter().for_each(|(index, reason)| self.mark_inexact(Some(index), reason.as_ref()));
         self.uncounted.extend(other.uncounted.iter().cloned());
         self.crosses_devices |= other.crosses_devices;
     }
@@ -190,29 +197,6 @@ impl State {
             }
             None => self.all_inexact = true,
         }
-    }
-
-    /// The maps to these arrays are at most as exact as those of the user at `index`.
-    pub fn mark_inexact_like<'i>(
-        &mut self,
-        indices: impl Iterator<Item = &'i ShapeIndex>,
-        user: &State,
-        index: &ShapeIndex,
-    ) {
-        if let Some(reason) = user.inexact_at(index) {
-            indices.for_each(|index| self.mark_inexact(Some(index), reason));
-        }
-    }
-
-    /// Every array is at most as exact as the same array of another value.
-    pub fn mark_inexact_as(&mut self, other: &State) {
-        if other.all_inexact {
-            self.mark_inexact(None, other.reason.as_ref());
-        }
-        if !other.exact {
-            self.reason = self.reason.take().or_else(|| other.reason.clone());
-        }
-        other.inexact_at.iter().for_each(|(index, reason)| self.mark_inexact(Some(index), reason.as_ref()));
     }
 
     /// Whether the maps to an array tell how often its elements are read.
