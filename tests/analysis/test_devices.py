@@ -87,6 +87,26 @@ def test_composed_device_maps_are_sound(text: str) -> None:
         assert verdict.status in ("exact", "overapproximate", "unchecked"), f"{verdict}\n{text}"
 
 
+def test_offsets_that_no_device_has_leave_no_map() -> None:
+    text = f"""HloModule m
+{ADD}inner {{
+  p = f32[4,3] parameter(0)
+  shifted = f32[4,3] collective-permute(p), source_target_pairs={{{{0,1}},{{1,0}}}}
+  mixed = f32[4,3] all-to-all(shifted), replica_groups={{{{0,1}}}}, dimensions={{0}}
+  sums = f32[4,3] all-reduce(mixed), replica_groups={{{{0,1}}}}, to_apply=add
+  zero = s32[] constant(0)
+  id = u32[] partition-id()
+  at = s32[] convert(id)
+  ROOT part = f32[2,3] dynamic-slice(sums, at, zero), dynamic_slice_sizes={{2,3}}
+}}
+ENTRY e {{
+  p = f32[4,3] parameter(0)
+  ROOT c = f32[2,3] call(p), to_apply=inner
+}}
+"""
+    assert {verdict.status for verdict in hm.verify(hm.parse(text).entry.root)} == {"exact"}
+
+
 def entry(body: str) -> hm.Computation:
     return hm.parse(f"HloModule m\n{ADD}ENTRY e {{\n{body}\n}}\n").entry
 

@@ -55,8 +55,9 @@ def _with_known_positions(maps: MapSet, rules: RuleProvider) -> MapSet:
     members = [_at_position(m, table, rules) for m in devices.maps]
     if all(a is b for a, b in zip(members, devices.maps, strict=True)):
         return maps
-    found = MapSet(members, exact=devices.maps.exact, reason=devices.maps.reason)
-    own = [_without_device(m) for m in members]
+    left = [m for m in members if not m.is_known_empty]
+    found = MapSet(left, exact=devices.maps.exact, reason=devices.maps.reason)
+    own = [_without_device(m) for m in left]
     if None in own:
         between = DeviceIndexing(devices.ids, devices.groups, found)
         return MapSet(maps, exact=maps.exact, reason=maps.reason, devices=between, assumes=maps.assumes)
