@@ -110,6 +110,7 @@ impl<'a> Related<'a> {
         for t in &fact.terms {
             for other in self.beginning_with(t.flat).filter(|other| *other != i) {
                 self.is_not_rounded(fact, *t, &self.facts[other])?;
+                is_not_merged(fact, &self.facts[other])?;
             }
         }
         let all = fact.modulus.map_or_else(|| self.ends(&fact.terms), |n| Some((0, i128::from(n) - 1)))?;
@@ -164,6 +165,12 @@ impl<'a> Related<'a> {
         }
         Some(ends)
     }
+}
+
+/// Whether two constraints stay apart: `x mod n` and `x mod (k*n)` may be one, see [`crate::rules::residues::merge`].
+fn is_not_merged(a: &Fact, b: &Fact) -> Option<()> {
+    let (Some(m), Some(n)) = (a.modulus, b.modulus) else { return Some(()) };
+    (a.terms != b.terms || (m % n != 0 && n % m != 0)).then_some(())
 }
 
 /// The multiple of a fact that has its first variable as often as a term; nothing where that is none, or one that does not fit.
@@ -233,6 +240,8 @@ mod tests {
             ("d2 + (d0 + d1) floordiv 3", "(d0 + d1) mod 3 in [0, 0]", false),
             ("d0", "(d0 + d1) mod 3 in [0, 0], (d0 + d1) mod 2 in [0, 0]", true),
             ("d0", "(d0 + d1) mod 3 in [0, 0], (d0 + d2) mod 2 in [0, 0]", true),
+            ("d0", "(d0 + d1) mod 3 in [0, 0], (d0 + d1) mod 6 in [0, 3]", false),
+            ("d0", "d0 mod 2 in [0, 0], d0 mod 4 in [0, 0]", false),
             // Beside an even `d0` the sum is even.
             ("d0", "d0 mod 2 in [0, 0], d0 + d1 * 2 in [2, 20]", true),
             ("d0", "d0 mod 2 in [0, 0], d0 + d1 * 2 in [1, 20]", false),

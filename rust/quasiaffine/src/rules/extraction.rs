@@ -152,7 +152,8 @@ impl SingleDiv {
     fn of(cx: &AffineContext, form: &AffineForm) -> Option<SingleDiv> {
         let (AffineTerm { coefficient: a, atom }, beside) = form.terms.split_last()?;
         let is_var = |atom: AtomId| cx.is_var(atom);
-        let (num, n) = cx.as_div(*atom).filter(|(num, _)| cx.is_plain(num) && !cx.has_equalities())?;
+        let facts_decide = cx.has_equalities() || !cx.residues.is_empty();
+        let (num, n) = cx.as_div(*atom).filter(|(num, _)| cx.is_plain(num) && !facts_decide)?;
         if !beside.last().is_none_or(|t| is_var(t.atom)) {
             return None;
         }
