@@ -285,7 +285,7 @@ class Shape:
     tuple_shapes: builtins.tuple[Shape, ...]
     def at(self, index: Sequence[int], /) -> Shape: ...
     def _leaves(
-        self, below: _ShapeIndex = (), arrays: bool = False, /
+        self, below: _ShapeIndex = ..., arrays: bool = False, /
     ) -> list[builtins.tuple[builtins.tuple[int, ...], Shape]]: ...
     is_tuple: bool
     is_array: bool
@@ -310,8 +310,8 @@ def grid_maps(
     threads: int,
     blocks: tuple[int, int, int],
     indices: Sequence[tuple[Sequence[_ExprLike], Sequence[int], Shape | None]],
-    ranges: Sequence[int] = (),
-    constraints: Sequence[tuple[_ExprLike, int, int]] = (),
+    ranges: Sequence[int] = ...,
+    constraints: Sequence[tuple[_ExprLike, int, int]] = ...,
     /,
 ) -> list[IndexingMap]: ...
 def count_requests(
