@@ -15,7 +15,7 @@ use crate::strided::Positions;
 use crate::tiling::{row_major_strides, Result, TOO_LARGE};
 use crate::ArrayShape;
 
-/// The elements that are filled or moved in one step.
+/// The elements that are filled or moved from one look for Ctrl-C to the next.
 const STEP: usize = 1 << 14;
 
 /// The copies that pack arrays of one shape.

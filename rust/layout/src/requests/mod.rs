@@ -71,7 +71,7 @@ pub struct Access {
     pub map: Option<Map>,
     /// Its requests, or upper bounds of them.
     pub counts: Option<Counts>,
-    /// Why there are no counts, or why they are bounds.
+    /// The reason why there are no counts, or why they are only bounds.
     pub reason: Option<String>,
 }
 
