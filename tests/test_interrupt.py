@@ -50,6 +50,13 @@ def interrupted_by_itself(call):
 
 # By name: what is prepared, the long call, and an expression that is true afterwards.
 PENDING = {
+    "pack": (
+        "shape = hm.Shape.parse('u8[6000,8000]{0,1:T(8,128)}')\n"
+        "given, packed, fill = (np.zeros(n, np.uint8) for n in (shape.n_elements, shape.buffer_bytes, 1))\n"
+        "hm.pack(np.ones((3, 5), np.uint8), 'u8[3,5]{1,0:T(2,2)}')",
+        "_core.pack_into, shape, given, packed, fill, 1",
+        "hm.pack(np.ones((3, 5), np.uint8), 'u8[3,5]{1,0:T(2,2)}').sum() == 15",
+    ),
     "parse text": ("text = chain(40_000)", "_core.parse_text, text", "len(hm.parse(text).entry) == 80_002"),
     "parse bytes": ("text = chain(40_000).encode()", "_core.parse_text, text", "len(hm.parse(text).entry) == 80_002"),
     "parse proto": (
