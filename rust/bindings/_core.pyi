@@ -828,7 +828,7 @@ class TilePlan:
         limits: tuple[int, bool, int, int, int, Sequence[int], int, bool],
         device: tuple[int, int, int, int, int],
         stages: int,
-        columns: Sequence[str],
+        columns: Sequence[str] | None,
         threads: int,
         /,
     ) -> dict[str, npt.NDArray[Any]]: ...

@@ -83,7 +83,7 @@ class TileTable:
         expect(str, column, "results.TileTable[]", "the name of a column (str)", "rows() iterates over the rows")
         if column not in self._columns:
             raise NotFoundError(f"no column {column!r}, there are: {', '.join(self._columns)}")
-        return self._columns[column]
+        return read_only(self._columns[column])
 
     def __len__(self) -> int:
         """The number of candidates."""
@@ -114,7 +114,7 @@ class TileTable:
         return ReadOnlyDict({number: self._texts[number] for number in numbers if number})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (self._columns, self._n, self._texts)
+        return TileTable, (self._columns, self._n, self._texts)
 
     def __repr__(self) -> str:
         return f"<TileTable of {self._n} candidates: {', '.join(self._columns)}>"
@@ -148,10 +148,6 @@ class TileTable:
         from ..interop import columns
 
         return columns.to_polars(self._columns)
-
-
-def _unpickled(columns: Mapping[str, npt.NDArray[Any]], n: int, texts: Mapping[int, str]) -> TileTable:
-    return TileTable({name: read_only(column) for name, column in columns.items()}, n, texts)
 
 
 _MEANING = {

@@ -329,7 +329,7 @@ class Tiling(ReadOnly):
         unknown columns.
         """
         rows, on, limited = self._rows(candidates), _named(device, Device), _named(limits, Limits)
-        wanted = list(COLUMNS)
+        wanted: list[str] | None = None
         if columns is not None:
             wanted = expect_items(str, columns, "results.Tiling.evaluate", "names of columns as `columns`")
             known = (*COLUMNS, *COST_COLUMNS)
@@ -342,7 +342,7 @@ class Tiling(ReadOnly):
             raise ValueError(f"hm.results.Tiling.evaluate: expected 0 (all cores) or more as `threads`, got {threads}")
         n_threads = min(threads or os.cpu_count() or 1, 1 << 16)  # no machine has more
         found = self._plan.evaluate(rows, *_numbers(on, limited), stages, wanted, n_threads)
-        if columns is not None:
+        if wanted is not None:
             from .costs import cost_columns
 
             found |= cost_columns(self, rows, on, [name for name in wanted if name in COST_COLUMNS])

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use flow::tile_table::{Columns, DeviceCounts, Limits, Reason, Request, TilePlan, TiledArray, Wanted};
 use flow::tiles::{numbers_of, over, without_names};
 use numpy::ndarray::Array;
-use numpy::{IntoPyArray, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::{IntoPyArray, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -75,7 +75,7 @@ impl PyTilePlan {
         Ok(PyTilePlan { plan, n_reads, names: OnceLock::new() })
     }
 
-    /// The named columns of the rows of ``candidates``; those of reads have one value for each read.
+    /// The named columns of the rows of ``candidates``, or all; those of reads have one value for each read.
     ///
     /// ``limits`` and ``device`` have the fields of `Limits` and `DeviceCounts` in order.
     #[pyo3(signature = (candidates, limits, device, stages, columns, threads, /))]
@@ -87,7 +87,7 @@ impl PyTilePlan {
         limits: (i64, bool, i64, i64, i64, Vec<i64>, i64, bool),
         device: (i64, i64, i64, i64, i64),
         stages: i64,
-        columns: Vec<String>,
+        columns: Option<Vec<String>>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyDict>> {
         if candidates.shape()[1] != self.plan.n_params() {
@@ -110,7 +110,7 @@ impl PyTilePlan {
             },
             device: DeviceCounts { n_multiprocessors, shared_bytes, register_bytes, max_blocks, sector_bytes },
             stages,
-            wanted: Wanted::of(&columns.iter().map(String::as_str).collect::<Vec<_>>()),
+            wanted: Wanted::of(columns.as_deref()),
         };
         let rows = candidates.as_slice()?;
         let n = candidates.shape()[0];
@@ -203,7 +203,7 @@ impl PyTilePlan {
     }
 }
 
-/// The wanted columns, which nobody overwrites; those of reads have the given shape.
+/// The wanted columns; those of reads have the given shape.
 fn columns_of<'py>(
     py: Python<'py>,
     columns: Columns,
@@ -214,9 +214,8 @@ fn columns_of<'py>(
     macro_rules! add {
         ($shape:expr; $($name:ident)*) => { $(if wanted.$name {
             let column = Array::from_shape_vec($shape, columns.$name);
-            let column = column.map_err(|error| raise(py, "ShapeError", error.to_string()))?.into_pyarray(py);
-            column.readwrite().make_nonwriteable();
-            all.set_item(intern!(py, stringify!($name)), column)?;
+            let column = column.map_err(|error| raise(py, "ShapeError", error.to_string()))?;
+            all.set_item(intern!(py, stringify!($name)), column.into_pyarray(py))?;
         })* };
     }
     add!([of_reads[0]]; legal reason grid steps);

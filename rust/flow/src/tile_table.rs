@@ -195,9 +195,10 @@ macro_rules! columns {
         }
 
         impl Wanted {
-            /// The columns with these names.
-            pub fn of(names: &[&str]) -> Wanted {
-                Wanted { $($name: names.contains(&stringify!($name)),)* }
+            /// The columns with these names, or all.
+            pub fn of(names: Option<&[String]>) -> Wanted {
+                let is_wanted = |name: &str| names.is_none_or(|names| names.iter().any(|wanted| wanted == name));
+                Wanted { $($name: is_wanted(stringify!($name)),)* }
             }
         }
 
