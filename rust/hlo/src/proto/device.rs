@@ -2,18 +2,14 @@
 //!
 //! [`sharding`] and [`write_sharding`] convert between messages and values.
 
-use std::fmt::Write;
-
 use layout::MAX_DEPTH;
 
-use super::irregular::{ReadContext, WriteContext};
-use super::metadata::metadata_text;
+use super::metadata::{self, metadata_text};
 use super::payload::Payloads;
 use super::wire::{bad, Encoder, Message, Wire};
 use crate::attribute::devices::DeviceGroups;
 use crate::attribute::mesh::{DeviceOrder, Iota, Mesh, MeshAxis};
 use crate::attribute::sharding::{empty_named, Named, Reduction, Sharding, ShardingKind, SubgroupKind, Tiles, Whole};
-use crate::attribute::Value;
 
 /// An `OpSharding`.
 pub(crate) fn sharding<'a>(m: Message<'a>, payloads: &Payloads<'a>, depth: usize) -> Wire<Sharding> {
@@ -204,40 +200,32 @@ fn write_named(n: &Named) -> Option<Encoder> {
 
 fn write_metadata(d: &mut Encoder, number: u32, all: Option<&[String]>) -> Option<()> {
     for text in all.unwrap_or_default() {
-        d.message(number, &super::metadata::write_metadata(text)?);
+        d.nested(number, |d| metadata::write(text, None, d))?;
     }
     Some(())
 }
 
 /// `replica_groups`, from whichever of its four fields is present.
-pub(crate) fn read_groups(r: &ReadContext<'_, '_>, out: &mut String) -> Wire<bool> {
-    let Some(groups) = groups(r)? else { return Ok(false) };
-    // Writing to a string does not fail.
-    let _ = write!(out, "{groups}");
-    Ok(true)
-}
-
-fn groups(r: &ReadContext<'_, '_>) -> Wire<Option<DeviceGroups>> {
-    if let Some(m) = r.m.sub(93)? {
+pub(crate) fn groups(r: Message<'_>) -> Wire<Option<DeviceGroups>> {
+    if let Some(m) = r.sub(93)? {
         let Some(inner) = m.sub(1)? else { return bad(m.at, "device groups without a mesh") };
         let mesh = mesh(inner)?;
         let axes = axes(m, 2, &mesh)?;
         return Ok(Some(DeviceGroups::Mesh { mesh, axes }));
     }
-    if let Some(m) = r.m.sub(92)? {
+    if let Some(m) = r.sub(92)? {
         let (groups, iota) = (vec![m.int(1), m.int(2)], Iota::new(m.ints(3)?, m.ints(4)?));
         return Ok(Some(DeviceGroups::Iota { groups, iota }));
     }
-    let (m, number) = match r.m.sub(87)? {
+    let (m, number) = match r.sub(87)? {
         Some(m) => (m, 1),
-        None => (r.m, 49),
+        None => (r, 49),
     };
     let groups = m.subs(number).map(|g| g?.ints(1)).collect::<Wire<Vec<_>>>()?;
     Ok((!groups.is_empty() || number == 1).then_some(DeviceGroups::Lists(groups)))
 }
 
-pub(crate) fn write_groups(w: &WriteContext<'_>, d: &mut Encoder) -> Option<()> {
-    let Value::DeviceGroups(groups) = w.module.value(w.attribute, None).ok()? else { return None };
+pub(crate) fn write_groups(groups: &DeviceGroups, d: &mut Encoder) -> Option<()> {
     match groups {
         DeviceGroups::Lists(groups) => {
             d.nested(87, |d| groups.iter().for_each(|group| d.nested(1, |d| d.ints(1, group))));
@@ -252,8 +240,8 @@ pub(crate) fn write_groups(w: &WriteContext<'_>, d: &mut Encoder) -> Option<()> 
             });
         }
         DeviceGroups::Mesh { mesh, axes } => d.nested(93, |d| {
-            d.nested(1, |d| write_mesh(&mesh, d));
-            write_axes(d, 2, &axes);
+            d.nested(1, |d| write_mesh(mesh, d));
+            write_axes(d, 2, axes);
         }),
     }
     Some(())

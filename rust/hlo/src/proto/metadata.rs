@@ -1,6 +1,5 @@
 //! `metadata`, in both directions: `OpMetadata` and `{op_name="x" source_line=1}`.
 
-use super::irregular::Irregular;
 use super::payload::{Payloads, WrittenPayloads};
 use super::push_int;
 use super::quote::{push_bytes, push_quoted};
@@ -45,26 +44,11 @@ pub(crate) fn is_number(name: &str) -> bool {
     METADATA_FIELDS.iter().any(|&(known, _, kind)| known == name && matches!(kind, Kind::Int | Kind::Size))
 }
 
-pub(crate) const METADATA: Irregular = Irregular {
-    read: |r, out| metadata(r.m.data(7), r.m.at, r.payloads, out),
-    write: |w, d| {
-        let (text, span) = (&w.module.source().text, w.attribute.value);
-        d.nested(7, |d| write_fields(text, span, Some(w.payloads), d))
-    },
-};
-
-/// `OpMetadata` from its text; `None` if one of its fields is unknown.
-pub(crate) fn write_metadata(text: &str) -> Option<Encoder> {
-    let mut m = Encoder::default();
-    write_fields(text, Span::new(0, text.len()), None, &mut m)?;
-    Some(m)
-}
-
-/// Writes the fields; payloads go to `payloads`, or in place.
-fn write_fields(text: &str, span: Span, payloads: Option<&WrittenPayloads>, m: &mut Encoder) -> Option<()> {
+/// Writes the fields of a text; `None` if one of them is unknown. Payloads go to `payloads`, or in place.
+pub(crate) fn write(text: &str, payloads: Option<&WrittenPayloads>, m: &mut Encoder) -> Option<()> {
     let mut is_seen = [false; METADATA_FIELDS.len()];
     let mut result = Some(());
-    each_raw_field(text, span, |name, value| {
+    each_raw_field(text, Span::new(0, text.len()), |name, value| {
         result = result.and_then(|()| {
             let row = METADATA_FIELDS.iter().position(|f| f.0 == name)?;
             if std::mem::replace(&mut is_seen[row], true) {
@@ -95,12 +79,12 @@ fn write_fields(text: &str, span: Span, payloads: Option<&WrittenPayloads>, m: &
 /// The text of `OpMetadata`, with its braces.
 pub(crate) fn metadata_text(m: Message<'_>, payloads: &Payloads<'_>) -> Wire<String> {
     let mut text = String::new();
-    metadata(m.bytes(), m.at, payloads, &mut text)?;
+    read(m.bytes(), m.at, payloads, &mut text)?;
     Ok(text)
 }
 
 /// Appends the text of `OpMetadata`, with its braces; false if it is empty.
-fn metadata(bytes: &[u8], at: usize, payloads: &Payloads<'_>, out: &mut String) -> Wire<bool> {
+pub(crate) fn read(bytes: &[u8], at: usize, payloads: &Payloads<'_>, out: &mut String) -> Wire<bool> {
     let mut values: [Option<Field<'_>>; 21] = [None; 21];
     let mut types = String::new();
     each_field(bytes, at, |f| {

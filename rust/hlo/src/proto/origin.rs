@@ -5,21 +5,18 @@
 
 use layout::MAX_DEPTH;
 
-use super::irregular::{Irregular, ReadContext};
 use super::original::Array;
 use super::quote::push_quoted;
 use super::wire::{bad, Encoder, Message, Wire};
 use crate::cursor::Cursor;
-
-pub(crate) const ORIGIN: Irregular = Irregular { read, write: |w, d| write_text(w.text(), d) };
 
 struct Leaf {
     index: Vec<i64>,
     array: Option<Array>,
 }
 
-fn read(r: &ReadContext<'_, '_>, text: &mut String) -> Wire<bool> {
-    let Some(m) = r.m.sub(88)? else { return Ok(false) };
+/// Appends the text of an `OriginalValueProto`.
+pub(super) fn read(m: Message<'_>, limit: usize, text: &mut String) -> Wire<bool> {
     let calls = m.text(3)?;
     let is_synthetic = m.int(2) != 0;
     text.push('{');
@@ -35,7 +32,7 @@ fn read(r: &ReadContext<'_, '_>, text: &mut String) -> Wire<bool> {
     }
     leaves.sort_by(|a, b| a.index.cmp(&b.index));
     let leaves = if is_synthetic { &[] } else { &leaves[..] };
-    if tree(leaves, 0, r.limit, text).is_none() {
+    if tree(leaves, 0, limit, text).is_none() {
         return bad(m.at, format!("an origin that is nested deeper than {MAX_DEPTH} levels, or too large"));
     }
     if m.has(3) {
@@ -76,7 +73,7 @@ fn tree(leaves: &[Leaf], depth: usize, limit: usize, out: &mut String) -> Option
     Some(())
 }
 
-pub(super) fn write_text(text: &str, d: &mut Encoder) -> Option<()> {
+pub(super) fn write(text: &str, d: &mut Encoder) -> Option<()> {
     let mut c = Cursor::new(text);
     let mut m = Encoder::default();
     c.accept_after_space(b'{').then_some(())?;

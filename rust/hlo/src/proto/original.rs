@@ -268,7 +268,7 @@ pub(crate) fn encoded(name: &str, text: &str) -> Option<Vec<u8>> {
     match name {
         "debug_attributes" => write_debug_attributes(text, 1, &mut d)?,
         "origin_recovery_table" => write_recovery_table(text, 1, &mut d)?,
-        "origin" => super::origin::write_text(text, &mut d)?,
+        "origin" => super::origin::write(text, &mut d)?,
         _ => return None,
     }
     Some(d.0)

@@ -11,8 +11,8 @@ use crate::attribute::schema::{Codec, Form, OperationField};
 use crate::attribute::Value;
 
 /// Appends the text of an attribute's value; false for the default, unless the attribute is required.
-pub(crate) fn read(f: &OperationField, codec: Codec, m: Message<'_>, out: &mut String) -> Wire<bool> {
-    let is_required = f.is_required;
+pub(crate) fn read(f: &OperationField, m: Message<'_>, out: &mut String) -> Wire<bool> {
+    let (codec, is_required) = (f.field.codec, f.is_required);
     let Some((m, field)) = m.at_path(f.field.path)? else {
         match codec {
             Codec::Ints => out.push_str("{}"),
@@ -92,7 +92,7 @@ pub(crate) fn read(f: &OperationField, codec: Codec, m: Message<'_>, out: &mut S
             })?;
             !is_default
         }
-        Codec::Irregular(_) => false,
+        _ => false,
     })
 }
 
@@ -110,9 +110,9 @@ fn push_list(m: Message<'_>, field: u32, out: &mut String, mut push: impl FnMut(
 }
 
 /// Writes the field of an attribute; `None` if it cannot represent the value.
-pub(crate) fn write(f: &OperationField, codec: Codec, value: Value<'_>, d: &mut Encoder) -> Option<()> {
+pub(crate) fn write(f: &OperationField, value: Value<'_>, d: &mut Encoder) -> Option<()> {
     let field = *f.field.path.last()?;
-    match (codec, value) {
+    match (f.field.codec, value) {
         (Codec::Int, Value::Int(n)) if f.row.default.is_none() => d.int(field, n),
         (Codec::Int, Value::Int(n)) => d.int_unless_zero(field, n),
         (Codec::FirstInt, Value::Int(n)) => d.ints(field, &[n]),

@@ -3,12 +3,12 @@
 use layout::{ElementType, Shape};
 use rustc_hash::FxHashMap;
 
-use super::irregular::ReadContext;
+use super::irregular::{self, ReadContext};
 use super::quote::is_word;
 use super::read::{path, word, Reader};
 use super::wire::{bad, decode, each_field, Field, Index, Message, Payload, Wire};
 use super::{known, literal, operation, push_int, regular};
-use crate::attribute::schema::{self, Codec, Form, OperationField};
+use crate::attribute::schema::{self, Form, OperationField};
 use crate::error::Span;
 use crate::{Arity, Opcode};
 
@@ -276,16 +276,15 @@ impl<'a> Reader<'a> {
         self.out.push_str(", ");
         self.out.push_str(f.row.name);
         self.out.push('=');
-        let is_there = match f.field.codec {
-            Codec::Irregular(functions) => {
-                let mut out = std::mem::take(&mut self.out);
-                let operand = &|k| self.operand_shape(scope, k);
-                let (path, limit, payloads) = (f.field.path, self.limit, &self.payloads);
-                let is_there = (functions.read)(&ReadContext { m, path, operand, limit, payloads }, &mut out);
-                self.out = out;
-                is_there?
-            }
-            codec => regular::read(f, codec, m, &mut self.out)?,
+        let is_there = if f.field.codec.is_regular() {
+            regular::read(f, m, &mut self.out)?
+        } else {
+            let mut out = std::mem::take(&mut self.out);
+            let operand = &|k| self.operand_shape(scope, k);
+            let r = ReadContext { m, operand, limit: self.limit, payloads: &self.payloads };
+            let is_there = irregular::read(f, &r, &mut out);
+            self.out = out;
+            is_there?
         };
         if !is_there {
             self.out.truncate(before);

@@ -20,7 +20,7 @@ use super::write_calls::{is_of_pair, Names};
 use super::{literal, operation, regular, shape, tables};
 use crate::attribute::alias::Alias;
 use crate::attribute::entry_layout::EntryLayout;
-use crate::attribute::schema::{self, Codec, Form};
+use crate::attribute::schema::{self, Form};
 use crate::attribute::Value;
 use crate::check;
 use crate::cursor::clip;
@@ -399,17 +399,19 @@ impl<'m> Writer<'m> {
     ) -> Option<()> {
         let m = self.m;
         let f = schema::field_of(opcode, a.key)?;
-        match (f.field.codec, f.field.path) {
-            (Codec::Irregular(functions), path) => {
-                (functions.write)(&WriteContext { module: m, id: i, attribute: a, path, payloads: &self.payloads }, d)
-            }
-            (codec, [_] | []) => regular::write(f, codec, m.value(a, None).ok()?, d),
-            (codec, [outer @ .., _]) => {
+        if !f.field.codec.is_regular() {
+            let w = WriteContext { module: m, id: i, attribute: a, payloads: &self.payloads };
+            return irregular::write(f, &w, d);
+        }
+        let value = m.value(a, None).ok()?;
+        match f.field.path {
+            [outer @ .., _] if !outer.is_empty() => {
                 let mut own = Encoder::default();
-                regular::write(f, codec, m.value(a, None).ok()?, &mut own)?;
+                regular::write(f, value, &mut own)?;
                 inner.entry(outer.to_vec()).or_default().0.extend_from_slice(&own.0);
                 Some(())
             }
+            _ => regular::write(f, value, d),
         }
     }
 }

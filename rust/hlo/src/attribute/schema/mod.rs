@@ -125,7 +125,7 @@ fn fields(opcode: &str, required: &[u16]) -> Vec<OperationField> {
     let all = (0u16..).zip(TABLE).flat_map(|(key, row)| row.fields.iter().flatten().map(move |f| (key, row, f)));
     let own = all.filter(|(_, row, f)| is_listed(if f.operations.is_empty() { row.operations } else { f.operations }));
     let complete = |(key, row, field): (u16, &'static Row, &'static Field)| {
-        let outermost = if matches!(field.codec, Codec::Irregular(_)) { field.path.len() } else { 1 };
+        let outermost = if field.codec.is_regular() { 1 } else { field.path.len() };
         let bits = field.path.iter().take(outermost).fold(0, |bits, &number| bits | wire::bit(number));
         let default = row.default_on(opcode);
         OperationField { key, row, field, is_required: required.contains(&key), bits, default }

@@ -1,15 +1,13 @@
 //! The table of attributes, one row each.
 //!
 //! A row has the name in text, the form of the value, the operations that have the attribute, and the field of
-//! `HloInstructionProto` that holds it. To add an attribute whose value maps to one field, add a row; an attribute with
-//! a wire form of its own names its pair of functions in `proto`. Rows are in the order in which attributes are printed
-//! when a proto becomes text; the number of a row is the attribute's key. Not here: the syntax of values, which depends
-//! on their [`Form`] alone.
+//! `HloInstructionProto` that holds it. To add an attribute, add a row; one whose wire form is new also needs an arm in
+//! both functions of `proto::irregular`. Rows are in the order in which attributes are printed when a proto becomes
+//! text; the number of a row is the attribute's key. Not here: the syntax of values, which depends on their [`Form`]
+//! alone.
 
 use crate::attribute::comparison::ORDERS;
 use crate::attribute::form::Form;
-use crate::proto::irregular::{self, Irregular};
-use crate::proto::{metadata, origin};
 
 /// How the value of an attribute is encoded in its field.
 #[derive(Clone, Copy)]
@@ -30,12 +28,29 @@ pub(crate) enum Codec {
     Ints,
     /// A repeated enum: the word of each number.
     Words(&'static [&'static str]),
-    /// A wire form of its own.
-    Irregular(Irregular),
+    /// A wire form of its own, that of all values of its form.
+    Irregular,
+    Domain,
+    SliceRows,
+    ComparisonType,
+    ComparisonOrder,
+    /// A flag that is true if the text lacks it, and false if the proto does.
+    TrueInText,
+    /// As `convolution_kind`.
+    OldConvolutionKind,
+    ShuffleMode,
+    Statistics,
+    Origin,
 }
 
 impl Codec {
-    /// The codec of a form whose values have one obvious encoding.
+    /// Whether the value maps to one field, which need not be one of the instruction itself.
+    pub fn is_regular(self) -> bool {
+        use Codec::*;
+        matches!(self, Int | FirstInt | Bool | Float | Text | Name | Word(_) | Ints | Words(_))
+    }
+
+    /// The codec of a form whose values have one encoding.
     const fn of(form: Form) -> Codec {
         match form {
             Form::Int => Codec::Int,
@@ -44,7 +59,7 @@ impl Codec {
             Form::Word => Codec::Name,
             Form::Text => Codec::Text,
             Form::Ints => Codec::Ints,
-            _ => panic!("attribute schema: this form needs a codec of its own"),
+            _ => Codec::Irregular,
         }
     }
 }
@@ -155,10 +170,6 @@ impl Row {
 
     const fn field_as(self, path: &'static [u32], codec: Codec) -> Row {
         self.field_of("", path, codec)
-    }
-
-    const fn irregular(self, path: &'static [u32], functions: Irregular) -> Row {
-        self.field_of("", path, Codec::Irregular(functions))
     }
 
     /// A field that only these operations use, or `*`: also those that the row does not list.
@@ -278,18 +289,17 @@ pub(crate) const TABLE: &[Row] = &[
     row("mode", Word, "all-reduce all-reduce-start reduce-scatter shuffle!")
         .words(COLLECTIVE_MODES)
         .words_on("shuffle", &[ROTATE])
-        .field_of("shuffle", &[103], Codec::Irregular(irregular::SHUFFLE_MODE)),
+        .field_of("shuffle", &[103], Codec::ShuffleMode),
     row("shifts", Ints, "shuffle!").field(&[103, 1, 1]),
 
-    row("window", Window, "convolution custom-call reduce-window select-and-scatter")
-        .irregular(&[15], irregular::WINDOW),
-    row("dim_labels", DimLabels, "convolution! custom-call").irregular(&[16], irregular::DIM_LABELS),
+    row("window", Window, "convolution custom-call reduce-window select-and-scatter").field(&[15]),
+    row("dim_labels", DimLabels, "convolution! custom-call").field(&[16]),
     row("feature_group_count", Int, "convolution custom-call").default(1).field(&[50]),
     row("batch_group_count", Int, "convolution custom-call").default(1).field(&[58]),
     row("padding_type", Word, "custom-call").words(PADDING_WORDS).field_as(&[75], Codec::Word(PADDING_TYPES)),
     row("convolution_kind", Word, "convolution").field_as(&[97], Codec::Word(CONVOLUTION_KINDS)),
     // Its name before August 2026.
-    row("conv_kind", Word, "convolution").irregular(&[], irregular::OLD_CONVOLUTION_KIND),
+    row("conv_kind", Word, "convolution").field_as(&[], Codec::OldConvolutionKind),
     row(
         "channel_id",
         Int,
@@ -303,9 +313,8 @@ pub(crate) const TABLE: &[Row] = &[
         "all-gather all-gather-start all-reduce all-reduce-start all-to-all collective-broadcast collective-reduce \
          ragged-all-to-all reduce-scatter",
     )
-    .field_of("*", &[49, 87, 92, 93], Codec::Irregular(irregular::REPLICA_GROUPS)),
-    row("source_target_pairs", IntLists, "collective-permute! collective-permute-start!")
-        .irregular(&[52], irregular::PAIRS),
+    .field_of("*", &[49, 87, 92, 93], Codec::Irregular),
+    row("source_target_pairs", IntLists, "collective-permute! collective-permute-start!").field(&[52]),
     row(
         "dimensions",
         Ints,
@@ -332,18 +341,18 @@ pub(crate) const TABLE: &[Row] = &[
     row("is_stable", Bool, "sort topk")
         .true_on("topk")
         .field_of("sort", &[60], Codec::Bool)
-        .field_of("topk", &[60], Codec::Irregular(irregular::TRUE_IN_TEXT)),
+        .field_of("topk", &[60], Codec::TrueInText),
     row("is_reverse", Bool, "scan").field(&[94]),
     row("num_carries", Int, "scan!").field(&[95]),
     row("is_associative", Bool, "scan").field_as(&[96], Codec::Word(TRI_STATES)),
     row("index", Int, "get-tuple-element!").field(&[13]),
-    row("slice", Slices, "slice!").irregular(&[17], irregular::SLICE),
+    row("slice", Slices, "slice!").field(&[17]),
     row("dynamic_slice_sizes", Ints, "dynamic-slice!").field(&[20]),
-    row("padding", Padding, "pad!").irregular(&[21], irregular::PADDING),
+    row("padding", Padding, "pad!").field(&[21]),
     row("kind", Word, "fusion!").words(FUSION_KINDS).field(&[11]),
     row("direction", Word, "compare!").words(DIRECTIONS).field(&[63]),
-    row("type", Word, "compare").words(COMPARISON_TYPES).irregular(&[72, 102], irregular::COMPARISON_TYPE),
-    row("order", Word, "compare").words(ORDERS).no_default().irregular(&[102], irregular::COMPARISON_ORDER),
+    row("type", Word, "compare").words(COMPARISON_TYPES).field_as(&[72, 102], Codec::ComparisonType),
+    row("order", Word, "compare").words(ORDERS).no_default().field_as(&[102], Codec::ComparisonOrder),
     row("exponent_bits", Int, "reduce-precision!").field(&[18]),
     row("mantissa_bits", Int, "reduce-precision!").field(&[19]),
     row("distribution", Word, "rng!").words(DISTRIBUTIONS.split_at(1).1).field_as(&[23], Codec::Word(DISTRIBUTIONS)),
@@ -381,7 +390,7 @@ pub(crate) const TABLE: &[Row] = &[
     // Rows of integers on a collective permute.
     row("slice_sizes", Ints, "collective-permute collective-permute-start gather!")
         .field_of("gather", &[34], Codec::Ints)
-        .field_of("collective-permute collective-permute-start", &[20], Codec::Irregular(irregular::SLICE_ROWS)),
+        .field_of("collective-permute collective-permute-start", &[20], Codec::SliceRows),
     row("indices_are_sorted", Bool, "gather scatter").field(&[67]),
     row("unique_indices", Bool, "scatter").field(&[69]),
     row("operand_precision", Words, "convolution custom-call dot ragged-dot scaled-dot")
@@ -389,8 +398,8 @@ pub(crate) const TABLE: &[Row] = &[
     row("algorithm", Word, "convolution dot rng-bit-generator! scaled-dot")
         .field_of("convolution dot scaled-dot", &[51, 2], Codec::Word(DOT_ALGORITHMS))
         .field_of("rng-bit-generator", &[70], Codec::Word(RANDOM_ALGORITHMS)),
-    row("sparsity_config", Sparsity, "convolution dot").irregular(&[98], irregular::SPARSITY),
-    row("block_scaling_config", BlockScaling, "convolution dot").irregular(&[101], irregular::BLOCK_SCALING),
+    row("sparsity_config", Sparsity, "convolution dot").field(&[98]),
+    row("block_scaling_config", BlockScaling, "convolution dot").field(&[101]),
     row("delta", Int, "rng-get-and-update-state!").field(&[66]),
     row("left_side", Bool, "triangular-solve").field(&[59, 1]),
     row("lower", Bool, "cholesky triangular-solve")
@@ -401,30 +410,30 @@ pub(crate) const TABLE: &[Row] = &[
         .words(TRANSPOSES.split_at(1).1)
         .field_as(&[59, 4], Codec::Word(TRANSPOSES)),
     row("k", Int, "topk!").field(&[81]),
-    row("largest", Bool, "topk").default(1).irregular(&[85], irregular::TRUE_IN_TEXT),
+    row("largest", Bool, "topk").default(1).field_as(&[85], Codec::TrueInText),
     row("cross_program_prefetch_index", Int, "copy-start").no_default().field(&[80]),
     row("infeed_config", Text, "infeed").field(&[27]),
-    row("outfeed_shape", Shape, "outfeed").irregular(&[29], irregular::SHAPE),
+    row("outfeed_shape", Shape, "outfeed").field(&[29]),
     row("outfeed_config", Text, "outfeed").field(&[22]),
     row("custom_call_target", Text, "custom-call!").field(&[28]),
-    row("operand_layout_constraints", Shapes, "custom-call").irregular(&[57, 56], irregular::LAYOUT_CONSTRAINTS),
+    row("operand_layout_constraints", Shapes, "custom-call").field(&[57, 56]),
     row("custom_call_has_side_effect", Bool, "custom-call").field(&[65]),
-    row("literal", Literal, "custom-call").irregular(&[8], irregular::LITERAL),
+    row("literal", Literal, "custom-call").field(&[8]),
     row("output_to_operand_aliasing", OperandAliases, "async-done async-start async-update custom-call fusion")
-        .irregular(&[74], irregular::ALIASING),
+        .field(&[74]),
     row("schedule", Word, "custom-call").words(SCHEDULE_WORDS).field_as(&[76], Codec::Word(SCHEDULES)),
     row("api_version", Word, "custom-call").words(API_VERSION_WORDS).default(1).field_as(&[77], Codec::Word(API_VERSIONS)),
     row("async_execution_thread", Text, "async-done async-start async-update").field(&[79]),
     row("is_composite", Bool, "call").field(&[89]),
-    row("domain", Braced, "domain!").irregular(&[54, 55], irregular::DOMAIN),
-    row("parameter_replication", Bools, "parameter").annotation().irregular(&[61], irregular::REPLICATION),
-    row("sharding", Sharding, "*").annotation().irregular(&[40], irregular::SHARDING),
-    row("result_accuracy", Accuracy, "*").irregular(&[91], irregular::ACCURACY),
-    row("frontend_attributes", FrontendAttributes, "* module computation").hint().irregular(&[68], irregular::FRONTEND),
-    row("statistics", Braced, "*").annotation().irregular(&[82], irregular::STATISTICS),
-    row("origin", Braced, "*").annotation().irregular(&[88], origin::ORIGIN),
-    row("metadata", Metadata, "*").annotation().irregular(&[7], metadata::METADATA),
-    row("backend_config", Config, "* module computation").hint().irregular(&[43, 99], irregular::CONFIG),
+    row("domain", Braced, "domain!").field_as(&[54, 55], Codec::Domain),
+    row("parameter_replication", Bools, "parameter").annotation().field(&[61]),
+    row("sharding", Sharding, "*").annotation().field(&[40]),
+    row("result_accuracy", Accuracy, "*").field(&[91]),
+    row("frontend_attributes", FrontendAttributes, "* module computation").hint().field(&[68]),
+    row("statistics", Braced, "*").annotation().field_as(&[82], Codec::Statistics),
+    row("origin", Braced, "*").annotation().field_as(&[88], Codec::Origin),
+    row("metadata", Metadata, "*").annotation().field(&[7]),
+    row("backend_config", Config, "* module computation").hint().field(&[43, 99]),
     // Field 37: ids, which `proto::read::Reader::instruction` and `proto::write::Writer::head` map to names.
     row("control-predecessors", Instructions, "*").annotation(),
 ];
