@@ -67,7 +67,7 @@ pub(crate) fn read(f: &OperationField, m: Message<'_>, out: &mut String) -> Wire
                 Some("") => false,
                 Some(word) => {
                     out.push_str(word);
-                    is_required || n != 0
+                    is_required || (n != 0 && f.row.default != Some(n))
                 }
                 // A number without a word is newer than the schema.
                 None if f.row.form == Form::Word => {
@@ -122,11 +122,7 @@ pub(crate) fn write(f: &OperationField, value: Value<'_>, d: &mut Encoder) -> Op
         (Codec::Name, Value::Word(word)) => d.text_unless_empty(field, word),
         // An invalid word has a number in the proto that stands for an absent one.
         (Codec::Word(_), Value::Word(word)) if !f.row.words.is_empty() && !f.row.words.contains(&word) => return None,
-        // A known word without a number is that of the default.
-        (Codec::Word(words), Value::Word(word)) => {
-            let default = f.row.default.filter(|_| f.row.words.contains(&word));
-            d.int(field, number(words, word).or(default)?);
-        }
+        (Codec::Word(words), Value::Word(word)) => d.int(field, number(words, word)?),
         (Codec::Word(words), Value::Bool(b)) => d.int(field, number(words, if b { "true" } else { "false" })?),
         (Codec::Ints, Value::Ints(all)) => d.ints(field, &all),
         (Codec::Words(words), Value::Words(all)) => {

@@ -221,12 +221,17 @@ const FFT_TYPES: &[&str] = &["FFT", "IFFT", "RFFT", "IRFFT"];
 /// Words by number of `TriangularSolveOptions.Transpose`; the first is not valid.
 const TRANSPOSES: &[&str] = &["TRANSPOSE_INVALID", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"];
 /// Words by number of `PaddingType`.
-const PADDING_TYPES: &[&str] = &["", "PADDING_VALID", "PADDING_SAME"];
+const PADDING_TYPES: &[&str] = &["PADDING_INVALID", "PADDING_VALID", "PADDING_SAME"];
 /// Words by number of `CustomCallSchedule`.
-const SCHEDULES: &[&str] = &["", "SCHEDULE_LATEST", "SCHEDULE_EARLIEST"];
+const SCHEDULES: &[&str] = &["SCHEDULE_NONE", "SCHEDULE_LATEST", "SCHEDULE_EARLIEST"];
 /// Words by number of `CustomCallApiVersion`; number 1 is the default.
-const API_VERSIONS: &[&str] =
-    &["", "", "API_VERSION_STATUS_RETURNING", "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI"];
+const API_VERSIONS: &[&str] = &[
+    "",
+    "API_VERSION_ORIGINAL",
+    "API_VERSION_STATUS_RETURNING",
+    "API_VERSION_STATUS_RETURNING_UNIFIED",
+    "API_VERSION_TYPED_FFI",
+];
 /// The only mode of a shuffle.
 pub(crate) const ROTATE: &str = "rotate";
 /// Words by number of `ConvolutionKind`.
@@ -239,15 +244,6 @@ const COMPARISON_TYPES: &[&str] = &["FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"]
 const FUSION_KINDS: &[&str] = &["kLoop", "kInput", "kOutput", "kCustom"];
 
 const COLLECTIVE_MODES: &[&str] = &["cross_replica", "cross_partition", "cross_replica_and_partition", "flattened_id"];
-/// Words in text, which include those of default values.
-const PADDING_WORDS: &[&str] = &["PADDING_INVALID", "PADDING_VALID", "PADDING_SAME"];
-const SCHEDULE_WORDS: &[&str] = &["SCHEDULE_NONE", "SCHEDULE_LATEST", "SCHEDULE_EARLIEST"];
-const API_VERSION_WORDS: &[&str] = &[
-    "API_VERSION_ORIGINAL",
-    "API_VERSION_STATUS_RETURNING",
-    "API_VERSION_STATUS_RETURNING_UNIFIED",
-    "API_VERSION_TYPED_FFI",
-];
 
 /// Every known attribute.
 #[rustfmt::skip]
@@ -296,7 +292,7 @@ pub(crate) const TABLE: &[Row] = &[
     row("dim_labels", DimLabels, "convolution! custom-call").field(&[16]),
     row("feature_group_count", Int, "convolution custom-call").default(1).field(&[50]),
     row("batch_group_count", Int, "convolution custom-call").default(1).field(&[58]),
-    row("padding_type", Word, "custom-call").words(PADDING_WORDS).field_as(&[75], Codec::Word(PADDING_TYPES)),
+    row("padding_type", Word, "custom-call").words(PADDING_TYPES).field_as(&[75], Codec::Word(PADDING_TYPES)),
     row("convolution_kind", Word, "convolution").field_as(&[97], Codec::Word(CONVOLUTION_KINDS)),
     // Its name before August 2026.
     row("conv_kind", Word, "convolution").field_as(&[], Codec::OldConvolutionKind),
@@ -421,8 +417,11 @@ pub(crate) const TABLE: &[Row] = &[
     row("literal", Literal, "custom-call").field(&[8]),
     row("output_to_operand_aliasing", OperandAliases, "async-done async-start async-update custom-call fusion")
         .field(&[74]),
-    row("schedule", Word, "custom-call").words(SCHEDULE_WORDS).field_as(&[76], Codec::Word(SCHEDULES)),
-    row("api_version", Word, "custom-call").words(API_VERSION_WORDS).default(1).field_as(&[77], Codec::Word(API_VERSIONS)),
+    row("schedule", Word, "custom-call").words(SCHEDULES).field_as(&[76], Codec::Word(SCHEDULES)),
+    row("api_version", Word, "custom-call")
+        .words(API_VERSIONS.split_at(1).1)
+        .default(1)
+        .field_as(&[77], Codec::Word(API_VERSIONS)),
     row("async_execution_thread", Text, "async-done async-start async-update").field(&[79]),
     row("is_composite", Bool, "call").field(&[89]),
     row("domain", Braced, "domain!").field_as(&[54, 55], Codec::Domain),
