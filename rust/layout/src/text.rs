@@ -10,7 +10,7 @@ use crate::{Diagnostic, Span};
 pub type Read<T> = Result<T, Diagnostic>;
 
 /// A position in a text.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Cursor<'a> {
     /// The whole text.
     pub text: &'a str,

@@ -107,9 +107,9 @@ fn known_format(bytes: &[u8]) -> Option<&'static str> {
 /// Names and texts of shapes by the text that they span, with their numbers.
 pub(crate) type Numbers<'a> = FxHashMap<&'a [u8], u32>;
 
+#[derive(Default)]
 pub(crate) struct Parser<'a> {
     pub c: Cursor<'a>,
-    pub source: &'a Arc<Source>,
     pub m: Module,
     pub problems: Vec<Diagnostic>,
     pub is_strict: bool,
@@ -145,32 +145,16 @@ impl<'a> Parser<'a> {
     pub(crate) fn new(source: &'a Arc<Source>) -> Parser<'a> {
         Parser {
             c: Cursor::new(&source.text),
-            source,
             m: Module { source: source.clone(), ..Module::default() },
-            problems: Vec::new(),
-            is_strict: false,
-            refusals: Vec::new(),
-            losses: Vec::new(),
-            n_unclosed: 0,
-            n_tables: 0,
-            shape_texts: Numbers::default(),
             shape_values: FxHashMap::with_capacity_and_hasher(28, FxBuildHasher),
-            computation_names: Numbers::default(),
-            pending_calls: Vec::new(),
-            restated_shapes: Vec::new(),
-            unnamed: Vec::new(),
-            spare: Vec::new(),
-            findings: check::Findings::default(),
-            zeros: 0,
-            first_problem: 0,
-            has_broken_computation: false,
-            stop: false,
+            ..Parser::default()
         }
     }
 
     fn modules(mut self, strict: bool) -> Result<Vec<Module>, Vec<Diagnostic>> {
         self.is_strict = strict;
-        if self.source.text.len() >= u32::MAX as usize - 1 {
+        let source = self.m.source.clone();
+        if source.text.len() >= u32::MAX as usize - 1 {
             return Err(vec![Diagnostic::limit(Span::default(), format!("more than {} bytes of text", u32::MAX - 2))]);
         }
         // A byte order mark is not part of the text.
@@ -184,7 +168,7 @@ impl<'a> Parser<'a> {
             self.module();
             self.m.span.end = self.c.pos as u32;
             let mut done = std::mem::take(&mut self.m);
-            self.m.source = self.source.clone();
+            self.m.source = source.clone();
             Parser::return_room(&mut done);
             let mut found = self.problems.split_off(self.first_problem);
             verify::admit(&done, strict, &mut found);
