@@ -86,7 +86,7 @@ pub struct Computation {
 }
 
 /// An instruction.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Instruction {
     pub(crate) name: Span,
     /// The literal of a constant. In a parameter, `start` is the parameter number; in an instruction with unnamed
@@ -177,18 +177,7 @@ impl Inverse {
 impl Instruction {
     /// An instruction without operands and attributes.
     pub(crate) fn new(name: Span, opcode: Opcode, shape: u32) -> Instruction {
-        Instruction {
-            name,
-            body: Span::default(),
-            shape,
-            computation: 0,
-            operands: 0,
-            n_operands: 0,
-            attributes: 0,
-            n_attributes: 0,
-            opcode,
-            flags: 0,
-        }
+        Instruction { name, opcode, shape, ..Instruction::default() }
     }
 
     /// Makes it one whose text cannot be read.

@@ -126,13 +126,13 @@ const fn first(list: &[fn(usize) -> usize]) -> Option<fn(usize) -> usize> {
 }
 
 macro_rules! opcodes {
-    ($($variant:ident $name:literal $arity:ident $(($n:literal))? $types:ident [$($trait:ident)*] $(calls $of:expr)?,)*) => {
+    ($($(#[$default:meta])? $variant:ident $name:literal $arity:ident $(($n:literal))? $types:ident [$($trait:ident)*] $(calls $of:expr)?,)*) => {
         /// An operation.
         #[allow(missing_docs)]
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum Opcode {
-            $($variant,)*
+            $($(#[$default])? $variant,)*
         }
 
         static TABLE: &[Row] = &[$(Row {
@@ -284,6 +284,7 @@ opcodes! {
     Tuple "tuple" Any ALL [KEEPS_TYPE SELECTS NO_KERNEL],
     While "while" Fixed(1) ALL [KEEPS_TYPE NO_KERNEL] calls |_| 1,
     Xor "xor" Fixed(2) BITS [ELEMENTWISE SELECTS],
+    #[default]
     Unknown "" Any ALL [ACCURATE WRITTEN KEEPS_TYPE RELATED VARIES],
 }
 
