@@ -105,10 +105,10 @@ impl Attributes {
                 let dict = PyDict::new(py);
                 for (side, items) in sides.0 {
                     let one = PyDict::new(py);
-                    for item in items {
-                        match item.numbers[..] {
-                            [n] if !item.is_list => one.set_item(item.name, n)?,
-                            _ => one.set_item(item.name, PyTuple::new(py, item.numbers)?)?,
+                    for (item, numbers) in items {
+                        match numbers[..] {
+                            [n] if !item.is_list() => one.set_item(item.name(), n)?,
+                            _ => one.set_item(item.name(), PyTuple::new(py, numbers)?)?,
                         }
                     }
                     dict.set_item(side, one)?;

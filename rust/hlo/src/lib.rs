@@ -54,7 +54,7 @@ pub use attribute::entry_layout::{parse_entry_layout, EntryLayout};
 pub use attribute::mesh::{parse_mesh, DeviceOrder, Iota, Mesh, MeshAxis};
 pub use attribute::schema::{attributes_of, AttributeSpec, Form, Owner};
 pub use attribute::sharding::{parse_sharding, Named, Reduction, Sharding, ShardingKind, SubgroupKind, Tiles, Whole};
-pub use attribute::sides::{SideItem, Sides};
+pub use attribute::sides::{Item, Sides};
 pub use attribute::window::{parse_dim_labels, parse_window, DimLabels, Labels, Window, WindowDim};
 pub use attribute::{unescape, Value};
 pub use compression::{compression_format, decompress, decompress_head, CompressionError};

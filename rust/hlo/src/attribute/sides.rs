@@ -9,7 +9,7 @@ use crate::cursor::{Cursor, Read};
 use crate::proto::wire::{Encoder, Message, Wire};
 
 /// The values that an item holds.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// A number, 0 if it is absent.
     Number,
@@ -22,7 +22,20 @@ enum Kind {
 }
 
 /// An item of a configuration: its name, what it holds, and its first field in the proto.
-pub(crate) struct Item(&'static str, Kind, u32);
+#[derive(Debug, PartialEq, Eq)]
+pub struct Item(&'static str, Kind, u32);
+
+impl Item {
+    /// The name in the text.
+    pub fn name(&self) -> &'static str {
+        self.0
+    }
+
+    /// Whether it may have several numbers.
+    pub fn is_list(&self) -> bool {
+        matches!(self.1, Kind::Pair | Kind::Sizes)
+    }
+}
 
 /// The items of `sparsity_config`: which elements an operand holds.
 pub(crate) const SPARSITY: &[Item] = &[
@@ -40,20 +53,12 @@ pub(crate) const SCALING: &[Item] = &[
     Item("steps", Kind::Sizes, 4),
 ];
 
-/// An item with its numbers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SideItem {
-    /// The name in the text.
-    pub name: &'static str,
-    /// A single number, or one number per dimension.
-    pub numbers: Vec<i64>,
-    /// Whether it may have several numbers.
-    pub is_list: bool,
-}
+/// The items of one side with their numbers.
+type Side = Vec<(&'static Item, Vec<i64>)>;
 
 /// The configurations of the sides that have one, in the order of the operands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sides(pub Vec<(&'static str, Vec<SideItem>)>);
+pub struct Sides(pub Vec<(&'static str, Side)>);
 
 /// The sides in the order of the operands.
 pub(crate) const SIDES: [&str; 2] = ["lhs", "rhs"];
@@ -61,7 +66,7 @@ pub(crate) const SIDES: [&str; 2] = ["lhs", "rhs"];
 impl Sides {
     pub(crate) fn numbers(&self, side: &str, name: &str) -> Option<&[i64]> {
         let (_, items) = self.0.iter().find(|(found, _)| *found == side)?;
-        Some(&items.iter().find(|item| item.name == name)?.numbers)
+        Some(&items.iter().find(|(item, _)| item.0 == name)?.1)
     }
 
     /// The only number of an item of one side.
@@ -72,54 +77,43 @@ impl Sides {
     /// The numbers of all items that name operands.
     pub(crate) fn operands(&self) -> impl Iterator<Item = i64> + '_ {
         let items = self.0.iter().flat_map(|(_, items)| items);
-        items.filter(|item| item.name.ends_with("idx")).flat_map(|item| item.numbers.iter().copied())
+        items.filter(|(item, _)| item.0.ends_with("idx")).flat_map(|(_, numbers)| numbers.iter().copied())
     }
 }
 
-/// The items of one side, in the order of the table and with the defaults of those that are absent.
-fn completed<E>(config: &[Item], found: impl Fn(&Item) -> Result<Vec<i64>, E>) -> Result<Vec<SideItem>, E> {
-    let mut all = Vec::new();
-    for item in config {
-        let &Item(name, kind, _) = item;
-        let mut numbers = found(item)?;
-        match kind {
-            Kind::Number if numbers.is_empty() => numbers.push(0),
-            Kind::Pair if numbers.is_empty() => numbers.extend([0, 0]),
-            _ => {}
-        }
-        if !numbers.is_empty() {
-            all.push(SideItem { name, numbers, is_list: matches!(kind, Kind::Pair | Kind::Sizes) });
-        }
-    }
-    Ok(all)
+/// The items of one side with the numbers that were found for each, or the defaults of those that are absent.
+fn completed(config: &'static [Item], found: Vec<Vec<i64>>) -> Side {
+    let all = config.iter().zip(found).map(|(item, numbers)| match item.1 {
+        Kind::Number if numbers.is_empty() => (item, vec![0]),
+        Kind::Pair if numbers.is_empty() => (item, vec![0, 0]),
+        _ => (item, numbers),
+    });
+    all.filter(|(_, numbers)| !numbers.is_empty()).collect()
 }
 
 /// `{lhs={…} rhs={…}}`
-pub(crate) fn sides(c: &mut Cursor<'_>, config: &[Item]) -> Read<Sides> {
-    let mut all: [Option<Vec<SideItem>>; 2] = [None, None];
+pub(crate) fn sides(c: &mut Cursor<'_>, config: &'static [Item]) -> Read<Sides> {
+    let mut all: [Option<Side>; 2] = [None, None];
     each_item(c, |c, at, word| {
         let Some(side) = SIDES.iter().position(|&side| side == word).filter(|&side| all[side].is_none()) else {
             return Err(at.expected("lhs or rhs, each once"));
         };
-        let mut found: Vec<(&str, Vec<i64>)> = Vec::new();
+        let mut found = vec![Vec::new(); config.len()];
         each_item(c, |c, at, word| {
-            let item = config.iter().find(|item| item.0 == word);
-            let Some(&Item(name, kind, _)) = item.filter(|item| found.iter().all(|(name, _)| *name != item.0)) else {
+            let Some(k) = config.iter().position(|item| item.0 == word).filter(|&k| found[k].is_empty()) else {
                 let names: Vec<_> = config.iter().map(|item| item.0).collect();
                 return Err(at.expected(format!("{}, each once", names.join(", "))));
             };
             c.space();
             let at = *c;
-            let numbers = by_dim(c, |c| c.int())?;
-            match kind {
-                Kind::Pair if numbers.len() != 2 => return Err(at.expected("two numbers, as in 1x4")),
-                Kind::Number | Kind::Optional if numbers.len() != 1 => return Err(at.expected("one number")),
-                _ => found.push((name, numbers)),
+            found[k] = by_dim(c, |c| c.int())?;
+            match (config[k].1, found[k].len()) {
+                (Kind::Pair, 2) | (Kind::Number | Kind::Optional, 1) | (Kind::Sizes, _) => Ok(()),
+                (Kind::Pair, _) => Err(at.expected("two numbers, as in 1x4")),
+                _ => Err(at.expected("one number")),
             }
-            Ok(())
         })?;
-        let take = |item: &Item| Ok(found.iter().find(|(name, _)| *name == item.0).map_or(vec![], |f| f.1.clone()));
-        all[side] = Some(completed(config, take)?);
+        all[side] = Some(completed(config, found));
         Ok(())
     })?;
     let all = SIDES.into_iter().zip(all);
@@ -149,9 +143,9 @@ impl fmt::Display for Sides {
         f.write_str("{")?;
         for (k, (side, items)) in self.0.iter().enumerate() {
             write!(f, "{}{side}={{", if k > 0 { " " } else { "" })?;
-            for (k, item) in items.iter().enumerate() {
-                let numbers: Vec<String> = item.numbers.iter().map(i64::to_string).collect();
-                write!(f, "{}{}={}", if k > 0 { " " } else { "" }, item.name, numbers.join("x"))?;
+            for (k, (item, numbers)) in items.iter().enumerate() {
+                let numbers: Vec<String> = numbers.iter().map(i64::to_string).collect();
+                write!(f, "{}{}={}", if k > 0 { " " } else { "" }, item.0, numbers.join("x"))?;
             }
             f.write_str("}")?;
         }
@@ -160,35 +154,32 @@ impl fmt::Display for Sides {
 }
 
 /// The configurations in a proto, whose sides are the fields 1 and 2.
-pub(crate) fn read(m: Message<'_>, config: &[Item]) -> Wire<Sides> {
+pub(crate) fn read(m: Message<'_>, config: &'static [Item]) -> Wire<Sides> {
     let mut all = Vec::new();
     for (number, side) in (1..).zip(SIDES) {
         let Some(m) = m.sub(number)? else { continue };
-        let found = |&Item(_, kind, field): &Item| match kind {
+        let found = config.iter().map(|&Item(_, kind, field)| match kind {
             Kind::Optional if !m.has(field) => Ok(Vec::new()),
             Kind::Number | Kind::Optional => Ok(vec![m.int(field)]),
             Kind::Pair => Ok(vec![m.int(field), m.int(field + 1)]),
             Kind::Sizes => m.ints(field),
-        };
-        all.push((side, completed(config, found)?));
+        });
+        all.push((side, completed(config, found.collect::<Wire<_>>()?)));
     }
     Ok(Sides(all))
 }
 
 /// The message of [`read`].
-pub(crate) fn write(sides: &Sides, config: &[Item]) -> Encoder {
-    let mut d = Encoder::default();
+pub(crate) fn write(sides: &Sides, d: &mut Encoder) {
     for (side, items) in &sides.0 {
-        let mut m = Encoder::default();
-        for &Item(name, kind, field) in config {
-            let Some(item) = items.iter().find(|item| item.name == name) else { continue };
-            match (kind, &item.numbers[..]) {
-                (Kind::Sizes, sizes) => m.ints(field, sizes),
-                (Kind::Optional, &[n]) => m.int(field, n),
-                (_, numbers) => (field..).zip(numbers).for_each(|(field, &n)| m.int_unless_zero(field, n)),
+        d.nested(if *side == SIDES[0] { 1 } else { 2 }, |d| {
+            for &(&Item(_, kind, field), ref numbers) in items {
+                match (kind, &numbers[..]) {
+                    (Kind::Sizes, sizes) => d.ints(field, sizes),
+                    (Kind::Optional, &[n]) => d.int(field, n),
+                    (_, numbers) => (field..).zip(numbers).for_each(|(field, &n)| d.int_unless_zero(field, n)),
+                }
             }
-        }
-        d.message(if *side == SIDES[0] { 1 } else { 2 }, &m);
+        });
     }
-    d
 }

@@ -146,8 +146,8 @@ fn message<'a>(f: &OperationField, m: Message<'a>, r: &ReadContext<'a, '_>, out:
             push(out, &DimLabels { input: input?, kernel: kernel?, output: output? })
         }
         (_, Form::Sharding) => push(out, &device::sharding(m, r.payloads, 0)?),
-        (_, Form::Sparsity | Form::BlockScaling) => {
-            let sides = sides::read(m, sides_of(f.row.form))?;
+        (_, form @ (Form::Sparsity | Form::BlockScaling)) => {
+            let sides = sides::read(m, if form == Form::Sparsity { SPARSITY } else { SCALING })?;
             // XLA writes an empty message on every product.
             Ok(push(out, &sides)? && !sides.0.is_empty())
         }
@@ -244,7 +244,7 @@ pub(crate) fn write(f: &OperationField, w: &WriteContext<'_>, d: &mut Encoder) -
             }
         }),
         (_, Value::Sharding(sharding)) => d.message(field, &device::write_sharding(&sharding)?),
-        (_, Value::Sides(sides)) => d.message(field, &sides::write(&sides, sides_of(f.row.form))),
+        (_, Value::Sides(sides)) => d.nested(field, |d| sides::write(&sides, d)),
         (_, Value::Shape(shape)) => d.message(field, &shape::write(&shape)),
         (_, Value::Bools(bits)) => d.nested(field, |d| d.each_int(1, bits.into_iter().map(i64::from))),
         (_, Value::Accuracy(accuracy)) => d.nested(field, |d| match accuracy {
@@ -310,14 +310,6 @@ fn labels(m: Message<'_>, (letters, spatial): ([u32; 2], u32)) -> Wire<Labels> {
     match wrong.or(labels.spatial.get(10)) {
         Some(d) => bad(m.at, format!("dimension {d} of a convolution")),
         None => Ok(labels),
-    }
-}
-
-fn sides_of(form: Form) -> &'static [sides::Item] {
-    if form == Form::Sparsity {
-        SPARSITY
-    } else {
-        SCALING
     }
 }
 
