@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 
 from .._core import Expr, IndexingMap, Instruction
-from ..maps.map_set import MapSet
 from ._indexing.maps import dim_exprs, inverted, map_to_scalar, range_exprs, single_map
 from ._known import (
     ANYTHING,
@@ -103,6 +102,8 @@ def _are_in_each_row(pieces: Sequence[Piece], instruction: Instruction) -> bool:
 @lru_cache(maxsize=256)
 def _n_rows(regions: tuple[IndexingMap, ...], kept: tuple[int, ...]) -> int:
     """How many indices along these dimensions some regions have together, at least."""
+    from ..maps.map_set import MapSet  # seven modules, for masks alone
+
     results = [Expr.dim(i) for i in kept]
     rows = MapSet(IndexingMap(region.dims, results, constraints=region.constraints) for region in regions)
     joined = rows if len(regions) == 1 else rows.image().simplify()

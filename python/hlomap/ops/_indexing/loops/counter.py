@@ -6,7 +6,6 @@ Only the loop, its body and condition, and the computation around it are read.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -105,8 +104,12 @@ class _Config(NamedTuple):
 def _config(instruction: Instruction) -> _Config:
     """The counts that the backend config states."""
     text = instruction.attributes.text("backend_config")
+    if not text:
+        return _Config()
+    import json
+
     try:
-        read = json.loads(text or "{}")
+        read = json.loads(text)
     except (ValueError, RecursionError):
         return _Config()
 
