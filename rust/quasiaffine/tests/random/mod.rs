@@ -390,8 +390,10 @@ impl<'a> Truth<'a> {
         Some(truth)
     }
 
-    /// The value of an expression in the integers; `None` where it, or anything in it, does not fit into 128 bits.
+    /// The value of an expression in the integers; `None` where it, or anything in it, does not fit into 128 bits. Nor
+    /// does the least integer of 128 bits, which marks such a value in programs.
     pub fn value(&self, e: &Expr) -> Option<i128> {
+        let fits = |x: Option<i128>| x.filter(|x| *x != i128::MIN);
         Some(match e {
             Expr::Const(c) => i128::from(*c),
             Expr::Var(v) => i128::from(self.point[self.domain.flat(*v)?]),
@@ -399,11 +401,12 @@ impl<'a> Truth<'a> {
                 Op::Sum(sum) => {
                     let mut total = i128::from(sum.constant);
                     for t in &sum.terms {
-                        total = total.checked_add(self.value(&t.atom)?.checked_mul(i128::from(t.coefficient))?)?;
+                        let term = fits(self.value(&t.atom)?.checked_mul(i128::from(t.coefficient)))?;
+                        total = fits(total.checked_add(term))?;
                     }
                     total
                 }
-                Op::Product(a, b) => self.value(a)?.checked_mul(self.value(b)?)?,
+                Op::Product(a, b) => fits(self.value(a)?.checked_mul(self.value(b)?))?,
                 Op::FloorDiv(a, b) => self.value(a)?.div_euclid(self.divisor(b)?),
                 Op::Mod(a, b) => self.value(a)?.rem_euclid(self.divisor(b)?),
                 Op::Min(a, b) => self.value(a)?.min(self.value(b)?),
