@@ -1,14 +1,16 @@
 //! Two points that reach one element: of two maps, or of one map at different points.
 //!
-//! The points of both maps become the columns of one integer system, and the results are required to be equal.
-//! [`Search::None`] is a proof for all values of the runtime variables; [`Search::Found`] is checked by evaluating the
-//! maps, and its points reach one element for every value of the runtime variables.
+//! The points of both maps become the columns of one integer system, and the results are required to be equal. If that
+//! takes too much and the maps have few points, all of them are evaluated. [`Search::None`] is a proof for all values of
+//! the runtime variables; [`Search::Found`] is checked by evaluating the maps, and its points reach one element for
+//! every value of the runtime variables.
 //!
 //! A runtime variable is an element of an array that only the running program knows. Two of them are equal where source,
 //! range and index are. One without a source, or with an index that moves, may have another value at every point.
 
 mod for_all;
 
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::analysis::interval::Interval;
@@ -16,8 +18,10 @@ use crate::decide::integer_system::flatten::{Environment, Flattener};
 use crate::decide::integer_system::linear::{Linear, Span};
 use crate::decide::integer_system::{Effort, System};
 use crate::error::Stop;
+use crate::eval::points::box_rows;
 use crate::eval::program::{Points, Program};
 use crate::expr::Expr;
+use crate::limits::POINTS;
 use crate::map::domain::{Domain, Source, Variable};
 use crate::map::{Map, State};
 use crate::simplify::options::Options;
@@ -96,6 +100,18 @@ impl Side {
         self.map.domain().n_dims + self.map.domain().n_ranges
     }
 
+    /// The points of a map without runtime variables in order, each with its element; `None` for too many.
+    fn points(&self) -> Option<Vec<(Vec<i64>, Vec<i64>)>> {
+        let sides: Vec<Interval> = self.flat.domain().vars.iter().map(|v| v.interval).collect();
+        let n = sides.iter().try_fold(1, |n: u128, side| n.checked_mul(side.size())).filter(|n| *n <= POINTS)? as usize;
+        let rows = box_rows(&sides, n);
+        let points = Points { n, dims: &rows, ranges: &[], runtime: &[] };
+        let program = Program::new(&self.flat).ok()?;
+        let (inside, elements) = (program.in_domain(&points).ok()?, program.run::<false>(&points).ok()?);
+        let row = |rows: &[i64], i: usize| rows[i * rows.len() / n..(i + 1) * rows.len() / n].to_vec();
+        Some((0..n).filter(|i| inside[*i]).map(|i| (row(&rows, i), row(&elements, i))).collect())
+    }
+
     fn has_runtime(&self) -> bool {
         self.map.domain().n_runtime() > 0
     }
@@ -133,6 +149,11 @@ pub(crate) fn find(a: &Side, b: &Side, pairs: Pairs, effort: &mut Effort) -> Sea
     match relaxed {
         Ok(None) => return Search::None,
         Ok(Some(points)) if !moving => return found(&points).unwrap_or(Search::Unknown(TOO_WIDE)),
+        Err(Stop::Effort) if !moving => match by_points(a, b, pairs) {
+            Some(Some(points)) => return found(&points).unwrap_or(Search::Unknown(TOO_WIDE)),
+            Some(None) => return Search::None,
+            None => return Search::Unknown(NOT_DECIDED),
+        },
         Err(stop) if !moving => return Search::Unknown(reason(stop)),
         _ => {}
     }
@@ -143,6 +164,22 @@ pub(crate) fn find(a: &Side, b: &Side, pairs: Pairs, effort: &mut Effort) -> Sea
         }
     }
     Search::Unknown(RUNTIME)
+}
+
+/// Two such points among all points of maps without runtime variables; `None` if these are too many or do not fit.
+fn by_points(a: &Side, b: &Side, pairs: Pairs) -> Option<Option<TwoPoints>> {
+    let (of_a, of_b) = (a.points()?, b.points()?);
+    let variable = if let Pairs::FirstDifference(variable) = pairs { Some(variable) } else { None };
+    let alike = |point: &[i64]| point[..variable.unwrap_or(0)].to_vec();
+    let mut first = FxHashMap::default();
+    for (point, element) in &of_a {
+        // The points are in order, so that the first one has the smallest value of the variable.
+        first.entry((alike(point), element)).or_insert(point);
+    }
+    Some(of_b.iter().find_map(|(point, element)| {
+        let other = *first.get(&(alike(point), element))?;
+        variable.is_none_or(|i| other[i] < point[i]).then(|| (other.clone(), point.clone()))
+    }))
 }
 
 fn reason(stop: Stop) -> &'static str {
