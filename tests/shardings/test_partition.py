@@ -241,3 +241,11 @@ def test_remote_bytes_are_those_of_partitioned() -> None:
                 assert remote is None
             else:
                 assert remote == next(read.bytes for read in found.reads if operand in read.operands)
+
+
+def test_a_device_of_any_number_takes_no_memory() -> None:
+    text = "{maximal device=4000000000000}"
+    module = hm.parse(
+        f"ENTRY e {{ p = f32[8] parameter(0), sharding={text}  ROOT n = f32[8] negate(p), sharding={text} }}"
+    )
+    assert list(hm.analyze(module)["remote_bytes"]) == [0]

@@ -154,7 +154,8 @@ def _partitioned(instruction: Instruction) -> Partitioned | Unknown:
     if not outputs:
         return Unknown(f"{instruction.name} has no array")
     tiles = list(dict.fromkeys(one.tiles for one in outputs))
-    devices = np.flatnonzero(np.bincount(np.concatenate([one.devices for one in tiles])))  # np.unique imports np.ma
+    # Without `return_index` np.unique imports np.ma.
+    devices, _ = np.unique(np.concatenate([one.devices for one in tiles]), return_index=True)
     work = _Work(instruction, outputs, operands)
     _, first, of_class = np.unique(work.geometry(devices), axis=0, return_index=True, return_inverse=True)
     if len(first) > _MAX_CLASSES:
