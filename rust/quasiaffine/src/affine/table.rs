@@ -3,10 +3,11 @@
 use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 /// Keys and values. Nothing is allocated before the first insertion.
 pub struct Table<K, V> {
-    few: Vec<(K, V)>,
+    few: SmallVec<[(K, V); 3]>,
     /// Boxed: most tables stay small, and a context of small fields is quickly made and dropped.
     many: Option<Box<FxHashMap<K, V>>>,
 }
@@ -25,10 +26,6 @@ impl<K: Eq + Hash, V> Table<K, V> {
     /// Adds a key that is not there.
     pub fn insert(&mut self, key: K, value: V) {
         if self.few.len() < FEW {
-            if self.few.capacity() == 0 {
-                // Small enough for the allocator's quick bins.
-                self.few.reserve_exact(FEW / 4);
-            }
             self.few.push((key, value));
         } else {
             self.many.get_or_insert_default().insert(key, value);
@@ -43,6 +40,6 @@ impl<K: Eq + Hash, V> Table<K, V> {
 
 impl<K, V> Default for Table<K, V> {
     fn default() -> Table<K, V> {
-        Table { few: Vec::new(), many: None }
+        Table { few: SmallVec::new(), many: None }
     }
 }

@@ -14,7 +14,7 @@ use crate::map::domain::{Constraint, Domain};
 use crate::map::{Map, State};
 use crate::simplify::options::Options;
 
-/// A map over a normal domain with its point variables written as constants; `None` where there is none.
+/// A map over a normal domain with its point variables written as constants; `None` where its results have none.
 pub fn without_points(map: &Map, options: Options) -> Option<Map> {
     let domain = map.domain();
     if domain.vars.iter().all(|v| v.interval.as_point().is_none()) {
@@ -25,7 +25,8 @@ pub fn without_points(map: &Map, options: Options) -> Option<Map> {
         let keeps = options.keep_point_dims && v.kind == Kind::Dim;
         domain.flat(v).and_then(|i| domain.vars[i].interval.as_point()).filter(|_| !keeps)
     };
-    if (0..domain.vars.len()).all(|i| point(domain.var(i)).is_none()) || !is_normal_domain(domain, options) {
+    let is_point = |v: Var| point(v).is_some();
+    if !map.results().iter().any(|e| e.any_var(&is_point)) || !is_normal_domain(domain, options) {
         return None;
     }
     let replace = |v: Var| Ok(point(v).map_or(Expr::Var(v), Expr::Const));
@@ -139,8 +140,8 @@ pub fn remove_variables(map: &Map, options: Options, aliased: &[bool]) -> Map {
     if map.state() != State::Defined || (!options.drop_unused && !aliased.contains(&true)) {
         return map.clone();
     }
-    let mut used = vec![false; domain.vars.len()];
-    let mark = |e: &Expr, used: &mut Vec<bool>| {
+    let mut used: SmallVec<[bool; 16]> = SmallVec::from_elem(false, domain.vars.len());
+    let mark = |e: &Expr, used: &mut [bool]| {
         e.for_each_var(&mut |v| {
             if let Some(i) = domain.flat(v) {
                 used[i] = true;
