@@ -104,7 +104,7 @@ rules! {
         LeadingSign, "leading-sign", "(-x) floordiv n = -((x + n - 1) floordiv n)", div::leading_sign;
     }
     Merging {
-        Related, "related", "x floordiv n = y floordiv n + z  where x - y = n*z; x floordiv n = z - 1 - y floordiv n  where x + y + 1 = n*z; (k*x + c) floordiv n = f*((h*x + d) floordiv m) + g*x + b  where that holds at each value of x", related_divs::merge;
+        Related, "related", "x floordiv n = y floordiv n + z  where x - y = n*z; x floordiv n = z - 1 - y floordiv n  where x + y + 1 = n*z", related_divs::merge;
         Equality, "equality", "k*f*z + x = x - k*y  where f*z + y = 0; x floordiv n = z  where y = 0 and x + f*y = n*z", related_divs::equalities;
         ResidueQuotient, "residue-quotient", "(x + c) floordiv n = (x + d) floordiv n + k  where s <= (x + d) mod n <= t and k*n <= s + c - d and t + c - d < (k + 1)*n; (x + c) floordiv m = k*((x + d) floordiv (k*m)) + j  where s <= (x + d) mod (k*m) <= t and j*m <= s + c - d and t + c - d < (j + 1)*m", residues::moved;
         RemainderDiv, "remainder-div", "(f*(x mod n) + c) floordiv m = (k*(x mod n) + s) floordiv n  where that holds at each value of x mod n; (k*(x mod n) + s) floordiv n = (k*x + s) floordiv n - k*(x floordiv n)", related_divs::by_remainder;

@@ -1,8 +1,7 @@
 //! Laws between the divs of one form: where one can be written by the others, it goes.
 //!
-//! Of two divs: `x floordiv n` and `y floordiv n` where `x - y` or `x + y + 1` is a multiple of `n`; two of one value
-//! with few values, by any relation that holds at each of them; a quotient of a remainder, which is one of the whole
-//! value less a multiple. Of any number: what a constraint with a single value says.
+//! Of two divs: `x floordiv n` and `y floordiv n` where `x - y` or `x + y + 1` is a multiple of `n`; a quotient of a
+//! remainder, which is one of the whole value less a multiple. Of any number: what a constraint with a single value says.
 
 use crate::limits::{ALTERNATIVES, VALUES};
 use smallvec::SmallVec;
@@ -226,9 +225,7 @@ fn shift(levels: &[Level], k: i64, n: i64) -> Option<i64> {
 /// The form with `a` written by `b`, where they are related.
 fn without(cx: &AffineContext, form: &AffineForm, a: AtomId, b: AtomId) -> Option<AffineForm> {
     let ((x, n), (y, m)) = (cx.as_div(a)?, cx.as_div(b)?);
-    let value = if n == m { by_residue(x, y, n, b) } else { None };
-    let value = value.or_else(|| by_values(cx, (x, n), (y, m), b))?;
-    form.replaced(a, &value).ok()
+    form.replaced(a, &by_residue(x, y, n, b).filter(|_| n == m)?).ok()
 }
 
 /// `x floordiv n = y floordiv n + (x - y) / n` where `n` divides `x - y`;
@@ -249,41 +246,4 @@ fn by_residue(x: &AffineForm, y: &AffineForm, n: i64, b: AtomId) -> Option<Affin
         }
     }
     None
-}
-
-/// `(k*u + c) floordiv n = f * ((l*u + d) floordiv m) + g*u + h` for every value of `u`, of which there are few
-fn by_values(
-    cx: &AffineContext,
-    (x, n): (&AffineForm, i64),
-    (y, m): (&AffineForm, i64),
-    b: AtomId,
-) -> Option<AffineForm> {
-    let ([s], [t]) = (&x.terms[..], &y.terms[..]) else { return None };
-    let interval = cx.atom_range(s.atom);
-    if s.atom != t.atom || interval.size() > VALUES as u128 || interval.size() < 2 {
-        return None;
-    }
-    let at =
-        |t: &AffineTerm, c: i64, n: i64, u: i64| Some(int::floor_div(t.coefficient.checked_mul(u)?.checked_add(c)?, n));
-    let values = |u: i64| Some((at(s, x.constant, n, u)?, at(t, y.constant, m, u)?));
-    let Interval { lo, hi } = interval;
-    let first = values(lo)?;
-    let step = |u: i64| values(u).zip(values(u + 1)).map(|((p, q), (r, s))| (r - p, s - q));
-    let (p, q) = step(lo)?;
-    // Two steps in which the known quotient moves differently decide both factors.
-    let (r, s) = (lo..hi).filter_map(step).find(|(_, s)| *s != q)?;
-    let (f, left) = ((r - p).checked_div(s - q)?, (r - p).checked_rem(s - q)?);
-    let g = p.checked_sub(f.checked_mul(q)?)?;
-    let h = first.0.checked_sub(f.checked_mul(first.1)?)?.checked_sub(g.checked_mul(lo)?)?;
-    let holds = |u: i64| {
-        let (of_x, of_y) = values(u)?;
-        (f.checked_mul(of_y)?.checked_add(g.checked_mul(u)?)?.checked_add(h)? == of_x).then_some(())
-    };
-    if left != 0 || f == 0 || !(lo..=hi).all(|u| holds(u).is_some()) {
-        return None;
-    }
-    let mut out = AffineForm::constant(h);
-    out.add_term(g, x.terms[0].atom).ok()?;
-    out.add_term(f, b).ok()?;
-    Some(out)
 }
