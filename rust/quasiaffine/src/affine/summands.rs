@@ -154,33 +154,6 @@ pub fn summands(cx: &AffineContext, form: &AffineForm) -> Summands {
 /// [`summands`], in place of what was there.
 pub fn summands_into(cx: &AffineContext, form: &AffineForm, out: &mut Summands) {
     out.clear();
-    split(cx, form, remainder_beside, out);
-}
-
-/// The parts of a form with remainders that leave nothing of their divs, and may leave something of the value; `None`
-/// if the only such remainders are those of [`summands`].
-pub fn other_summands(cx: &AffineContext, form: &AffineForm) -> Option<Summands> {
-    let factor = |s: Summand| s.factor();
-    let differs = |t: &AffineTerm| {
-        let other = whole_remainder(cx, form, t.atom).map(factor);
-        other.is_some() && other != remainder_beside(cx, form, t.atom).map(factor)
-    };
-    let either = |cx: &AffineContext, form: &AffineForm, atom| {
-        whole_remainder(cx, form, atom).or_else(|| remainder_beside(cx, form, atom))
-    };
-    form.terms.iter().any(differs).then(|| {
-        let mut out = Summands::new();
-        split(cx, form, either, &mut out);
-        out
-    })
-}
-
-fn split(
-    cx: &AffineContext,
-    form: &AffineForm,
-    remainder: impl Fn(&AffineContext, &AffineForm, AtomId) -> Option<Summand>,
-    out: &mut Summands,
-) {
     if !cx.has_div(form) {
         out.extend(form.terms.iter().map(|t| Summand::Term(*t)));
         return;
@@ -197,7 +170,7 @@ fn split(
         if rest.coefficient(atom) == 0 {
             continue;
         }
-        let Some(remainder) = remainder(cx, &rest, atom) else { continue };
+        let Some(remainder) = remainder_beside(cx, &rest, atom) else { continue };
         // A difference that does not fit leaves the form as it was.
         if let Ok(without) = remainder.taken_from(&rest, cx) {
             rest = without;
@@ -230,19 +203,4 @@ fn remainder_beside(cx: &AffineContext, form: &AffineForm, atom: AtomId) -> Opti
     };
     let coefficient = factor.checked_mul(modulus)?.checked_neg()?;
     Some(Summand::Remainder { factor, finer, modulus, quotient: atom, coefficient })
-}
-
-/// `k*(y mod n)` where `-k*n*(y floordiv n)` stands in the form beside multiples of all terms of `y`.
-fn whole_remainder(cx: &AffineContext, form: &AffineForm, atom: AtomId) -> Option<Summand> {
-    let (num, n) = cx.as_div(atom)?;
-    let coefficient = form.coefficient(atom);
-    let factor = coefficient.checked_div(n)?.checked_neg().filter(|k| *k != 0 && coefficient % n == 0)?;
-    let stands = |t: &AffineTerm| form.coefficient(t.atom) != 0 && factor.checked_mul(t.coefficient).is_some();
-    num.terms.iter().all(stands).then_some(Summand::Remainder {
-        factor,
-        finer: None,
-        modulus: n,
-        quotient: atom,
-        coefficient,
-    })
 }

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use super::DIV_RULES;
 use crate::affine::context::AffineContext;
 use crate::affine::form::{AffineForm, AffineTerm, AtomId};
-use crate::affine::summands::{other_summands, summands, summands_into, Summand, Summands};
+use crate::affine::summands::{summands, summands_into, Summand, Summands};
 use crate::analysis::interval::Interval;
 use crate::analysis::samples::{crosses, Samples};
 use crate::error::Stop;
@@ -253,23 +253,8 @@ pub(crate) fn affine(k: i64, c: i64, n: i64, interval: Interval) -> Option<(i64,
 /// `(g*x + y) floordiv (g*m) = (x + k) floordiv m` where `k*g <= y < (k+1)*g` over the domain; of a factor that is not a multiple
 /// of `g`, what is left of the nearest multiple belongs to `y`
 ///
-/// The summands are those of [`summands`]: a remainder is one of them, though its two terms need not share a factor. Few
-/// terms are also taken apart in another way.
+/// The summands are those of [`summands`]: a remainder is one of them, though its two terms need not share a factor.
 pub(super) fn common_factor(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
-    if common_factor_of_summands(cx, d)? {
-        return Ok(true);
-    }
-    let tries_others = d.has_div && d.numerator.terms.len() <= ALTERNATIVES;
-    let Some(others) = tries_others.then(|| other_summands(cx, &d.numerator)).flatten() else { return Ok(false) };
-    let before = (std::mem::replace(&mut d.summands, others), d.samples.take());
-    let found = common_factor_of_summands(cx, d)?;
-    if !found {
-        (d.summands, d.samples) = before;
-    }
-    Ok(found)
-}
-
-fn common_factor_of_summands(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
     let (mut contents, mut factors) = (SmallVec::<[i64; 8]>::new(), SmallVec::<[i64; 8]>::new());
     for i in 0..d.n_summands() {
         let content = d.summand(i).content(cx);

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::{residues, Rule};
 use crate::affine::context::{AffineContext, Fact};
-use crate::affine::form::{AffineForm, AffineTerm, AtomId};
+use crate::affine::form::{AffineForm, AtomId};
 use crate::affine::summands::{summands, Summand};
 use crate::analysis::interval::Interval;
 use crate::error::Stop;
@@ -83,30 +83,10 @@ fn n_nested(cx: &AffineContext, form: &AffineForm) -> usize {
     form.terms.iter().filter(|t| cx.as_div(t.atom).is_some_and(|(num, _)| cx.has_div(num))).count()
 }
 
-/// Forms that are 0 at every point of the domain: constraints with one value, and what is left of them where one
-/// quotient of each is eliminated from the others.
+/// Forms that are 0 at every point of the domain: constraints with one value.
 pub fn equalities(cx: &AffineContext) -> Vec<AffineForm> {
-    let of_fact = |f: &Fact| {
-        let mut form = f.form.clone();
-        form.constant = f.interval.as_point()?.checked_neg()?;
-        Some(form)
-    };
-    let given: Vec<AffineForm> = cx.facts.iter().filter_map(of_fact).take(ALTERNATIVES).collect();
-    let mut reduced = given.clone();
-    for i in 0..reduced.len() {
-        let row = reduced[i].clone();
-        let unit = |t: &&AffineTerm| t.coefficient.unsigned_abs() == 1 && cx.as_div(t.atom).is_some();
-        let Some(pivot) = row.terms.iter().find(unit).copied() else { continue };
-        for other in reduced.iter_mut().filter(|other| **other != row) {
-            let factor = other.coefficient(pivot.atom).checked_mul(-pivot.coefficient);
-            let mut left = other.clone();
-            if factor.is_some_and(|factor| left.add_scaled(factor, &row).is_ok()) && !left.terms.is_empty() {
-                *other = left;
-            }
-        }
-    }
-    reduced.retain(|form| !given.contains(form));
-    given.into_iter().chain(reduced).collect()
+    let of_fact = |f: &Fact| Some(AffineForm { constant: f.interval.as_point()?.checked_neg()?, ..f.form.clone() });
+    cx.facts.iter().filter_map(of_fact).take(ALTERNATIVES).collect()
 }
 
 /// Whether what an equality brings into the form in place of `a` is shallower: otherwise the numerator of a quotient could
