@@ -136,29 +136,21 @@ impl<'a> Pair<'a> {
         if of_a.len() != of_b.len() {
             return None;
         }
-        let mut new_index = vec![u32::MAX; of_b.len()];
-        for (i, v) in of_a.iter().enumerate() {
+        let (domain, n) = (b.domain(), b.domain().vars.len());
+        let start = n - of_b.len();
+        let mut order: Vec<usize> = (0..start).collect();
+        for v in of_a {
             let same = |w: &Variable| w.interval == v.interval && w.source == v.source;
-            let j = (0..of_b.len()).find(|j| new_index[*j] == u32::MAX && same(&of_b[*j]))?;
-            new_index[j] = i as u32;
+            order.push((start..n).find(|j| !order.contains(j) && same(&domain.vars[*j]))?);
         }
-        if new_index.iter().enumerate().all(|(i, j)| i as u32 == *j) {
+        if order.is_sorted() {
             return Some(Pair { a, b: b.clone() });
         }
         // A source index of `b` may name a runtime variable that moved; such maps are left alone.
         if of_b.iter().flat_map(Variable::index).any(|e| e.any_var(&|v| v.kind == Kind::Runtime)) {
             return None;
         }
-        let mut domain = b.domain().clone();
-        let start = domain.n_dims + domain.n_ranges;
-        for (j, i) in new_index.iter().enumerate() {
-            domain.vars[start + *i as usize] = of_b[j].clone();
-        }
-        let replace = |v: Var| match v.kind {
-            Kind::Runtime => Ok(Expr::runtime(new_index[v.index as usize])),
-            _ => Ok(Expr::Var(v)),
-        };
-        Some(Pair { a, b: b.substituted(domain, &replace).ok()? })
+        Some(Pair { a, b: b.reordered(&order, domain.n_dims, domain.n_ranges).ok()? })
     }
 
     fn compare(&self) -> Equivalence {
@@ -294,13 +286,10 @@ impl<'a> Pair<'a> {
 /// The map with its runtime variables as dimensions, after the others.
 fn with_inputs_as_dims(m: &Map) -> Option<Map> {
     let domain = m.domain();
-    let n_dims = domain.n_dims + domain.n_runtime();
-    let order = inputs(domain).into_iter().chain(domain.n_dims..domain.n_dims + domain.n_ranges);
-    let vars = order.map(|i| Variable { source: None, ..domain.vars[i].clone() }).collect();
-    let own = Domain { vars, n_dims, n_ranges: domain.n_ranges, constraints: Vec::new() };
-    let first = domain.n_dims as u32;
-    let as_dim = |v: Var| Ok(if v.kind == Kind::Runtime { Expr::dim(first + v.index) } else { Expr::Var(v) });
-    m.substituted(own, &as_dim).ok()
+    let mut order = inputs(domain);
+    let n_dims = order.len();
+    order.extend(domain.n_dims..domain.n_dims + domain.n_ranges);
+    m.reordered(&order, n_dims, domain.n_ranges).ok()
 }
 
 /// Whether the index of a runtime variable depends on a range.

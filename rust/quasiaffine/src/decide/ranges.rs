@@ -237,7 +237,8 @@ fn anchor(map: &Map) -> Option<Map> {
 /// The ranges renumbered by where they first occur.
 fn in_order(map: &Map) -> Option<Map> {
     let domain = map.domain();
-    let mut order: Vec<u32> = Vec::new();
+    let (first, n_ranges) = (domain.n_dims, domain.n_ranges);
+    let mut ranges: Vec<u32> = Vec::new();
     for e in map.results() {
         let (_, mut terms) = terms_of(e);
         let mut others: Vec<u32> = Vec::new();
@@ -245,25 +246,17 @@ fn in_order(map: &Map) -> Option<Map> {
         others.sort_unstable();
         // Larger strides come first.
         terms.sort_by_key(|(s, k)| (std::cmp::Reverse(k.unsigned_abs()), *s));
-        order.extend(terms.iter().map(|(s, _)| *s).chain(others));
+        ranges.extend(terms.iter().map(|(s, _)| *s).chain(others));
     }
-    order.extend(0..domain.n_ranges as u32);
-    let mut seen = vec![false; domain.n_ranges];
-    order.retain(|s| !std::mem::replace(&mut seen[*s as usize], true));
-    if order.windows(2).all(|pair| pair[0] < pair[1]) {
+    ranges.extend(0..n_ranges as u32);
+    let mut seen = vec![false; n_ranges];
+    ranges.retain(|s| !std::mem::replace(&mut seen[*s as usize], true));
+    if ranges.is_sorted() {
         return None;
     }
-    let mut new = domain.clone();
-    let mut number = vec![0u32; order.len()];
-    for (i, s) in order.iter().enumerate() {
-        number[*s as usize] = i as u32;
-        new.vars[domain.n_dims + i] = domain.ranges()[*s as usize].clone();
-    }
-    let rename = |v: Var| match v.kind {
-        Kind::Range => Ok(Expr::range(number[v.index as usize])),
-        _ => Ok(Expr::Var(v)),
-    };
-    map.substituted(new, &rename).ok()
+    let ranges = ranges.into_iter().map(|s| first + s as usize);
+    let order: Vec<usize> = (0..first).chain(ranges).chain(first + n_ranges..domain.vars.len()).collect();
+    map.reordered(&order, first, n_ranges).ok()
 }
 
 #[cfg(test)]

@@ -211,6 +211,32 @@ impl Map {
         self.rewritten(domain, &|e| e.substitute(replace))
     }
 
+    /// The map with its variables in another order, by flat number: the first are dims, the next ranges, the others runtime
+    /// variables, which alone keep their sources.
+    ///
+    /// # Errors
+    /// Those of [`Map::new`].
+    pub(crate) fn reordered(&self, order: &[usize], n_dims: usize, n_ranges: usize) -> Result<Map> {
+        let own = self.domain();
+        let mut new_vars: SmallVec<[Var; 8]> = own.vars.iter().map(|_| Var::at(0, 0, 0)).collect();
+        let mut vars: SmallVec<[Variable; 6]> = SmallVec::new();
+        for (i, flat) in order.iter().enumerate() {
+            new_vars[*flat] = Var::at(i as u32, n_dims as u32, n_ranges as u32);
+            let v = own.vars[*flat].clone();
+            vars.push(if i < n_dims + n_ranges { Variable { source: None, ..v } } else { v });
+        }
+        let rename = |v: Var| match own.flat(v) {
+            Some(flat) => Ok(Expr::Var(new_vars[flat])),
+            None => Err(Error::UnknownVariable(own.name(v))),
+        };
+        self.substituted(Domain { vars, n_dims, n_ranges, constraints: Vec::new() }, &rename)
+    }
+
+    /// The map with its variables in the same order, of which the first are dims and the next ranges. See [`Map::reordered`].
+    pub(crate) fn regrouped(&self, n_dims: usize, n_ranges: usize) -> Result<Map> {
+        self.reordered(&(0..self.domain().vars.len()).collect::<SmallVec<[usize; 8]>>(), n_dims, n_ranges)
+    }
+
     /// The same pairs of points and results seen from the results, which are dims of these sizes: its dims and ranges are
     /// ranges, of which the former are the results.
     ///

@@ -20,9 +20,8 @@ use crate::decide::integer_system::{Effort, System};
 use crate::error::Stop;
 use crate::eval::points::box_rows;
 use crate::eval::program::{Points, Program};
-use crate::expr::Expr;
 use crate::limits::POINTS;
-use crate::map::domain::{Domain, Source, Variable};
+use crate::map::domain::{Domain, Source};
 use crate::map::{Map, State};
 use crate::simplify::options::Options;
 use crate::simplify::simplify;
@@ -83,7 +82,7 @@ impl Side {
             State::Empty => Ok(None),
             State::Undefined => Err(UNDEFINED),
             State::Defined => {
-                let flat = all_dims(map).map_err(|_| TOO_WIDE)?;
+                let flat = map.regrouped(map.domain().vars.len(), 0).map_err(|_| TOO_WIDE)?;
                 let flat = simplify(&flat, Options { keep_point_dims: true, ..Options::default() });
                 Ok((flat.state() == State::Defined).then(|| Side { map: map.clone(), flat }))
             }
@@ -120,16 +119,6 @@ impl Side {
         let (dims, ranges) = free.split_at(self.map.domain().n_dims);
         Point { dims: dims.to_vec(), ranges: ranges.to_vec(), runtime }
     }
-}
-
-fn all_dims(map: &Map) -> crate::Result<Map> {
-    let domain = map.domain();
-    let vars: SmallVec<[Variable; 6]> = domain.vars.iter().map(|v| Variable::new(v.interval)).collect();
-    let n_dims = vars.len();
-    map.substituted(Domain { vars, n_dims, ..Domain::default() }, &|v| {
-        let flat = domain.flat(v).ok_or_else(|| crate::Error::UnknownVariable(domain.name(v)))?;
-        Ok(Expr::dim(flat as u32))
-    })
 }
 
 /// Which pairs of points are looked for.
