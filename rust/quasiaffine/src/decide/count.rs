@@ -14,8 +14,7 @@ use crate::affine::form::AffineForm;
 use crate::analysis::interval::Interval;
 use crate::components::components;
 use crate::decide::injective::{is_injective_within, Injectivity};
-use crate::eval::points::box_rows;
-use crate::eval::program::{Points, Program};
+use crate::eval::points::AllPoints;
 use crate::expr::{Expr, Kind};
 use crate::map::domain::{Constraint, Domain};
 use crate::map::{Map, State};
@@ -189,23 +188,12 @@ impl Group {
 
     /// The number of points and of distinct images, by going through all points.
     fn enumerate(&self, domain: &Domain, results: &[Expr]) -> Option<(u128, u128)> {
-        let size = box_size(domain, self.vars.iter().copied());
-        if size > POINTS || self.has_runtime(domain) {
+        if box_size(domain, self.vars.iter().copied()) > POINTS || self.has_runtime(domain) {
             return None;
         }
-        let sides: SmallVec<[Interval; 4]> = self.vars.iter().map(|v| domain.vars[*v].interval).collect();
-        let own = self.alone(domain, results)?;
-        let program = Program::new(&own).ok()?;
-        let points = Points { n: size as usize, dims: &box_rows(&sides, size as usize), ranges: &[], runtime: &[] };
-        let inside = program.in_domain(&points).ok()?;
-        let n_inside = inside.iter().filter(|i| **i).count() as u128;
-        if results.is_empty() {
-            return Some((n_inside, n_inside.min(1)));
-        }
-        let values = program.run::<false>(&points).ok()?;
-        let images: FxHashSet<&[i64]> =
-            values.chunks_exact(results.len()).zip(&inside).filter(|(_, inside)| **inside).map(|(v, _)| v).collect();
-        Some((n_inside, images.len() as u128))
+        let all = AllPoints::of(&self.alone(domain, results)?, POINTS)?;
+        let images: FxHashSet<&[i64]> = all.iter().map(|(_, element)| element).collect();
+        Some((all.iter().count() as u128, images.len() as u128))
     }
 
     /// The group alone: its dims and ranges as dims.

@@ -5,9 +5,10 @@ use smallvec::SmallVec;
 
 use crate::analysis::interval::Interval;
 use crate::arithmetic::evaluate;
-use crate::eval::program::Points;
+use crate::eval::program::{Points, Program};
 use crate::expr::{Expr, Var};
 use crate::map::domain::Domain;
+use crate::map::Map;
 
 /// The value of an expression as a tree; `None` where something on the way does not fit into 64 bits.
 pub(crate) fn value_at(e: &Expr, of_var: &impl Fn(Var) -> i64) -> Option<i64> {
@@ -43,6 +44,37 @@ pub(crate) fn box_rows(sides: &[Interval], n: usize) -> Vec<i64> {
         }
     }
     rows
+}
+
+/// All points of the box of a map over dims, and what they reach.
+#[derive(Debug)]
+pub(crate) struct AllPoints {
+    points: Vec<i64>,
+    elements: Vec<i64>,
+    inside: Vec<bool>,
+}
+
+impl AllPoints {
+    /// `None` for more points than `most`, or where a value does not fit.
+    pub fn of(map: &Map, most: u128) -> Option<AllPoints> {
+        let sides: SmallVec<[Interval; 8]> = map.domain().vars.iter().map(|v| v.interval).collect();
+        let n = sides.iter().try_fold(1u128, |n, side| n.checked_mul(side.size())).filter(|n| *n <= most)? as usize;
+        let points = box_rows(&sides, n);
+        let program = Program::new(map).ok()?;
+        let rows = Points { n, dims: &points, ranges: &[], runtime: &[] };
+        let (inside, elements) = (program.in_domain(&rows).ok()?, program.run::<false>(&rows).ok()?);
+        Some(AllPoints { points, elements, inside })
+    }
+
+    /// The points of the domain in order, each with its element.
+    pub fn iter(&self) -> impl Iterator<Item = (&[i64], &[i64])> {
+        let row = |rows: &'_ [i64], i: usize| {
+            let width = rows.len() / self.inside.len();
+            i * width..(i + 1) * width
+        };
+        let inside = (0..self.inside.len()).filter(|i| self.inside[*i]);
+        inside.map(move |i| (&self.points[row(&self.points, i)], &self.elements[row(&self.elements, i)]))
+    }
 }
 
 /// The rows of some columns, for evaluation.

@@ -11,8 +11,7 @@ use smallvec::{smallvec, SmallVec};
 
 use crate::analysis::interval::Interval;
 use crate::decide::injective::{is_injective, Injectivity};
-use crate::eval::points::box_rows;
-use crate::eval::program::{Points, Program};
+use crate::eval::points::AllPoints;
 use crate::expr::{Expr, Kind, Op, Var};
 use crate::int;
 use crate::interrupt::{once, poll};
@@ -155,13 +154,6 @@ pub(crate) struct Common {
     pub runtime: SmallVec<[RuntimeValue; 2]>,
     /// See [`FEW_POINTS`](crate::limits::FEW_POINTS).
     pub few_points: i64,
-}
-
-/// Every point of a group with its values, one row a point: the variables, then the results.
-#[derive(Debug)]
-struct AllPoints {
-    rows: Vec<i64>,
-    width: usize,
 }
 
 /// The least and greatest value and the number of different values of one result in one tile.
@@ -448,19 +440,14 @@ impl Group {
     /// Enumerates all points, where there are few.
     fn enumerated(&self, common: &Common, n: &[i64], refusal: Refusal) -> Option<TileCount> {
         let all = once(&self.points, || self.all_points(common)).as_ref()?;
-        let n_vars = self.vars.len();
-        let tile_of = |row: &[i64], k: usize| row[k].div_euclid(n[self.vars[k] as usize]);
-        let mut tiles: FxHashMap<SmallVec<[i64; 4]>, Vec<u32>> = FxHashMap::default();
-        for (i, row) in all.rows.chunks_exact(all.width).enumerate() {
-            let key = (0..n_vars).map(|k| tile_of(row, k)).collect();
-            tiles.entry(key).or_default().push(i as u32);
+        let mut tiles: FxHashMap<SmallVec<[i64; 4]>, Vec<&[i64]>> = FxHashMap::default();
+        for (point, values) in all.iter() {
+            tiles.entry(self.tile_of(point, n).collect()).or_default().push(values);
         }
         let mut answer = TileCount::exact(smallvec![BoxRun::anywhere(1, 1); self.exprs.len()], 0);
         answer.boxes = 0;
-        for points in tiles.values() {
+        for mut distinct in tiles.into_values() {
             poll();
-            let values = |i: u32| &all.rows[i as usize * all.width..][n_vars..all.width];
-            let mut distinct: Vec<&[i64]> = points.iter().map(|&i| values(i)).collect();
             distinct.sort_unstable();
             distinct.dedup();
             let runs = tight_runs(&distinct, self.exprs.len());
@@ -478,23 +465,12 @@ impl Group {
     }
 
     fn all_points(&self, common: &Common) -> Option<AllPoints> {
-        let map = self.alone.as_ref()?;
-        let n_vars = self.vars.len();
-        let intervals: SmallVec<[Interval; 4]> = self.vars.iter().map(|&v| common.intervals[v as usize]).collect();
-        let lens = intervals.iter().map(|i| i.hi.checked_sub(i.lo)?.checked_add(1).filter(|n| *n > 0));
-        let n = lens.clone().try_fold(1i64, |n, len| n.checked_mul(len?).filter(|n| *n <= common.few_points))?;
-        let dims = box_rows(&intervals, n as usize);
-        let program = Program::new(map).ok()?;
-        let points = Points { n: n as usize, dims: &dims, ranges: &[], runtime: &[] };
-        let inside = program.in_domain(&points).ok()?;
-        let values = program.run::<false>(&points).ok()?;
-        let width = n_vars + self.exprs.len();
-        let mut rows = Vec::with_capacity(n as usize * width);
-        for i in (0..n as usize).filter(|&i| inside[i]) {
-            rows.extend_from_slice(&dims[i * n_vars..][..n_vars]);
-            rows.extend_from_slice(&values[i * self.exprs.len()..][..self.exprs.len()]);
-        }
-        Some(AllPoints { rows, width })
+        AllPoints::of(self.alone.as_ref()?, u128::try_from(common.few_points).ok()?)
+    }
+
+    /// The tile that a point lies in, by the variables of the group.
+    fn tile_of<'a>(&'a self, point: &'a [i64], n: &'a [i64]) -> impl Iterator<Item = i64> + 'a {
+        self.vars.iter().zip(point).map(|(&v, x)| x.div_euclid(n[v as usize]))
     }
 
     /// Bounds from above, where neither classes nor points tell.
@@ -593,11 +569,8 @@ impl Group {
     }
 
     fn enumerated_tile(&self, all: &AllPoints, n: &[i64], tile: &[i64]) -> Option<SmallVec<[TightRun; 4]>> {
-        let n_vars = self.vars.len();
-        let is_in = |row: &&[i64]| {
-            self.vars.iter().enumerate().all(|(k, &v)| row[k].div_euclid(n[v as usize]) == tile[v as usize])
-        };
-        let values: Vec<&[i64]> = all.rows.chunks_exact(all.width).filter(is_in).map(|row| &row[n_vars..]).collect();
+        let is_in = |point: &[i64]| self.tile_of(point, n).eq(self.vars.iter().map(|&v| tile[v as usize]));
+        let values: Vec<&[i64]> = all.iter().filter(|(point, _)| is_in(point)).map(|(_, values)| values).collect();
         (!values.is_empty()).then(|| tight_runs(&values, self.exprs.len()))
     }
 }

@@ -18,7 +18,7 @@ use crate::decide::integer_system::flatten::{Environment, Flattener};
 use crate::decide::integer_system::linear::{Linear, Span};
 use crate::decide::integer_system::{Effort, System};
 use crate::error::Stop;
-use crate::eval::points::box_rows;
+use crate::eval::points::AllPoints;
 use crate::eval::program::{Points, Program};
 use crate::limits::POINTS;
 use crate::map::domain::{Domain, Source};
@@ -99,18 +99,6 @@ impl Side {
         self.map.domain().n_dims + self.map.domain().n_ranges
     }
 
-    /// The points of a map without runtime variables in order, each with its element; `None` for too many.
-    fn points(&self) -> Option<Vec<(Vec<i64>, Vec<i64>)>> {
-        let sides: Vec<Interval> = self.flat.domain().vars.iter().map(|v| v.interval).collect();
-        let n = sides.iter().try_fold(1, |n: u128, side| n.checked_mul(side.size())).filter(|n| *n <= POINTS)? as usize;
-        let rows = box_rows(&sides, n);
-        let points = Points { n, dims: &rows, ranges: &[], runtime: &[] };
-        let program = Program::new(&self.flat).ok()?;
-        let (inside, elements) = (program.in_domain(&points).ok()?, program.run::<false>(&points).ok()?);
-        let row = |rows: &[i64], i: usize| rows[i * rows.len() / n..(i + 1) * rows.len() / n].to_vec();
-        Some((0..n).filter(|i| inside[*i]).map(|i| (row(&rows, i), row(&elements, i))).collect())
-    }
-
     fn has_runtime(&self) -> bool {
         self.map.domain().n_runtime() > 0
     }
@@ -157,18 +145,19 @@ pub(crate) fn find(a: &Side, b: &Side, pairs: Pairs, effort: &mut Effort) -> Sea
 
 /// Two such points among all points of maps without runtime variables; `None` if these are too many or do not fit.
 fn by_points(a: &Side, b: &Side, pairs: Pairs) -> Option<Option<TwoPoints>> {
-    let (of_a, of_b) = (a.points()?, b.points()?);
+    let (of_a, of_b) = (AllPoints::of(&a.flat, POINTS)?, AllPoints::of(&b.flat, POINTS)?);
     let variable = if let Pairs::FirstDifference(variable) = pairs { Some(variable) } else { None };
-    let alike = |point: &[i64]| point[..variable.unwrap_or(0)].to_vec();
+    let n_alike = variable.unwrap_or(0);
     let mut first = FxHashMap::default();
-    for (point, element) in &of_a {
+    for (point, element) in of_a.iter() {
         // The points are in order, so that the first one has the smallest value of the variable.
-        first.entry((alike(point), element)).or_insert(point);
+        first.entry((&point[..n_alike], element)).or_insert(point);
     }
-    Some(of_b.iter().find_map(|(point, element)| {
-        let other = *first.get(&(alike(point), element))?;
-        variable.is_none_or(|i| other[i] < point[i]).then(|| (other.clone(), point.clone()))
-    }))
+    let found = of_b.iter().find_map(|(point, element)| {
+        let other = *first.get(&(&point[..n_alike], element))?;
+        variable.is_none_or(|i| other[i] < point[i]).then(|| (other.to_vec(), point.to_vec()))
+    });
+    Some(found)
 }
 
 fn reason(stop: Stop) -> &'static str {
