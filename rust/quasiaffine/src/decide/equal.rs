@@ -24,6 +24,7 @@ use crate::simplify::options::Options;
 use crate::simplify::simplify;
 
 const READ_BY_RANGE: &str = "the index of a runtime variable depends on a range";
+const NOT_EVALUATED: &str = "a map cannot be evaluated";
 
 /// The answer to "are these two maps the same function?".
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,7 +164,10 @@ impl<'a> Pair<'a> {
         if let Some(point) = self.differ_at_few_points() {
             return Equivalence::Different(point);
         }
-        self.compare_by_containment().unwrap_or_else(|| self.compare_sets())
+        let Some(maps) = with_inputs_as_dims(a).zip(with_inputs_as_dims(b)) else {
+            return Equivalence::Unknown(NOT_EVALUATED);
+        };
+        self.compare_by_containment(&maps).unwrap_or_else(|| self.compare_sets(&maps))
     }
 
     /// Whether the runtime variables may have these values together: one element has one value.
@@ -229,11 +233,10 @@ impl<'a> Pair<'a> {
     }
 
     /// Equal maps contain each other.
-    fn compare_by_containment(&self) -> Option<Equivalence> {
-        let (a, b) = (with_inputs_as_dims(self.a)?, with_inputs_as_dims(&self.b)?);
+    fn compare_by_containment(&self, (a, b): &(Map, Map)) -> Option<Equivalence> {
         let n_inputs = a.domain().n_dims;
         let mut answer = Some(Equivalence::Equal);
-        for (outer, inner) in [(&a, &b), (&b, &a)] {
+        for (outer, inner) in [(a, b), (b, a)] {
             match containment(outer, inner, &mut Effort(EFFORT)) {
                 Containment::Yes => {}
                 Containment::No(point) if self.is_possible(&point[..n_inputs]) => {
@@ -245,51 +248,40 @@ impl<'a> Pair<'a> {
         answer
     }
 
-    /// The inputs over both boxes, so that a point in one domain alone is seen, and how many points of them may be gone
-    /// through with all values of the ranges; `None` for none.
-    fn hull(&self) -> Option<(Domain, usize)> {
-        let (a, b) = (self.a.domain(), self.b.domain());
-        let mut hull = a.clone();
-        for (i, j) in inputs(a).into_iter().zip(inputs(b)) {
-            hull.vars[i].interval = a.vars[i].interval.hull(b.vars[j].interval);
-        }
-        let each = |d: &Domain| d.ranges().iter().fold(1u128, |n, v| n.saturating_mul(v.interval.size()));
-        let limit = POINTS / each(a).max(each(b));
-        (limit > 0).then_some((hull, limit as usize))
-    }
-
     /// Goes through points: all of them where they are few, else a sample that can only show a difference.
-    fn compare_sets(&self) -> Equivalence {
-        let Some((hull, limit)) = self.hull() else {
+    fn compare_sets(&self, (a, b): &(Map, Map)) -> Equivalence {
+        let size = |vars: &[Variable]| vars.iter().fold(1u128, |n, v| n.saturating_mul(v.interval.size()));
+        // How many points may be gone through with all values of the ranges.
+        let limit = POINTS / size(a.domain().ranges()).max(size(b.domain().ranges()));
+        if limit == 0 {
             return Equivalence::Unknown("the range variables have too many values to go through");
-        };
-        let of_inputs = inputs(&hull);
-        let n = of_inputs.iter().fold(1u128, |n, i| n.saturating_mul(hull.vars[*i].interval.size()));
-        match self.differ_at(&sample(&hull, &of_inputs, limit), &of_inputs) {
-            None => Equivalence::Unknown("a map cannot be evaluated"),
-            Some(Some(point)) => Equivalence::Different(point),
-            Some(None) if n <= limit as u128 => Equivalence::Equal,
-            Some(None) => Equivalence::Unknown("too many points to go through, and no difference in a sample of them"),
         }
-    }
-
-    /// The first of some points whose images differ.
-    fn differ_at(&self, columns: &[Vec<i64>], of_inputs: &[usize]) -> Option<Option<Vec<i64>>> {
-        let n = columns.first().map_or(1, Vec::len);
-        let points: Vec<Vec<i64>> = of_inputs.iter().map(|i| columns[*i].clone()).collect();
-        let (x, y) = (images(self.a, &points, n)?, images(&self.b, &points, n)?);
+        // Over both boxes, so that a point in one domain alone is seen.
+        let mut hull = a.domain().clone();
+        for (v, w) in hull.vars.iter_mut().zip(b.domain().dims()) {
+            v.interval = v.interval.hull(w.interval);
+        }
+        let columns = sample(&hull, &(0..hull.n_dims).collect::<Vec<_>>(), limit as usize);
+        let (n, points) = (columns.first().map_or(1, Vec::len), &columns[..hull.n_dims]);
+        let Some((x, y)) = images(a, points, n).zip(images(b, points, n)) else {
+            return Equivalence::Unknown(NOT_EVALUATED);
+        };
         let point = |at: usize| points.iter().map(|column| column[at]).collect::<Vec<i64>>();
-        Some((0..n).filter(|i| x[*i] != y[*i]).map(point).find(|point| self.is_possible(point)))
+        match (0..n).filter(|i| x[*i] != y[*i]).map(point).find(|point| self.is_possible(point)) {
+            Some(point) => Equivalence::Different(point),
+            None if size(hull.dims()) <= limit => Equivalence::Equal,
+            None => Equivalence::Unknown("too many points to go through, and no difference in a sample of them"),
+        }
     }
 }
 
-/// The map with its runtime variables as dimensions, after the others.
+/// The map with its runtime variables as dimensions, after the others, if it is defined.
 fn with_inputs_as_dims(m: &Map) -> Option<Map> {
     let domain = m.domain();
     let mut order = inputs(domain);
     let n_dims = order.len();
     order.extend(domain.n_dims..domain.n_dims + domain.n_ranges);
-    m.reordered(&order, n_dims, domain.n_ranges).ok()
+    m.reordered(&order, n_dims, domain.n_ranges).ok().filter(|m| m.state() == State::Defined)
 }
 
 /// Whether the index of a runtime variable depends on a range.
@@ -297,20 +289,20 @@ fn reads_by_range(m: &Map) -> bool {
     m.domain().runtime().iter().flat_map(Variable::index).any(|e| e.any_var(&|v| v.kind == Kind::Range))
 }
 
-/// The image of each of `n` points of the inputs, given as columns: its elements in order, each once.
+/// The image of each of `n` points of the dims, given as columns: its elements in order, each once.
 fn images(m: &Map, points: &[Vec<i64>], n: usize) -> Option<Vec<Vec<SmallVec<[i64; 4]>>>> {
     let domain = m.domain();
     let ranges: Vec<Interval> = domain.vars.iter().map(|v| v.interval).collect();
-    let over: Vec<usize> = (domain.n_dims..domain.n_dims + domain.n_ranges).collect();
+    let over: Vec<usize> = (domain.n_dims..domain.vars.len()).collect();
     let each = over.iter().map(|i| ranges[*i].size()).product::<u128>() as usize;
     // Each element is sorted.
     steps(n * each);
     let mut columns = box_points(&ranges, &over, each);
-    for column in &mut columns {
-        *column = column.repeat(n);
-    }
-    for (flat, values) in inputs(domain).into_iter().zip(points) {
-        columns[flat] = values.iter().flat_map(|v| std::iter::repeat_n(*v, each)).collect();
+    for (flat, column) in columns.iter_mut().enumerate() {
+        *column = match points.get(flat) {
+            Some(values) => values.iter().flat_map(|v| std::iter::repeat_n(*v, each)).collect(),
+            None => column.repeat(n),
+        };
     }
     let program = Program::new(m).ok()?;
     let width = m.results().len();
