@@ -6,10 +6,12 @@
 use crate::limits::ALTERNATIVES;
 use smallvec::SmallVec;
 
-use super::{add_points, evaluate, index_forms, CommonElement, Pairs, Problem, Side, TwoPoints};
+use super::{
+    add_points, evaluate, index_forms, require_equal, results, CommonElement, Pairs, Problem, Side, TwoPoints,
+};
 use crate::analysis::interval::Interval;
-use crate::decide::integer_system::flatten::{Environment, Flattener};
-use crate::decide::integer_system::linear::{Linear, Span};
+use crate::decide::integer_system::flatten::Flattener;
+use crate::decide::integer_system::linear::Linear;
 use crate::decide::integer_system::Effort;
 use crate::error::Stop;
 use crate::expr::{Expr, Kind, Var};
@@ -20,45 +22,34 @@ use crate::simplify::simplify;
 
 /// Which runtime variables of two maps are one.
 struct Matching<'s> {
-    first: &'s [Variable],
-    second: &'s [Variable],
-    /// For each variable of the second map its number: that of a variable of the first map, or a new one.
+    /// The variables of the first map, and those of the second one that are none of them.
+    variables: Vec<&'s Variable>,
+    /// For each variable of the second map its number among these.
     numbers: Vec<usize>,
-    /// How many there are in all.
-    n: usize,
+    /// The pairs of variables that are one.
+    pairs: Vec<(&'s Variable, &'s Variable)>,
 }
 
 impl<'s> Matching<'s> {
     /// Variables with equal sources are one; with `by_index`, also those that are equal where their indices are.
     fn new(first: &'s [Variable], second: &'s [Variable], by_index: bool) -> Matching<'s> {
-        let mut n = first.len();
-        let number = |v: &Variable| {
-            first.iter().position(|w| may_be_equal(v, w, by_index)).unwrap_or_else(|| {
-                n += 1;
-                n - 1
-            })
-        };
-        let numbers = second.iter().map(number).collect();
-        Matching { first, second, numbers, n }
-    }
-
-    /// The pairs of variables that are one.
-    fn pairs(&self) -> impl Iterator<Item = (&'s Variable, &'s Variable)> + '_ {
-        let matched = self.numbers.iter().zip(self.second).filter(|(i, _)| **i < self.first.len());
-        matched.map(|(i, v)| (&self.first[*i], v))
-    }
-
-    /// The variables by number.
-    fn variables(&self) -> impl Iterator<Item = &'s Variable> + '_ {
-        let own = self.numbers.iter().zip(self.second).filter(|(i, _)| **i >= self.first.len());
-        self.first.iter().chain(own.map(|(_, v)| v))
+        let mut found = Matching { variables: first.iter().collect(), numbers: Vec::new(), pairs: Vec::new() };
+        for v in second {
+            let same = first.iter().position(|w| may_be_equal(v, w, by_index));
+            found.numbers.push(same.unwrap_or(found.variables.len()));
+            match same {
+                Some(i) => found.pairs.push((&first[i], v)),
+                None => found.variables.push(v),
+            }
+        }
+        found
     }
 
     /// Values for the variables: all at their lower ends, then each in turn at its upper one.
     fn scenarios(&self) -> Vec<Vec<i64>> {
-        let lower: Vec<i64> = self.variables().map(|v| v.interval.lo).collect();
+        let lower: Vec<i64> = self.variables.iter().map(|v| v.interval.lo).collect();
         let mut out = vec![lower.clone()];
-        for (i, v) in self.variables().enumerate() {
+        for (i, v) in self.variables.iter().enumerate() {
             let mut scenario = lower.clone();
             scenario[i] = v.interval.hi;
             out.push(scenario);
@@ -89,8 +80,8 @@ pub(super) fn candidate(
     effort: &mut Effort,
 ) -> Result<Option<TwoPoints>, Stop> {
     let matching = Matching::new(a.map.domain().runtime(), b.map.domain().runtime(), by_index);
-    let is_new = !by_index || matching.pairs().any(|(v, w)| moves(v) || moves(w));
-    if matching.n > ALTERNATIVES || !is_new {
+    let is_new = !by_index || matching.pairs.iter().any(|(v, w)| moves(v) || moves(w));
+    if matching.variables.len() > ALTERNATIVES || !is_new {
         return Ok(None);
     }
     let mut f = Flattener::default();
@@ -99,16 +90,12 @@ pub(super) fn candidate(
         let of_second: Vec<i64> = matching.numbers.iter().map(|i| scenario[*i]).collect();
         let (x, at_first) = results_at(&mut f, a, &first, &scenario, effort)?;
         let (y, at_second) = results_at(&mut f, b, &second, &of_second, effort)?;
-        for (x, y) in x.iter().zip(&y) {
-            f.system.add_row(&x.minus(y)?, Span::point(0))?;
-        }
-        for (v, w) in matching.pairs() {
+        require_equal(&mut f, &x, &y)?;
+        for (v, w) in &matching.pairs {
             let (Some(v), Some(w)) = (&v.source, &w.source) else { continue };
             let x = index_forms(&mut f, a.map.domain(), v, &at_first, effort)?;
             let y = index_forms(&mut f, b.map.domain(), w, &at_second, effort)?;
-            for (x, y) in x.iter().zip(&y) {
-                f.system.add_row(&x.minus(y)?, Span::point(0))?;
-            }
+            require_equal(&mut f, &x, &y)?;
         }
     }
     Problem { system: f.system, first, second }.solve(effort)
@@ -129,10 +116,7 @@ fn results_at(
         f.system.add_row(&value, v.interval.into())?;
         values.push(value);
     }
-    let mut env = Environment::new(side.flat.domain(), values.clone());
-    f.add_constraints(&mut env, effort)?;
-    let forms = side.flat.results().iter().map(|e| f.flatten(&mut env, e, effort));
-    Ok((forms.collect::<Result<_, _>>()?, values))
+    Ok((results(f, side, values.clone(), effort)?, values))
 }
 
 /// The common element of two points, where they have one for all values of the runtime variables.

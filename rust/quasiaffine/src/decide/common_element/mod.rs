@@ -11,7 +11,6 @@
 mod for_all;
 
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 
 use crate::analysis::interval::Interval;
 use crate::decide::integer_system::flatten::{Environment, Flattener};
@@ -220,18 +219,24 @@ fn relaxed(a: &Side, b: &Side, pairs: Pairs, effort: &mut Effort) -> Result<Prob
     let mut f = Flattener::default();
     let (first, second) = add_points(&mut f, a, b, pairs)?;
     let mut reads: Vec<Read> = Vec::new();
-    let mut results: SmallVec<[Vec<Linear>; 2]> = SmallVec::new();
-    for (side, points) in [(a, &first), (b, &second)] {
-        let values = add_runtime(&mut f, side, points.clone(), &mut reads, effort)?;
-        let mut env = Environment::new(side.flat.domain(), values);
-        f.add_constraints(&mut env, effort)?;
-        let forms = side.flat.results().iter().map(|e| f.flatten(&mut env, e, effort));
-        results.push(forms.collect::<Result<_, _>>()?);
-    }
-    for (x, y) in results[0].iter().zip(&results[1]) {
-        f.system.add_row(&x.minus(y)?, Span::point(0))?;
-    }
+    let mut results_of = |side: &Side, points: &[Linear]| {
+        let values = add_runtime(&mut f, side, points.to_vec(), &mut reads, effort)?;
+        results(&mut f, side, values, effort)
+    };
+    let (x, y) = (results_of(a, &first)?, results_of(b, &second)?);
+    require_equal(&mut f, &x, &y)?;
     Ok(Problem { system: f.system, first, second })
+}
+
+/// The results of a map for these values of its variables, which must lie in the domain.
+fn results(f: &mut Flattener, side: &Side, values: Vec<Linear>, effort: &mut Effort) -> Result<Vec<Linear>, Stop> {
+    let mut env = Environment::new(side.flat.domain(), values);
+    f.add_constraints(&mut env, effort)?;
+    side.flat.results().iter().map(|e| f.flatten(&mut env, e, effort)).collect()
+}
+
+fn require_equal(f: &mut Flattener, x: &[Linear], y: &[Linear]) -> Result<(), Stop> {
+    x.iter().zip(y).try_for_each(|(x, y)| f.system.add_row(&x.minus(y)?, Span::point(0)))
 }
 
 /// The values of all variables of a map: those of the runtime variables are columns, equal where they are known to be.
