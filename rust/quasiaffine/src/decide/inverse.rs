@@ -69,14 +69,8 @@ fn build(map: &Map) -> Result<Option<Map>> {
         constraints.push(Constraint { expr: there, interval: crate::Interval::point(0) });
         vars.push(Variable::new(map.bounds(e)?));
     }
-    for v in domain.runtime() {
-        let mut v = v.clone();
-        if let Some(source) = &v.source {
-            let index = source.index.iter().map(|e| e.substitute(&replace)).collect::<Result<_>>()?;
-            v.source = Some(std::sync::Arc::new(crate::map::domain::Source { id: source.id, index }));
-        }
-        vars.push(v);
-    }
+    vars.extend(domain.runtime().iter().cloned());
+    vars.iter_mut().try_for_each(|v| v.change_index(&|e| e.substitute(&replace)))?;
     let inverse = Domain { vars, n_dims: map.results().len(), n_ranges: 0, constraints };
     let inverse = Map::from_parts(inverse, solved.into());
     Ok(Some(simplify(&inverse, Options { keep_point_dims: true, ..Options::default() })))

@@ -5,13 +5,12 @@
 //! variables, and each runtime variable keeps its source, with its index rewritten into the new variables.
 
 use crate::interrupt::{poll, steps};
-use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
 use crate::expr::{Expr, Kind, Substitution, Var};
-use crate::map::domain::{Constraint, Domain, Source};
+use crate::map::domain::{Constraint, Domain};
 use crate::map::{Map, State};
 
 /// The map of doing `first`, then `second`. Not simplified; [`crate::simplify::compose`] is.
@@ -90,14 +89,9 @@ fn join(a: &Domain, b: &Domain, replace: &dyn Fn(Var) -> Result<Expr>, domain: &
     for group in [&a.vars[..a.n_dims + a.n_ranges], b.ranges(), a.runtime()] {
         vars.extend(group.iter().cloned());
     }
-    for v in b.runtime() {
-        let mut v = v.clone();
-        if let Some(source) = &v.source {
-            let index = source.index.iter().map(|e| e.substitute(replace)).collect::<Result<_>>()?;
-            v.source = Some(Arc::new(Source { id: source.id, index }));
-        }
-        vars.push(v);
-    }
+    let of_second = vars.len();
+    vars.extend(b.runtime().iter().cloned());
+    vars[of_second..].iter_mut().try_for_each(|v| v.change_index(&|e| e.substitute(replace)))?;
     if domain.check_names().is_err() {
         // The two maps may use one name for different variables: then the second one's variables lose theirs.
         let from_second = |i: usize| {

@@ -43,6 +43,15 @@ impl Variable {
     pub fn index(&self) -> &[Expr] {
         self.source.as_ref().map_or(&[], |source| &source.index)
     }
+
+    /// Makes a change to every expression of the index.
+    pub(crate) fn change_index(&mut self, change: &dyn Fn(&Expr) -> Result<Expr>) -> Result<()> {
+        if let Some(source) = &self.source {
+            let index = source.index.iter().map(change).collect::<Result<_>>()?;
+            self.source = Some(Arc::new(Source { id: source.id, index }));
+        }
+        Ok(())
+    }
 }
 
 /// `expr in interval`.

@@ -191,12 +191,7 @@ impl Map {
         }
         let of_constraint = |c: &Constraint| Ok(Constraint { expr: change(&c.expr)?, interval: c.interval });
         domain.constraints = self.domain().constraints.iter().map(of_constraint).collect::<Result<_>>()?;
-        for v in &mut domain.vars {
-            if let Some(source) = &v.source {
-                let index = source.index.iter().map(change).collect::<Result<_>>()?;
-                v.source = Some(Arc::new(Source { id: source.id, index }));
-            }
-        }
+        domain.vars.iter_mut().try_for_each(|v| v.change_index(change))?;
         if domain.check_names().is_err() {
             domain.vars.iter_mut().for_each(|v| v.name = None);
         }
@@ -339,15 +334,12 @@ impl Map {
     fn check(&self) -> Result<()> {
         let domain = self.domain();
         domain.check_names()?;
-        for e in self.results().iter().chain(domain.constraints.iter().map(|c| &c.expr)) {
-            domain.check_vars(e)?;
-        }
+        self.expressions().try_for_each(|e| domain.check_vars(e))?;
         for (i, v) in domain.runtime().iter().enumerate() {
-            for e in v.source.iter().flat_map(|s| &s.index) {
-                domain.check_vars(e)?;
+            for e in v.index() {
                 let mut later = None;
                 e.for_each_var(&mut |v| {
-                    if v.kind == crate::expr::Kind::Runtime && v.index as usize >= i {
+                    if v.kind == Kind::Runtime && v.index as usize >= i {
                         later = Some(v);
                     }
                 });
@@ -366,10 +358,7 @@ impl Map {
         let domain = self.domain();
         let mut divisors: Vec<Expr> = Vec::new();
         let mut seen = rustc_hash::FxHashSet::default();
-        let index = domain.runtime().iter().flat_map(|v| v.source.iter()).flat_map(|s| &s.index);
-        for e in self.results().iter().chain(domain.constraints.iter().map(|c| &c.expr)).chain(index) {
-            collect_divisors(e, &mut divisors, &mut seen);
-        }
+        self.expressions().for_each(|e| collect_divisors(e, &mut divisors, &mut seen));
         if divisors.is_empty() {
             return Ok(());
         }

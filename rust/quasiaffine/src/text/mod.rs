@@ -34,10 +34,7 @@ impl Map {
     /// # Errors
     /// [`Error::TooLarge`] past [`EFFORT`] nodes.
     pub fn to_text(&self, style: Style) -> Result<String> {
-        let of_constraints: u64 = self.domain().constraints.iter().map(|c| u64::from(c.expr.nodes())).sum();
-        let of_sources: u64 =
-            self.domain().runtime().iter().flat_map(Variable::index).map(|e| u64::from(e.nodes())).sum();
-        if self.cost().nodes + of_constraints + of_sources > EFFORT {
+        if self.expressions().map(|e| u64::from(e.nodes())).sum::<u64>() > EFFORT {
             return Err(Error::TooLarge("the map has too many nodes to print"));
         }
         let mut out = String::with_capacity(128);
