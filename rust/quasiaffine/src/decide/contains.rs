@@ -14,10 +14,10 @@ use crate::decide::equal::is_empty;
 use crate::decide::integer_system::flatten::{Environment, Flattener};
 use crate::decide::integer_system::linear::{Linear, Span};
 use crate::decide::integer_system::Effort;
-use crate::decide::ranges::range;
+use crate::decide::ranges::uses;
 use crate::error::{Result, Stop};
 use crate::expr::{Expr, Kind, Var};
-use crate::map::domain::{Domain, Variable};
+use crate::map::domain::Domain;
 use crate::map::{Map, State};
 
 /// The answer to "does one map contain another one?".
@@ -89,17 +89,12 @@ impl Choice {
         let mut choice = Choice { ranges, runtime: Vec::new(), is_only: true, conditions: Vec::new() };
         while choice.solve_one(outer, inner)? {}
         // What no result determines may take any of its values, where nothing else uses it.
-        let used = |s: usize| {
-            let exprs = outer.results().iter().chain(domain.constraints.iter().map(|c| &c.expr));
-            let mut exprs = exprs.chain(domain.runtime().iter().flat_map(Variable::index));
-            exprs.any(|e| e.has_var(range(s as u32)))
-        };
         for s in 0..domain.n_ranges {
             if choice.ranges[s].is_some() {
                 continue;
             }
             let own = domain.ranges()[s].interval;
-            let is_used = used(s);
+            let is_used = uses(outer, s as u32);
             choice.is_only &= !is_used;
             let same = inner.domain().ranges().get(s).filter(|v| is_used && own.covers(v.interval));
             choice.ranges[s] = Some(same.map_or(Expr::Const(own.lo), |_| Expr::range(s as u32)));

@@ -72,7 +72,8 @@ pub(crate) const fn range(index: u32) -> Var {
     Var { kind: Kind::Range, index }
 }
 
-fn uses(map: &Map, s: u32) -> bool {
+/// Whether a range is in any expression of a map.
+pub(crate) fn uses(map: &Map, s: u32) -> bool {
     map.expressions().any(|e| e.has_var(range(s)))
 }
 

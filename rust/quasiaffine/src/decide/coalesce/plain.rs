@@ -45,7 +45,8 @@ pub fn plainly_contains(outer: &Map, inner: &Map, counting: Counting) -> bool {
             && a.constraints.iter().all(is_implied)
             && b.constraints.iter().all(is_kept);
     }
-    let is_alone = |x: &Expr| range_number(x).is_none_or(|number| !is_elsewhere(outer, number));
+    let is_alone =
+        |x: &Expr| range_number(x).is_none_or(|s| outer.results().iter().filter(|e| e.has_var(range(s))).count() == 1);
     let takes_all = |(x, y): (&Expr, &Expr)| match range_number(x) {
         Some(number) => inner.bounds(y).is_ok_and(|values| a.ranges()[number as usize].interval.covers(values)),
         None => x == y && !has_range(x),
@@ -72,12 +73,6 @@ fn range_number(e: &Expr) -> Option<u32> {
         Expr::Var(Var { kind: Kind::Range, index }) => Some(*index),
         _ => None,
     }
-}
-
-/// Whether a range variable is used in more than one result, or in a constraint.
-fn is_elsewhere(map: &Map, number: u32) -> bool {
-    let uses = |e: &Expr| e.has_var(range(number));
-    map.results().iter().filter(|e| uses(e)).count() > 1 || map.domain().constraints.iter().any(|c| uses(&c.expr))
 }
 
 #[cfg(test)]

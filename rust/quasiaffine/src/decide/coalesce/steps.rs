@@ -72,13 +72,7 @@ fn taken_apart(map: &Map, result: usize) -> Option<(Map, Steps)> {
         return Some((Map::from_parts(domain.clone(), others().collect()), Steps { first, step: 0, n: 1 }));
     }
     let (step, Expr::Var(var), constant) = e.as_line()? else { return None };
-    let is_own = |e: &Expr| !e.has_var(*var);
-    let of_runtime = domain.runtime().iter().flat_map(Variable::index);
-    let constraints = domain.constraints.iter().map(|c| &c.expr);
-    if var.kind != Kind::Range
-        || !map.results().iter().enumerate().all(|(i, e)| i == result || is_own(e))
-        || !constraints.chain(of_runtime).all(is_own)
-    {
+    if var.kind != Kind::Range || map.expressions().filter(|e| e.has_var(*var)).count() != 1 {
         return None;
     }
     let at = domain.n_dims + var.index as usize;
