@@ -171,33 +171,23 @@ fn cuts_ends_off(c: &Constraint, map: &Map) -> bool {
 /// A dimension of which two results use the same digits must have one value in a tile.
 fn shared(map: &Map) -> Vec<Clause> {
     let n = map.domain().n_dims;
-    let mut clauses = Vec::new();
-    for k in 0..n {
-        let mut digits = Vec::new();
-        let known = map.results().iter().all(|e| digits_of(e, k, &mut digits));
-        if digits.len() > 1 && !(known && are_disjoint(&mut digits)) {
-            let any = vec![(Expr::dim((n + k) as u32), Interval::new(1, 1))];
-            clauses.push(Clause { any, reason: Refusal::DependentResults });
-        }
-    }
-    clauses
+    let one_value = |k: usize| {
+        let any = vec![(Expr::dim((n + k) as u32), Interval::new(1, 1))];
+        Clause { any, reason: Refusal::DependentResults }
+    };
+    (0..n).filter(|k| change_together(map.results(), *k)).map(one_value).collect()
 }
 
-/// Adds the digits of dimension `k` that the terms of an expression use: `(a, b)` stands for `(d floordiv a) mod (b/a)`.
-/// Whether every term that uses the dimension is of that kind; one that is not stands for all digits.
-fn digits_of(e: &Expr, k: usize, digits: &mut Vec<(i64, i64)>) -> bool {
-    let mut known = true;
-    for (_, term) in e.terms() {
-        if term.any_var(&|v| v.kind == Kind::Dim && v.index as usize == k) {
-            let digit = digit_of(term);
-            known &= digit.is_some();
-            digits.push(digit.unwrap_or((1, i64::MAX)));
-        }
-    }
-    known
+/// Whether terms of some expressions may use the same digits of dimension `k`. One that is no digit uses all of them.
+fn change_together(exprs: &[Expr], k: usize) -> bool {
+    let terms = exprs.iter().flat_map(Expr::terms).map(|(_, term)| term);
+    let with_dim = terms.filter(|term| term.has_var(Var { kind: Kind::Dim, index: k as u32 }));
+    let mut digits: Vec<(i64, i64)> = with_dim.map(|term| digit_of(term).unwrap_or((1, i64::MAX))).collect();
+    digits.sort_unstable();
+    digits.windows(2).any(|pair| pair[0].1 > pair[1].0)
 }
 
-/// The digit that a term is of the only dimension in it. Constants and factors that the divisors divide make no
+/// The digit that a term is of the only dimension in it: `(a, b)` stands for `(d floordiv a) mod (b/a)`. Constants and factors that the divisors divide make no
 /// difference; those that they do not divide are left to the clauses of the division.
 fn digit_of(e: &Expr) -> Option<(i64, i64)> {
     match e {
@@ -218,11 +208,6 @@ fn digit_of(e: &Expr) -> Option<(i64, i64)> {
             _ => None,
         },
     }
-}
-
-fn are_disjoint(digits: &mut [(i64, i64)]) -> bool {
-    digits.sort_unstable();
-    digits.windows(2).all(|pair| pair[0].1 <= pair[1].0)
 }
 
 struct Writer<'a> {
@@ -325,12 +310,7 @@ impl Writer<'_> {
             },
             Expr::Node(_) => match e.op() {
                 Some(Op::Sum(sum)) => {
-                    let change_together = (0..self.extents.len()).any(|k| {
-                        let mut digits = Vec::new();
-                        let known = digits_of(e, k, &mut digits);
-                        digits.len() > 1 && !(known && are_disjoint(&mut digits))
-                    });
-                    if change_together {
+                    if (0..self.extents.len()).any(|k| change_together(std::slice::from_ref(e), k)) {
                         return Ok(None);
                     }
                     let mut total = Sum::constant(Expr::Const(sum.constant));
