@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::groups::{joined, with_interval, Bases};
+use super::groups::{bases, joined, with_interval};
 use super::{is_same, Coalesced};
 use crate::analysis::interval::Interval;
 use crate::error::Result;
@@ -40,7 +40,7 @@ pub(super) fn join_blocks(mut group: Vec<Coalesced>, dim: usize) -> Vec<Coalesce
 
 /// The differences between the constants of the results of `a` and `b`.
 fn step_of(a: &Coalesced, b: &Coalesced) -> Option<SmallVec<[i64; 4]>> {
-    let (a, b) = (Bases::of(&a.map)?.constants, Bases::of(&b.map)?.constants);
+    let (a, b) = (bases(&a.map)?.1, bases(&b.map)?.1);
     a.iter().zip(&b).map(|(x, y)| y.checked_sub(*x)).collect()
 }
 

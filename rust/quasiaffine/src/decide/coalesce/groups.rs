@@ -55,20 +55,15 @@ impl Shape {
 
 /// Everything about a map but the interval of one dim and the constants of the results.
 pub(super) fn blocks_of(map: &Map, dim: usize) -> Option<Shape> {
-    let bases = Bases::of(map)?.bases;
+    let (bases, _) = bases(map)?;
     (dim < map.domain().n_dims).then(|| Shape::new(map, Some(dim), bases))
 }
 
 /// The box of a map without the interval of one dim, and the number of results.
-#[derive(PartialEq, Eq, Hash)]
-pub(super) struct FixedDims(Vec<Interval>, usize);
-
-impl FixedDims {
-    pub(super) fn new(map: &Map, dim: usize) -> Option<FixedDims> {
-        let mut intervals: Vec<Interval> = map.domain().dims().iter().map(|v| v.interval).collect();
-        *intervals.get_mut(dim)? = Interval::EMPTY;
-        Some(FixedDims(intervals, map.results().len()))
-    }
+pub(super) fn fixed_dims(map: &Map, dim: usize) -> Option<(Vec<Interval>, usize)> {
+    let mut intervals: Vec<Interval> = map.domain().dims().iter().map(|v| v.interval).collect();
+    *intervals.get_mut(dim)? = Interval::EMPTY;
+    Some((intervals, map.results().len()))
 }
 
 /// The items of each key, in the order in which the keys come.
@@ -110,20 +105,10 @@ pub(super) fn joined(run: Vec<Coalesced>, make: impl FnOnce(&Map) -> Result<Map>
     }
 }
 
-/// The results of a map in two parts.
-pub(super) struct Bases {
-    /// The results without their constants.
-    pub bases: SmallVec<[Expr; 4]>,
-    /// The constants.
-    pub constants: SmallVec<[i64; 4]>,
-}
+/// Results without their constants, and these.
+pub(super) type Bases = (SmallVec<[Expr; 4]>, SmallVec<[i64; 4]>);
 
-impl Bases {
-    /// `None` where a result without its constant does not fit into 64 bits.
-    pub(super) fn of(map: &Map) -> Option<Bases> {
-        let constants: SmallVec<[i64; 4]> = map.results().iter().map(Expr::constant).collect();
-        let base = |(e, c): (&Expr, &i64)| e.sub(&Expr::Const(*c)).ok();
-        let bases = map.results().iter().zip(&constants).map(base).collect::<Option<_>>()?;
-        Some(Bases { bases, constants })
-    }
+/// The results of a map in two parts; `None` where one without its constant does not fit into 64 bits.
+pub(super) fn bases(map: &Map) -> Option<Bases> {
+    map.results().iter().map(|e| Some((e.sub(&Expr::Const(e.constant())).ok()?, e.constant()))).collect()
 }

@@ -28,7 +28,6 @@ pub use merge::{merge, Counting};
 pub use plain::plainly_contains;
 
 use crate::limits::{EFFORT, PIECES, ROUNDS, TOTAL_EFFORT};
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::analysis::interval::Interval;
@@ -38,7 +37,7 @@ use crate::decide::ranges::compact_ranges;
 use crate::map::{Map, State};
 use crate::simplify::options::Options;
 use crate::simplify::simplify;
-use groups::{blocks_of, differ, in_groups, FixedDims};
+use groups::{blocks_of, differ, fixed_dims, grouped, in_groups};
 
 /// A map of the smaller set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,7 +109,7 @@ fn join_all(mut items: Vec<Coalesced>) -> Vec<Coalesced> {
             continue;
         }
         items = in_groups(items, |map| blocks_of(map, dim), |group| blocks::join_blocks(group, dim));
-        items = in_groups(items, |map| FixedDims::new(map, dim), |group| intervals::join_extensions(group, dim));
+        items = in_groups(items, |map| fixed_dims(map, dim), |group| intervals::join_extensions(group, dim));
     }
     items
 }
@@ -128,18 +127,14 @@ fn size(map: &Map) -> (u64, usize, usize) {
 
 #[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
 fn without_duplicates(items: Vec<Coalesced>) -> Vec<Coalesced> {
-    let mut first: FxHashMap<Map, usize> = FxHashMap::default();
-    let mut out: Vec<Coalesced> = Vec::with_capacity(items.len());
-    for item in items {
-        match first.get(&item.map) {
-            Some(at) => out[*at].absorb(item.parts),
-            None => {
-                first.insert(item.map.clone(), out.len());
-                out.push(item);
-            }
-        }
-    }
-    out
+    let groups = grouped(items.into_iter().map(|item| (item.map.clone(), item)));
+    let one = |group: Vec<Coalesced>| {
+        group.into_iter().reduce(|mut first, other| {
+            first.absorb(other.parts);
+            first
+        })
+    };
+    groups.into_iter().filter_map(one).collect()
 }
 
 impl Coalesced {
@@ -151,7 +146,7 @@ impl Coalesced {
 }
 
 /// Drops every map that another one contains. Bounds of dims and results rule out most pairs.
-fn without_contained(items: Vec<Coalesced>) -> Vec<Coalesced> {
+fn without_contained(mut items: Vec<Coalesced>) -> Vec<Coalesced> {
     let bounds: Vec<SmallVec<[Interval; 8]>> = items.iter().map(|item| bounds(&item.map)).collect();
     let mut order: Vec<usize> = (0..items.len()).collect();
     // The largest first: a map is contained in one that comes before it, or in an equally large one.
@@ -161,7 +156,6 @@ fn without_contained(items: Vec<Coalesced>) -> Vec<Coalesced> {
     };
     let volumes: Vec<f64> = items.iter().zip(&bounds).map(volume).collect();
     order.sort_by(|i, j| volumes[*j].total_cmp(&volumes[*i]));
-    let mut owner: Vec<Option<usize>> = vec![None; items.len()];
     let (mut asked, mut effort) = (0, Effort(TOTAL_EFFORT));
     for (at, inner) in order.iter().enumerate() {
         let covers = |outer: &&usize| {
@@ -170,7 +164,11 @@ fn without_contained(items: Vec<Coalesced>) -> Vec<Coalesced> {
         };
         // Past the limit, maps are compared with the largest ones alone.
         let n_compared = at.min(TOTAL_EFFORT as usize / items.len().max(1));
-        for outer in order[..n_compared].iter().filter(|outer| owner[**outer].is_none()).filter(covers) {
+        for outer in order[..n_compared].iter().filter(covers) {
+            // What another map contains has no parts left.
+            if items[*outer].parts.is_empty() {
+                continue;
+            }
             asked += 1;
             if asked > PIECES {
                 break;
@@ -181,22 +179,14 @@ fn without_contained(items: Vec<Coalesced>) -> Vec<Coalesced> {
             let found = contains_within(&items[*outer].map, &items[*inner].map, &mut own);
             effort.0 += own.0;
             if found == Some(true) {
-                owner[*inner] = Some(*outer);
+                let parts = std::mem::take(&mut items[*inner].parts);
+                items[*outer].absorb(parts);
                 break;
             }
         }
     }
-    let parts: Vec<Vec<usize>> = items.iter().map(|item| item.parts.clone()).collect();
-    let mut out: Vec<Option<Coalesced>> = items.into_iter().map(Some).collect();
-    for (inner, owner) in owner.iter().enumerate() {
-        if let Some(outer) = owner {
-            out[inner] = None;
-            if let Some(outer) = &mut out[*outer] {
-                outer.absorb(parts[inner].clone());
-            }
-        }
-    }
-    out.into_iter().flatten().collect()
+    items.retain(|item| !item.parts.is_empty());
+    items
 }
 
 /// Bounds of the dims and of the results.

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::groups::{grouped, joined, Bases, Shape};
+use super::groups::{bases, grouped, joined, Shape};
 use super::Coalesced;
 use crate::analysis::interval::Interval;
 use crate::error::Result;
@@ -23,8 +23,8 @@ pub(super) fn join_progressions(items: Vec<Coalesced>) -> Vec<Coalesced> {
     let mut out: Vec<Coalesced> = Vec::new();
     for item in items {
         let from_zero = from_zero(&item.map).unwrap_or_else(|_| item.map.clone());
-        match Bases::of(&from_zero).filter(|b| !b.bases.is_empty()) {
-            Some(Bases { bases, constants }) => {
+        match bases(&from_zero).filter(|(bases, _)| !bases.is_empty()) {
+            Some((bases, constants)) => {
                 families.push((Shape::new(&from_zero, None, bases), Family { item, from_zero, constants }));
             }
             None => out.push(item),
