@@ -40,18 +40,12 @@ impl Edge {
         Edge { constant: -self.constant, moves: self.moves.map(|(r, f)| (r, -f)) }
     }
 
-    /// One end of the interval of `-x`, of which this is the other for `x`: `x < e` where `-x >= 1 - e`.
-    fn turned(self) -> Edge {
-        let Edge { constant, moves } = self.negated();
-        Edge { constant: constant + 1, moves }
-    }
-
     fn at(self, values: &[i128]) -> i128 {
         self.constant + self.moves.map_or(0, |(r, f)| f * values[r])
     }
 }
 
-/// `max(lower) <= x < min(upper)`
+/// `max(lower) <= x <= min(upper)`
 #[derive(Clone)]
 struct Sides {
     lower: Vec<Edge>,
@@ -63,14 +57,16 @@ impl Sides {
         Sides { lower: vec![Edge::fixed(lower)], upper: vec![Edge::fixed(upper)] }
     }
 
+    /// Where the values begin, and where they have ended.
     fn edges(&self) -> impl Iterator<Item = Edge> + '_ {
-        self.lower.iter().chain(&self.upper).copied()
+        self.lower.iter().copied().chain(self.upper.iter().map(|e| Edge { constant: e.constant + 1, ..*e }))
     }
 
+    /// The first value, and the first one behind the last.
     fn at(&self, values: &[i128]) -> (i128, i128) {
         let lower = self.lower.iter().map(|e| e.at(values)).max().unwrap_or(0);
         let upper = self.upper.iter().map(|e| e.at(values)).min().unwrap_or(0);
-        (lower, upper.max(lower))
+        (lower, lower.max(upper + 1))
     }
 }
 
@@ -178,7 +174,7 @@ fn read(map: &Map, moving: &mut Vec<Moving>) -> Option<Window> {
         Some((point, rest))
     };
     let intervals = domain.vars[..n_points].iter().map(|v| v.interval);
-    let mut sides: Vec<Sides> = intervals.map(|v| Sides::fixed(v.lo.into(), i128::from(v.hi) + 1)).collect();
+    let mut sides: Vec<Sides> = intervals.map(|v| Sides::fixed(v.lo.into(), v.hi.into())).collect();
     let mut gates = Vec::new();
     for c in &domain.constraints {
         let (point, rest) = split(&c.expr)?;
@@ -191,10 +187,10 @@ fn read(map: &Map, moving: &mut Vec<Moving>) -> Option<Window> {
             gates.push((r, -(-lo).div_euclid(factor), hi.div_euclid(factor)));
             continue;
         };
-        // lo - rest <= sign * x < hi + 1 - rest
+        // lo - rest <= sign * x <= hi - rest
         let bound = |end: i128| Edge::fixed(end).plus(rest.negated());
-        let (lower, upper) = (bound(lo)?, bound(hi + 1)?);
-        let (lower, upper) = if sign > 0 { (lower, upper) } else { (upper.turned(), lower.turned()) };
+        let (lower, upper) = (bound(lo)?, bound(hi)?);
+        let (lower, upper) = if sign > 0 { (lower, upper) } else { (upper.negated(), lower.negated()) };
         sides[i].lower.push(lower);
         sides[i].upper.push(upper);
     }
@@ -203,14 +199,14 @@ fn read(map: &Map, moving: &mut Vec<Moving>) -> Option<Window> {
     for e in map.results() {
         let (point, rest) = split(e)?;
         let Some((i, sign)) = point else {
-            image.push(Sides { lower: vec![rest], upper: vec![rest.plus(Edge::fixed(1))?] });
+            image.push(Sides { lower: vec![rest], upper: vec![rest] });
             continue;
         };
         if std::mem::replace(&mut is_used[i], true) {
             return None;
         }
         let moved = |edges: &[Edge]| {
-            edges.iter().map(|&e| if sign > 0 { e } else { e.turned() }.plus(rest)).collect::<Option<Vec<_>>>()
+            edges.iter().map(|&e| if sign > 0 { e } else { e.negated() }.plus(rest)).collect::<Option<Vec<_>>>()
         };
         let (lower, upper) = (moved(&sides[i].lower)?, moved(&sides[i].upper)?);
         image.push(if sign > 0 { Sides { lower, upper } } else { Sides { lower: upper, upper: lower } });
