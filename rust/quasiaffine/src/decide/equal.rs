@@ -13,7 +13,7 @@ use crate::analysis::interval::Interval;
 use crate::analysis::wide_interval::{fits, interval};
 use crate::decide::contains::{containment, contains, Containment};
 use crate::decide::integer_system::Effort;
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::eval::points::{box_points, value_at, with_points};
 use crate::eval::program::Program;
 use crate::expr::{Expr, Kind, Var};
@@ -81,7 +81,8 @@ fn first_point(m: &Map) -> Option<Vec<i64>> {
     let inputs = inputs(m.domain());
     let all: Vec<usize> = (0..m.domain().vars.len()).collect();
     let tables = sample(m.domain(), &all, POINTS as usize);
-    let inside = in_domain(m, &tables).ok()?;
+    let program = Program::new(m).ok()?;
+    let inside = with_points(m.domain(), &tables, |points| program.in_domain(points)).ok()?;
     let at = inside.iter().position(|x| *x)?;
     Some(inputs.iter().map(|flat| tables[*flat][at]).collect())
 }
@@ -117,11 +118,6 @@ fn sample(domain: &Domain, vars: &[usize], n: usize) -> Vec<Vec<i64>> {
         }
     }
     columns
-}
-
-fn in_domain(m: &Map, columns: &[Vec<i64>]) -> Result<Vec<bool>> {
-    let program = Program::new(m)?;
-    with_points(m.domain(), columns, |points| program.in_domain(points))
 }
 
 /// Two simplified maps over the same dimensions and runtime variables.

@@ -94,24 +94,17 @@ fn equations_of(cx: &mut AffineContext, form: &AffineForm, result: &Expr) -> Res
 }
 
 /// Every dimension as an expression, by elimination over the atoms; `None` where one is left open.
-fn solve(mut equations: Vec<Equation>, domain: &Domain) -> Result<Option<Vec<Expr>>> {
+fn solve(mut open: Vec<Equation>, domain: &Domain) -> Result<Option<Vec<Expr>>> {
     // Runtime variables are known, and so are their multiples.
-    for e in &mut equations {
-        let runtime: SmallVec<[(i64, usize); 4]> = e
-            .form
-            .terms
-            .iter()
-            .filter(|t| (t.atom as usize) < domain.vars.len() && domain.var(t.atom as usize).kind == Kind::Runtime)
-            .map(|t| (t.coefficient, t.atom as usize))
-            .collect();
-        for (k, flat) in runtime {
+    for e in &mut open {
+        for flat in domain.vars.len() - domain.n_runtime()..domain.vars.len() {
+            let k = e.form.coefficient(flat as AtomId);
             e.form.add_term(crate::int::mul(k, -1)?, flat as AtomId)?;
             e.value = e.value.sub(&Expr::Var(domain.var(flat)).scale(k)?)?;
         }
     }
     // Atoms other than dimensions are eliminated first; a pivot of 1 or -1 keeps everything whole.
     let mut solved: Vec<Option<Expr>> = vec![None; domain.n_dims];
-    let mut open: Vec<Equation> = equations;
     while let Some((at, atom, pivot)) = pick(&open, domain.n_dims) {
         let e = open.swap_remove(at);
         for other in &mut open {
