@@ -81,12 +81,13 @@ struct Printer<'a> {
 impl Printer<'_> {
     fn map(&mut self, m: &Map) -> fmt::Result {
         let domain = m.domain();
-        self.names(domain, 0, domain.n_dims, "(", ")")?;
-        if domain.n_ranges > 0 {
-            self.names(domain, domain.n_dims, domain.n_ranges, "[", "]")?;
-        }
-        if domain.n_runtime() > 0 {
-            self.names(domain, domain.n_dims + domain.n_ranges, domain.n_runtime(), "{", "}")?;
+        let (n_dims, n_free, n) = (domain.n_dims, domain.n_dims + domain.n_ranges, domain.vars.len());
+        for (vars, open, close) in [(0..n_dims, "(", ")"), (n_dims..n_free, "[", "]"), (n_free..n, "{", "}")] {
+            if !vars.is_empty() || open == "(" {
+                self.out.push_str(open);
+                self.separated(["", ", "], vars, |p, i| p.var(domain.var(i)))?;
+                self.out.push_str(close);
+            }
         }
         match m.state() {
             State::Empty => return self.out.write_str(" -> KNOWN EMPTY"),
@@ -100,68 +101,57 @@ impl Printer<'_> {
         self.sources(domain)
     }
 
-    fn names(&mut self, domain: &Domain, start: usize, n: usize, open: &str, close: &str) -> fmt::Result {
-        self.out.push_str(open);
-        for i in start..start + n {
-            if i > start {
-                self.out.push_str(", ");
-            }
-            self.var(domain.var(i))?;
+    /// Items with what stands before the first, and before each other one.
+    fn separated<T>(
+        &mut self,
+        [first, next]: [&str; 2],
+        items: impl IntoIterator<Item = T>,
+        one: impl Fn(&mut Self, T) -> fmt::Result,
+    ) -> fmt::Result {
+        let mut separator = first;
+        for item in items {
+            self.out.push_str(separator);
+            one(self, item)?;
+            separator = next;
         }
-        self.out.push_str(close);
         Ok(())
     }
 
     fn list(&mut self, exprs: &[Expr]) -> fmt::Result {
-        for (i, e) in exprs.iter().enumerate() {
-            if i > 0 {
-                self.out.push_str(", ");
-            }
-            self.expr(e)?;
-        }
-        Ok(())
+        self.separated(["", ", "], exprs, Printer::expr)
     }
 
     fn domain(&mut self, domain: &Domain) -> fmt::Result {
-        let (first, next) = match self.style {
-            Style::Multiline => (",\ndomain:\n", ",\n"),
-            _ => (", domain: ", ", "),
+        let separators = match self.style {
+            Style::Multiline => [",\ndomain:\n", ",\n"],
+            _ => [", domain: ", ", "],
         };
-        let mut separator = first;
-        for (i, Variable { interval, .. }) in domain.vars.iter().enumerate() {
-            self.out.push_str(separator);
-            self.var(domain.var(i))?;
-            write!(self.out, " in [{}, {}]", interval.lo, interval.hi)?;
-            separator = next;
-        }
-        for c in &domain.constraints {
-            self.out.push_str(separator);
-            self.expr(&c.expr)?;
+        self.separated(separators, domain.vars.iter().enumerate(), |p, (i, Variable { interval, .. })| {
+            p.var(domain.var(i))?;
+            write!(p.out, " in [{}, {}]", interval.lo, interval.hi)
+        })?;
+        let first = if domain.vars.is_empty() { separators[0] } else { separators[1] };
+        self.separated([first, separators[1]], &domain.constraints, |p, c| {
+            p.expr(&c.expr)?;
             // A lone name would read as the interval of the variable.
             let factor = if matches!(c.expr, Expr::Var(_)) { " * 1" } else { "" };
-            write!(self.out, "{factor} in [{}, {}]", c.interval.lo, c.interval.hi)?;
-            separator = next;
-        }
-        Ok(())
+            write!(p.out, "{factor} in [{}, {}]", c.interval.lo, c.interval.hi)
+        })
     }
 
     fn sources(&mut self, domain: &Domain) -> fmt::Result {
-        let (first, next) = match self.style {
-            Style::Multiline => (",\nruntime:\n", ",\n"),
-            _ => (", runtime: ", ", "),
+        let separators = match self.style {
+            Style::Multiline => [",\nruntime:\n", ",\n"],
+            _ => [", runtime: ", ", "],
         };
-        let mut separator = first;
-        let start = domain.n_dims + domain.n_ranges;
-        for (i, v) in domain.runtime().iter().enumerate() {
-            let Some(source) = &v.source else { continue };
-            self.out.push_str(separator);
-            self.var(domain.var(start + i))?;
-            write!(self.out, " = #{}(", source.id)?;
-            self.list(&source.index)?;
-            self.out.push(')');
-            separator = next;
-        }
-        Ok(())
+        let sources = domain.vars.iter().enumerate().filter_map(|(i, v)| Some((i, v.source.as_ref()?)));
+        self.separated(separators, sources, |p, (i, source)| {
+            p.var(domain.var(i))?;
+            write!(p.out, " = #{}(", source.id)?;
+            p.list(&source.index)?;
+            p.out.push(')');
+            Ok(())
+        })
     }
 
     fn var(&mut self, v: Var) -> fmt::Result {

@@ -623,11 +623,7 @@ pub(crate) fn runtime_cut(c: &Constraint, vars: &[u32], exprs: &[Expr], n_dims: 
 }
 
 pub(crate) fn var_of(flat: usize, n_dims: usize) -> Var {
-    if flat < n_dims {
-        Var { kind: Kind::Dim, index: flat as u32 }
-    } else {
-        Var { kind: Kind::Range, index: (flat - n_dims) as u32 }
-    }
+    Var::at(flat as u32, n_dims as u32, u32::MAX - n_dims as u32)
 }
 
 /// `a` and `b` where an expression is `a * v + b`.
