@@ -100,9 +100,8 @@ fn split_digits(map: &Map, s: u32) -> Option<Map> {
         return None;
     }
     domain.vars[flat] = Variable::new(quotients);
-    domain.vars.insert(domain.n_dims + domain.n_ranges, Variable::new(Interval::new(0, n - 1)));
-    domain.n_ranges += 1;
-    let digits = Expr::range(s).scale(n).and_then(|x| x.add(&Expr::range(domain.n_ranges as u32 - 1))).ok()?;
+    let rest = domain.push_range(Interval::new(0, n - 1));
+    let digits = Expr::range(s).scale(n).and_then(|x| x.add(&rest)).ok()?;
     with_range(map, domain, s, digits, own).ok()
 }
 

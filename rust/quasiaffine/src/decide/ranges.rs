@@ -138,13 +138,10 @@ fn cut(map: &Map, options: Options) -> Option<Map> {
         if n < 2 || first % n != 0 || last.checked_add(1)? % n != 0 || own.size() <= n.unsigned_abs().into() {
             return None;
         }
-        let q = map.domain().n_ranges as u32;
         let mut domain = map.domain().clone();
         domain.vars[domain.n_dims + s as usize] = Variable::new(Interval::new(0, n - 1));
-        let of_q = Variable::new(Interval::new(floor_div(first, n), floor_div(last, n)));
-        domain.vars.insert(domain.n_dims + domain.n_ranges, of_q);
-        domain.n_ranges += 1;
-        let by = Expr::range(q).scale(n).ok()?.add(&Expr::range(s)).ok()?.sub(&Expr::Const(shift)).ok()?;
+        let q = domain.push_range(Interval::new(floor_div(first, n), floor_div(last, n)));
+        let by = q.scale(n).ok()?.add(&Expr::range(s)).ok()?.sub(&Expr::Const(shift)).ok()?;
         let cut = simplify(&map.with_value(domain, range(s), &by).ok()?, options);
         (divmods(&cut) < before).then_some(cut)
     })

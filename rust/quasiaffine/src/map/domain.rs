@@ -112,6 +112,13 @@ impl Domain {
         Domain { vars: self.vars.clone(), constraints: Vec::new(), ..*self }
     }
 
+    /// A new last range.
+    pub(crate) fn push_range(&mut self, interval: Interval) -> Expr {
+        self.vars.insert(self.n_dims + self.n_ranges, Variable::new(interval));
+        self.n_ranges += 1;
+        Expr::range(self.n_ranges as u32 - 1)
+    }
+
     /// The dimensions.
     pub fn dims(&self) -> &[Variable] {
         &self.vars[..self.n_dims]

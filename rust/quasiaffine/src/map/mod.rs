@@ -207,7 +207,7 @@ impl Map {
     }
 
     /// The map with its variables in another order, by flat number: the first are dims, the next ranges, the others runtime
-    /// variables, which alone keep their sources.
+    /// variables, which alone keep their sources. What nothing uses may be left out.
     ///
     /// # Errors
     /// Those of [`Map::new`].

@@ -7,7 +7,6 @@ use super::Coalesced;
 use crate::analysis::interval::Interval;
 use crate::error::Result;
 use crate::expr::{Expr, Kind};
-use crate::map::domain::Variable;
 use crate::map::Map;
 
 /// A map whose ranges begin at 0, apart from the constants of its results.
@@ -107,10 +106,7 @@ fn add_range(run: Vec<Family>) -> Vec<Coalesced> {
     let from_zero = run[0].from_zero.clone();
     joined(run.into_iter().map(|f| f.item).collect(), |_| {
         let mut domain = from_zero.domain().clone();
-        let at = domain.n_dims + domain.n_ranges;
-        let new = Expr::range(domain.n_ranges as u32);
-        domain.vars.insert(at, Variable::new(Interval::new(0, n - 1)));
-        domain.n_ranges += 1;
+        let new = domain.push_range(Interval::new(0, n - 1));
         let moved = |(e, step): (&Expr, &i64)| e.add(&new.scale(*step)?);
         Map::new(domain, from_zero.results().iter().zip(&step).map(moved).collect::<Result<Vec<_>>>()?)
     })

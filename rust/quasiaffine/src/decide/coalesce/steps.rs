@@ -3,13 +3,14 @@
 //! Such a result is a constant, or a multiple of a range that nothing else uses, plus a constant. Maps that agree in all
 //! else reach the numbers of all of them, whatever the steps are: they become one map for each run of neighbours.
 
+use smallvec::SmallVec;
+
 use super::groups::grouped;
 use super::Coalesced;
 use crate::analysis::interval::Interval;
-use crate::expr::{Expr, Kind, Var};
+use crate::expr::{Expr, Kind};
 use crate::int::gcd;
 use crate::limits::POINTS;
-use crate::map::domain::{Domain, Variable};
 use crate::map::Map;
 use crate::simplify::options::Options;
 use crate::simplify::simplify;
@@ -77,15 +78,10 @@ fn taken_apart(map: &Map, result: usize) -> Option<(Map, Steps)> {
     }
     let at = domain.n_dims + var.index as usize;
     let interval = domain.vars[at].interval;
-    let mut rest = domain.clone();
-    rest.vars.remove(at);
-    rest.n_ranges -= 1;
-    let moved = |v: Var| match v {
-        Var { kind: Kind::Range, index } if index > var.index => Ok(Expr::range(index - 1)),
-        _ => Ok(Expr::Var(v)),
-    };
+    let order: Vec<usize> = (0..domain.vars.len()).filter(|flat| *flat != at).collect();
     let first = step.checked_mul(if step > 0 { interval.lo } else { interval.hi })?.checked_add(constant)?;
-    let without = Map::from_parts(domain.clone(), others().collect()).substituted(rest, &moved).ok()?;
+    let without = Map::from_parts(domain.clone(), others().collect());
+    let without = without.reordered(&order, domain.n_dims, domain.n_ranges - 1).ok()?;
     Some((without, Steps { first, step: step.checked_abs()?, n: interval.size() }))
 }
 
@@ -126,31 +122,26 @@ fn runs(group: &[(Map, Steps, Coalesced)]) -> Option<Vec<Steps>> {
 
 /// The map with a result that runs in steps, by a range where there are several.
 fn with_steps(rest: &Map, result: usize, run: &Steps, options: Options) -> Option<Map> {
-    let mut results: Vec<Expr> = rest.results().to_vec();
-    let mut domain: Domain = rest.domain().clone();
+    let mut results: SmallVec<[Expr; 4]> = rest.results().into();
+    let mut domain = rest.domain().clone();
     if run.n == 1 {
         results.insert(result, Expr::Const(run.first));
-        return Some(simplify(&Map::from_parts(domain, results.into_iter().collect()), options));
+        return Some(simplify(&Map::from_parts(domain, results), options));
     }
     // The range stands where it is first used.
     let mut at = 0;
     results[..result].iter().for_each(|e| {
-        e.for_each_var(&mut |v| at = at.max(if v.kind == Kind::Range { v.index + 1 } else { 0 }));
+        e.for_each_var(&mut |v| at = at.max(if v.kind == Kind::Range { v.index as usize + 1 } else { 0 }));
     });
-    let moved = |v: Var| match v {
-        Var { kind: Kind::Range, index } if index >= at => Ok(Expr::range(index + 1)),
-        _ => Ok(Expr::Var(v)),
-    };
     let last = i64::try_from(run.n).ok()? - 1;
     let (first, last) = if run.step == 1 { (run.first, run.first.checked_add(last)?) } else { (0, last) };
-    domain.vars.insert(domain.n_dims + at as usize, Variable::new(Interval::new(first, last)));
-    domain.n_ranges += 1;
-    let wider = rest.substituted(domain, &moved).ok()?;
-    let own = Expr::range(at).scale(run.step).ok()?;
-    let own = if run.step == 1 { own } else { own.add(&Expr::Const(run.first)).ok()? };
-    let mut results: Vec<Expr> = wider.results().to_vec();
-    results.insert(result, own);
-    Some(simplify(&Map::from_parts(wider.domain().clone(), results.into_iter().collect()), options))
+    let own = domain.push_range(Interval::new(first, last)).scale(run.step).ok()?;
+    results.insert(result, if run.step == 1 { own } else { own.add(&Expr::Const(run.first)).ok()? });
+    let (n_dims, n_ranges) = (domain.n_dims, domain.n_ranges);
+    let mut order: Vec<usize> = (0..domain.vars.len()).collect();
+    order[n_dims + at..n_dims + n_ranges].rotate_right(1);
+    let wider = Map::from_parts(domain, results).reordered(&order, n_dims, n_ranges).ok()?;
+    Some(simplify(&wider, options))
 }
 
 #[cfg(test)]
