@@ -4,7 +4,7 @@
 //! as its domain has points. Two points differ first in some variable; for each variable a search looks for two such
 //! points that reach one element (`common_element.rs`).
 
-use crate::decide::common_element::{find, CommonElement, Pairs, Search, Side, NOT_DECIDED};
+use crate::decide::common_element::{find, CommonElement, Pairs, Side, NOT_DECIDED};
 use crate::decide::integer_system::Effort;
 use crate::limits::{EFFORT, TOTAL_EFFORT};
 use crate::map::Map;
@@ -44,9 +44,9 @@ pub(crate) fn is_injective_within(map: &Map, effort: u64) -> Injectivity {
         let found = find(&side, &side, Pairs::FirstDifference(variable), &mut own);
         effort.0 -= given - own.0;
         match found {
-            Search::None => {}
-            Search::Found(common) => return Injectivity::Collision(common),
-            Search::Unknown(reason) => unknown = unknown.or(Some(reason)),
+            Ok(None) => {}
+            Ok(Some(common)) => return Injectivity::Collision(common),
+            Err(reason) => unknown = unknown.or(Some(reason)),
         }
     }
     unknown.map_or(Injectivity::Injective, Injectivity::Unknown)

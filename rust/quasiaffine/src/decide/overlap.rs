@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use crate::analysis::interval::Interval;
-use crate::decide::common_element::{find, CommonElement, Pairs, Search, Side, NOT_DECIDED};
+use crate::decide::common_element::{find, CommonElement, Pairs, Side, NOT_DECIDED};
 use crate::decide::integer_system::Effort;
 use crate::error::{Error, Result};
 use crate::map::{Map, State};
@@ -62,9 +62,9 @@ pub fn overlap(first: &[Map], second: &[Map]) -> Result<Overlap> {
             let found = find(&x.side, &y.side, Pairs::All, &mut own);
             effort.0 -= EFFORT - own.0;
             match found {
-                Search::None => {}
-                Search::Unknown(reason) => unknown = unknown.or(Some(reason)),
-                Search::Found(common) => {
+                Ok(None) => {}
+                Err(reason) => unknown = unknown.or(Some(reason)),
+                Ok(Some(common)) => {
                     let meeting = Meeting { first: x.number, second: y.number, common: *common };
                     return Ok(Overlap::Meets(Box::new(meeting)));
                 }

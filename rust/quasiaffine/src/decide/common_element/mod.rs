@@ -1,9 +1,9 @@
 //! Two points that reach one element: of two maps, or of one map at different points.
 //!
 //! The points of both maps become the columns of one integer system, and the results are required to be equal. If that
-//! takes too much and the maps have few points, all of them are evaluated. [`Search::None`] is a proof for all values of
-//! the runtime variables; [`Search::Found`] is checked by evaluating the maps, and its points reach one element for
-//! every value of the runtime variables.
+//! takes too much and the maps have few points, all of them are evaluated. That there are none is a proof for all values of
+//! the runtime variables; points that are found are checked by evaluating the maps, and reach one element for every value
+//! of the runtime variables.
 //!
 //! A runtime variable is an element of an array that only the running program knows. Two of them are equal where source,
 //! range and index are. One without a source, or with an index that moves, may have another value at every point.
@@ -47,17 +47,6 @@ pub struct CommonElement {
     pub first: Point,
     /// Another one, of the second map or of the same.
     pub second: Point,
-}
-
-/// The outcome of a search.
-#[derive(Clone, Debug)]
-pub(crate) enum Search {
-    /// No two points reach one element.
-    None,
-    /// Two points do.
-    Found(Box<CommonElement>),
-    /// Neither is known, with the reason.
-    Unknown(&'static str),
 }
 
 pub(crate) const NOT_DECIDED: &str = "not decided within the effort for one question";
@@ -117,29 +106,32 @@ pub(crate) enum Pairs {
     FirstDifference(usize),
 }
 
-/// Searches two points that reach one element.
-pub(crate) fn find(a: &Side, b: &Side, pairs: Pairs, effort: &mut Effort) -> Search {
-    let found = |points: &TwoPoints| Some(Search::Found(Box::new(checked(a, b, points)?)));
+/// Two points that reach one element, `None` where no two do.
+///
+/// # Errors
+/// The reason why neither is known.
+pub(crate) fn find(
+    a: &Side,
+    b: &Side,
+    pairs: Pairs,
+    effort: &mut Effort,
+) -> Result<Option<Box<CommonElement>>, &'static str> {
+    let found = |points: TwoPoints| checked(a, b, &points).map(Box::new);
     let relaxed = relaxed(a, b, pairs, effort).and_then(|problem| problem.solve(effort));
-    let moving = a.has_runtime() || b.has_runtime();
-    match relaxed {
-        Ok(None) => return Search::None,
-        Ok(Some(points)) if !moving => return found(&points).unwrap_or(Search::Unknown(TOO_WIDE)),
-        Err(Stop::Effort) if !moving => match by_points(a, b, pairs) {
-            Some(Some(points)) => return found(&points).unwrap_or(Search::Unknown(TOO_WIDE)),
-            Some(None) => return Search::None,
-            None => return Search::Unknown(NOT_DECIDED),
-        },
-        Err(stop) if !moving => return Search::Unknown(reason(stop)),
-        _ => {}
+    if !a.has_runtime() && !b.has_runtime() {
+        let points = match relaxed {
+            Ok(points) => points,
+            Err(Stop::Effort) => by_points(a, b, pairs).ok_or(NOT_DECIDED)?,
+            Err(Stop::Overflow) => return Err(TOO_WIDE),
+        };
+        return points.map(|points| found(points).ok_or(TOO_WIDE)).transpose();
     }
-    for by_index in [false, true] {
-        let points = candidate(a, b, pairs, by_index, effort).ok().flatten();
-        if let Some(found) = points.as_ref().and_then(found) {
-            return found;
-        }
+    if relaxed == Ok(None) {
+        return Ok(None);
     }
-    Search::Unknown(RUNTIME)
+    let mut candidates =
+        [false, true].into_iter().filter_map(|by_index| candidate(a, b, pairs, by_index, effort).ok()?);
+    candidates.find_map(found).map(Some).ok_or(RUNTIME)
 }
 
 /// Two such points among all points of maps without runtime variables; `None` if these are too many or do not fit.
@@ -157,13 +149,6 @@ fn by_points(a: &Side, b: &Side, pairs: Pairs) -> Option<Option<TwoPoints>> {
         variable.is_none_or(|i| other[i] < point[i]).then(|| (other.to_vec(), point.to_vec()))
     });
     Some(found)
-}
-
-fn reason(stop: Stop) -> &'static str {
-    match stop {
-        Stop::Overflow => TOO_WIDE,
-        Stop::Effort => NOT_DECIDED,
-    }
 }
 
 /// The values of the dims and ranges of both maps.
