@@ -163,37 +163,34 @@ fn tile_box(whole: TightRun, inside: TightRun) -> TileBox {
 fn groups(map: &Map, common: &Common, n_parallel: usize) -> Vec<Group> {
     let domain = map.domain();
     let n_vars = common.intervals.len();
-    // Every variable of an expression, also those that its runtime variables are looked up by.
-    let vars_of = |e: &Expr| {
-        let (mut found, mut has_runtime) = (SmallVec::<[usize; 8]>::new(), false);
-        let mut open: SmallVec<[Expr; 4]> = smallvec![e.clone()];
-        let mut seen = 0usize;
-        while let Some(e) = open.pop() {
-            seen += 1;
-            e.for_each_var(&mut |v| match v.kind {
-                Kind::Dim => found.push(v.index as usize),
-                Kind::Range => found.push(common.n_dims + v.index as usize),
-                Kind::Runtime => {
-                    has_runtime = true;
-                    // An index uses earlier runtime variables only, so this ends.
-                    open.extend(common.runtime[v.index as usize].0.iter().filter(|_| seen < 64).cloned());
-                }
-            });
-        }
-        (found, has_runtime)
+    // Every variable by flat number, a runtime variable as those that it is looked up by. An index uses earlier runtime
+    // variables only.
+    let mut known: Vec<SmallVec<[usize; 8]>> = (0..n_vars).map(|v| smallvec![v]).collect();
+    let vars_of = |known: &[SmallVec<[usize; 8]>], exprs: &mut dyn Iterator<Item = &Expr>| {
+        let mut found: SmallVec<[usize; 8]> = SmallVec::new();
+        exprs.flat_map(|e| domain.vars_of(e)).for_each(|v| found.extend_from_slice(&known[v]));
+        found.sort_unstable();
+        found.dedup();
+        found
     };
-    let of_results: Vec<_> = map.results().iter().map(vars_of).collect();
-    let of_constraints: Vec<_> = domain.constraints.iter().map(|c| vars_of(&c.expr)).collect();
-    let roots = components(n_vars, of_results.iter().chain(&of_constraints).map(|(vars, _)| vars));
+    for (index, _) in &common.runtime {
+        let vars = vars_of(&known, &mut index.iter());
+        known.push(vars);
+    }
+    let of = |e: &Expr| vars_of(&known, &mut std::iter::once(e));
+    let of_results: Vec<_> = map.results().iter().map(of).collect();
+    let of_constraints: Vec<_> = domain.constraints.iter().map(|c| of(&c.expr)).collect();
+    let roots = components(n_vars, of_results.iter().chain(&of_constraints));
     let mut found = Vec::new();
     // The last group has no variables: constants and runtime values that are looked up in one place.
     for leader in (0..n_vars).filter(|&v| roots[v] == v).map(Some).chain([None]) {
         let vars: SmallVec<[u32; 4]> = (0..n_vars).filter(|&v| Some(roots[v]) == leader).map(|v| v as u32).collect();
         let is_own = |vars: &SmallVec<[usize; 8]>| vars.first().map(|&v| roots[v]) == leader;
-        let results: SmallVec<[usize; 4]> = (0..of_results.len()).filter(|&r| is_own(&of_results[r].0)).collect();
-        let own = (0..of_constraints.len()).filter(|&c| is_own(&of_constraints[c].0));
-        let constraints: Vec<&Constraint> = own.clone().map(|c| &domain.constraints[c]).collect();
-        let has_runtime = results.iter().any(|&r| of_results[r].1) || own.into_iter().any(|c| of_constraints[c].1);
+        let results: SmallVec<[usize; 4]> = (0..of_results.len()).filter(|&r| is_own(&of_results[r])).collect();
+        let own = domain.constraints.iter().zip(&of_constraints).filter(|(_, vars)| is_own(vars));
+        let constraints: Vec<&Constraint> = own.map(|(c, _)| c).collect();
+        let exprs = results.iter().map(|&r| &map.results()[r]).chain(constraints.iter().map(|c| &c.expr));
+        let has_runtime = exprs.into_iter().any(|e| e.any_var(&|v| v.kind == Kind::Runtime));
         let matters = !results.is_empty()
             || !constraints.is_empty()
             || vars.iter().any(|&v| {
