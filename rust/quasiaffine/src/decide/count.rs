@@ -108,16 +108,11 @@ fn groups(map: &Map, results: &[Expr], tied: &[SmallVec<[usize; 8]>]) -> Vec<Gro
     let vars_of = |e: &Expr| domain.vars_of(e);
     let used = results.iter().chain(domain.constraints.iter().map(|c| &c.expr)).map(vars_of);
     let roots = components(domain.vars.len(), used.chain(tied.iter().cloned()));
-    let mut list: Vec<Group> = Vec::new();
-    let mut at: Vec<usize> = vec![usize::MAX; roots.len()];
-    for (i, r) in roots.iter().enumerate() {
-        if at[*r] == usize::MAX {
-            at[*r] = list.len();
-            list.push(Group::default());
-        }
-        list[at[*r]].vars.push(i);
+    let mut list: Vec<Group> = roots.iter().map(|_| Group::default()).collect();
+    for (i, root) in roots.iter().enumerate() {
+        list[*root].vars.push(i);
     }
-    let place = |e: &Expr| vars_of(e).first().map(|v| at[roots[*v]]);
+    let place = |e: &Expr| vars_of(e).first().map(|v| roots[*v]);
     for e in results {
         if let Some(g) = place(e) {
             list[g].results.push(e.clone());
@@ -128,6 +123,7 @@ fn groups(map: &Map, results: &[Expr], tied: &[SmallVec<[usize; 8]>]) -> Vec<Gro
             list[g].constraints.push(c.clone());
         }
     }
+    list.retain(|group| !group.vars.is_empty());
     list
 }
 

@@ -93,16 +93,11 @@ fn parts(system: &System) -> Vec<Vec<Column>> {
     let mut occurs = vec![false; system.columns.len()];
     conditions.iter().flatten().for_each(|c| occurs[*c] = true);
     let roots = components(occurs.len(), conditions);
-    let mut number = vec![usize::MAX; roots.len()];
-    let mut out: Vec<Vec<Column>> = Vec::new();
-    for column in (0..roots.len() as Column).filter(|c| occurs[*c as usize]) {
-        let root = roots[column as usize];
-        if number[root] == usize::MAX {
-            number[root] = out.len();
-            out.push(Vec::new());
-        }
-        out[number[root]].push(column);
+    let mut out: Vec<Vec<Column>> = vec![Vec::new(); roots.len()];
+    for (column, root) in roots.iter().enumerate().filter(|(c, _)| occurs[*c]) {
+        out[*root].push(column as Column);
     }
+    out.retain(|part| !part.is_empty());
     out
 }
 
