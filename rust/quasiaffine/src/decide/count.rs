@@ -199,7 +199,7 @@ impl Group {
     }
 
     fn image(&self, cx: &mut AffineContext, domain: &Domain) -> Count {
-        let moving = self.vars.iter().any(|i| domain.var(*i).kind == Kind::Runtime && !is_fixed(domain, *i));
+        let moving = self.vars.iter().any(|i| domain.var(*i).kind == Kind::Runtime && !domain.vars[*i].is_fixed());
         if !moving {
             if let Some(exact) = self.exact_image(cx, domain) {
                 return exact;
@@ -286,7 +286,7 @@ impl Group {
 /// Each runtime variable that moves, with the variables that move it: those of its index, or all without a source.
 fn moved_by(domain: &Domain) -> Vec<SmallVec<[usize; 8]>> {
     let first = domain.vars.len() - domain.n_runtime();
-    let moving = (first..domain.vars.len()).filter(|flat| !is_fixed(domain, *flat));
+    let moving = (first..domain.vars.len()).filter(|flat| !domain.vars[*flat].is_fixed());
     let mut tied = Vec::new();
     for flat in moving {
         let mut vars: SmallVec<[usize; 8]> = smallvec![flat];
@@ -297,13 +297,6 @@ fn moved_by(domain: &Domain) -> Vec<SmallVec<[usize; 8]>> {
         tied.push(vars);
     }
     tied
-}
-
-/// Whether a runtime variable is one number: its source is known and its index does not move.
-fn is_fixed(domain: &Domain, flat: usize) -> bool {
-    let v = &domain.vars[flat];
-    domain.var(flat).kind != Kind::Runtime
-        || v.source.as_ref().is_some_and(|s| s.index.iter().all(|e| e.as_const().is_some()))
 }
 
 /// `base + step * t` for `t` in `[0, n - 1]`, or, where `step` is `None`, `n` distinct values.

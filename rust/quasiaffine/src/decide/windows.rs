@@ -151,7 +151,7 @@ fn read(map: &Map, moving: &mut Vec<Moving>) -> Option<Window> {
     let mut cx = AffineContext::without_facts(domain, Options::default(), Budget::default());
     let mut runtime = Vec::new();
     for v in &domain.vars[n_points..] {
-        let source = v.source.as_deref().filter(|s| s.index.iter().all(|e| e.as_const().is_some()))?;
+        let source = v.source.as_deref().filter(|_| v.is_fixed())?;
         let is_same = |m: &Moving| m.source == *source && m.interval == v.interval;
         runtime.push(moving.iter().position(is_same).unwrap_or_else(|| {
             moving.push(Moving { source: source.clone(), interval: v.interval, corners: Vec::new() });

@@ -44,6 +44,11 @@ impl Variable {
         self.source.as_ref().map_or(&[], |source| &source.index)
     }
 
+    /// Whether a runtime variable is one number: its source is known and its index does not move.
+    pub(crate) fn is_fixed(&self) -> bool {
+        self.source.is_some() && self.index().iter().all(|e| e.as_const().is_some())
+    }
+
     /// Makes a change to every expression of the index.
     pub(crate) fn change_index(&mut self, change: &dyn Fn(&Expr) -> Result<Expr>) -> Result<()> {
         if let Some(source) = &self.source {

@@ -62,12 +62,7 @@ impl<'s> Matching<'s> {
 fn may_be_equal(v: &Variable, w: &Variable, by_index: bool) -> bool {
     let (Some(of_v), Some(of_w)) = (&v.source, &w.source) else { return false };
     let is_alike = v.interval == w.interval && of_v.id == of_w.id && of_v.index.len() == of_w.index.len();
-    is_alike && if moves(v) || moves(w) { by_index } else { of_v == of_w }
-}
-
-/// Whether the index of a runtime variable depends on the point.
-fn moves(v: &Variable) -> bool {
-    v.source.iter().flat_map(|s| &s.index).any(|e| e.as_const().is_none())
+    is_alike && if v.is_fixed() && w.is_fixed() { of_v == of_w } else { by_index }
 }
 
 /// Two points that reach one element at both ends of the range of each runtime variable. With `by_index`, variables of
@@ -80,7 +75,7 @@ pub(super) fn candidate(
     effort: &mut Effort,
 ) -> Result<Option<TwoPoints>, Stop> {
     let matching = Matching::new(a.map.domain().runtime(), b.map.domain().runtime(), by_index);
-    let is_new = !by_index || matching.pairs.iter().any(|(v, w)| moves(v) || moves(w));
+    let is_new = !by_index || matching.pairs.iter().any(|(v, w)| !v.is_fixed() || !w.is_fixed());
     if matching.variables.len() > ALTERNATIVES || !is_new {
         return Ok(None);
     }
