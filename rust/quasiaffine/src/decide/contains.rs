@@ -17,7 +17,7 @@ use crate::decide::integer_system::Effort;
 use crate::decide::ranges::uses;
 use crate::error::{Result, Stop};
 use crate::expr::{Expr, Kind, Var};
-use crate::map::domain::Domain;
+use crate::map::domain::{Domain, Variable};
 use crate::map::{Map, State};
 
 /// The answer to "does one map contain another one?".
@@ -154,14 +154,13 @@ impl Choice {
             let Some(source) = &v.source else { return Ok(false) };
             let index = source.index.iter().map(|e| self.translate(e)).collect::<Result<Vec<_>>>()?;
             let of_inner = || inner.domain().runtime().iter().enumerate();
-            let alike = |w: &&(usize, &crate::Variable)| {
-                let source_of_w = w.1.source.as_ref();
-                w.1.interval == v.interval
-                    && source_of_w.is_some_and(|s| s.id == source.id && s.index.len() == index.len())
+            let alike = |w: &&(usize, &Variable)| {
+                let has_source = w.1.source.as_ref().is_some_and(|s| s.id == source.id);
+                has_source && w.1.interval == v.interval && w.1.index().len() == index.len()
             };
-            let equal = of_inner().find(|w| alike(&w) && w.1.source.as_ref().is_some_and(|s| s.index[..] == index[..]));
+            let equal = of_inner().find(|w| alike(&w) && w.1.index() == index);
             let Some((i, w)) = equal.or_else(|| of_inner().find(|w| alike(&w))) else { return Ok(false) };
-            for (x, y) in index.iter().zip(w.source.iter().flat_map(|s| &s.index)) {
+            for (x, y) in index.iter().zip(w.index()) {
                 if x != y {
                     self.conditions.push((x.sub(y)?, Interval::point(0)));
                 }

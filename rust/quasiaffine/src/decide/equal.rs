@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 use crate::analysis::interval::Interval;
 use crate::analysis::wide_interval::{fits, interval};
 use crate::decide::contains::{containment, contains, Containment};
+use crate::decide::count::{touched, Count};
 use crate::decide::integer_system::Effort;
 use crate::error::Error;
 use crate::eval::points::{box_points, value_at, with_points};
@@ -324,16 +325,11 @@ pub fn is_empty(m: &Map) -> Option<bool> {
         State::Empty => Some(true),
         State::Undefined => None,
         State::Defined if m.domain().constraints.is_empty() => Some(false),
-        State::Defined => {
-            let count = crate::decide::count::touched(&m);
-            if count.lower > 0 {
-                Some(false)
-            } else if count.upper == 0 {
-                Some(true)
-            } else {
-                first_point(&m).map(|_| false)
-            }
-        }
+        State::Defined => match touched(&m) {
+            Count { lower: 1.., .. } => Some(false),
+            Count { upper: 0, .. } => Some(true),
+            _ => first_point(&m).map(|_| false),
+        },
     }
 }
 

@@ -96,14 +96,7 @@ impl TiledMap {
     /// Counts the elements that all tiles of the sizes `n` reach.
     pub fn count(&self, n: &[i64], memo: &mut Memo) -> TileCount {
         let none = BoxRun { size: 0, stride: 1, first: 0, gap: 0 };
-        let mut total = TileCount {
-            refusal: None,
-            runs: smallvec![none; self.map.results().len()],
-            elements: u128::from(!self.is_empty),
-            elements_exact: true,
-            boxes: u128::from(!self.is_empty),
-            boxes_exact: true,
-        };
+        let mut total = TileCount::exact(smallvec![none; self.map.results().len()], u128::from(!self.is_empty));
         if memo.groups.len() < self.groups.len() {
             memo.groups.resize_with(self.groups.len(), FxHashMap::default);
         }

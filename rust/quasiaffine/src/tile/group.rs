@@ -576,7 +576,7 @@ impl Group {
 }
 
 impl TileCount {
-    fn exact(runs: SmallVec<[BoxRun; 6]>, elements: u128) -> TileCount {
+    pub(crate) fn exact(runs: SmallVec<[BoxRun; 6]>, elements: u128) -> TileCount {
         TileCount { refusal: None, runs, elements, elements_exact: true, boxes: elements, boxes_exact: true }
     }
 }

@@ -352,15 +352,11 @@ impl System {
             Binary::Max if a.hi <= b.lo => equal(&n.b, 1)?,
             Binary::Max if b.hi <= a.lo => equal(&n.a, 1)?,
             Binary::FloorDiv | Binary::Mod if b.hi < 1 => return Err(Halt::Infeasible),
-            Binary::FloorDiv if b.as_point().is_some() => {
-                let quotient = self.add_quotient(&n.a, b.lo)?;
-                equal(&Linear::column(quotient), 1)?
-            }
-            Binary::Mod if b.as_point().is_some() => {
-                let quotient = self.add_quotient(&n.a, b.lo)?;
+            Binary::FloorDiv | Binary::Mod if b.as_point().is_some() => {
+                let quotient = Linear::column(self.add_quotient(&n.a, b.lo)?);
                 let mut rest = n.a.clone();
-                rest.add_term(neg(b.lo)?, quotient)?;
-                equal(&rest, 1)?
+                rest.add_scaled(neg(b.lo)?, &quotient)?;
+                equal(if n.op == Binary::Mod { &rest } else { &quotient }, 1)?
             }
             _ => return Ok(false),
         };
