@@ -94,13 +94,9 @@ fn join(a: &Domain, b: &Domain, replace: &dyn Fn(Var) -> Result<Expr>, domain: &
     vars[of_second..].iter_mut().try_for_each(|v| v.change_index(&|e| e.substitute(replace)))?;
     if domain.check_names().is_err() {
         // The two maps may use one name for different variables: then the second one's variables lose theirs.
-        let from_second = |i: usize| {
-            (a.n_dims + a.n_ranges..domain.n_dims + domain.n_ranges).contains(&i)
-                || i >= domain.n_dims + domain.n_ranges + a.n_runtime()
-        };
-        let clear: SmallVec<[bool; 8]> = (0..domain.vars.len()).map(from_second).collect();
-        for (v, clear) in domain.vars.iter_mut().zip(&clear) {
-            v.name = v.name.take().filter(|_| !clear);
+        let n_free = domain.n_dims + domain.n_ranges;
+        for flat in (a.n_dims + a.n_ranges..n_free).chain(n_free + a.n_runtime()..domain.vars.len()) {
+            domain.vars[flat].name = None;
         }
         if domain.check_names().is_err() {
             domain.vars.iter_mut().for_each(|v| v.name = None);
