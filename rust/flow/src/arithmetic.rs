@@ -250,7 +250,6 @@ impl<P: RuleProvider> Questions<'_, P> {
         updates: &[InstructionId],
     ) -> Result<Inside, P::Error> {
         let (mut found, mut seen) = (Inside::new(), FxHashSet::default());
-        #[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
         let mut known = Counts::default();
         for (schedule, _) in passes {
             for (&id, step) in schedule.order.iter().zip(&schedule.steps) {
@@ -287,7 +286,6 @@ impl<P: RuleProvider> Questions<'_, P> {
     }
 
     /// The points of all distinct maps to a value of `n` elements, and the elements that they reach.
-    #[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
     fn count(
         &self,
         passes: &[(&Schedule, &Propagation<'_>)],

@@ -231,7 +231,6 @@ impl InstructionIndexing {
         }
         once::<Vec<_>>(&self.counts, || {
             // Arrays of one shape often have equal maps, and so have operands.
-            #[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
             let mut known: FxHashMap<Vec<&Map>, Counts> = FxHashMap::default();
             let mut of = |maps| *known.entry(maps).or_insert_with_key(|maps| Counts::new(maps));
             self.parts.iter().map(|(_, part)| arrays_of(part).into_iter().map(|(_, maps)| of(maps)).collect()).collect()
@@ -241,7 +240,6 @@ impl InstructionIndexing {
     /// For each part the unions of its maps by shape index, with their texts and counts. Computed once.
     pub fn unions(&self) -> &[Unions] {
         once::<Vec<_>>(&self.unions, || {
-            #[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
             let mut known: FxHashMap<Vec<&Map>, Arc<Union>> = FxHashMap::default();
             let mut unions = Vec::with_capacity(self.parts.len());
             for ((_, part), counts) in self.parts.iter().zip(self.counts()) {

@@ -70,7 +70,6 @@ impl Setting<'_> {
     }
 
     /// Merges the maps of a state. Those between devices, or from tiling parameters, stay apart.
-    #[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
     fn merge(&self, state: &mut State, apart: &mut FxHashMap<Vec<Map>, Counting>) {
         if self.devices.is_none() && self.parameters.is_none() {
             state.merge(if self.counts_no_reads() { Counting::Elements } else { Counting::Reads }, apart);

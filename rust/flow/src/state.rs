@@ -291,7 +291,6 @@ impl State {
 
     /// Merges the maps to each array into fewer. Unions that stay as they are go from value to value, so those that are
     /// known to do so are in `apart`.
-    #[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
     pub fn merge(&mut self, counting: Counting, apart: &mut FxHashMap<Vec<Map>, Counting>) {
         if self.entries.len() < 2 {
             return;

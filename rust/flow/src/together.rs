@@ -88,7 +88,6 @@ const NO_DIMS: DimsOf = 0;
 #[derive(Debug, Default)]
 struct Array {
     maps: Vec<(DimsOf, Map, Starts)>,
-    #[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
     known: FxHashMap<(DimsOf, Map), usize>,
     /// The starts that need all of the array.
     whole: Starts,
@@ -208,7 +207,6 @@ pub struct Together<'p> {
     /// For each start its kind.
     kinds: Vec<DimsOf>,
     /// Unions that do not merge.
-    #[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
     apart: FxHashSet<Vec<Map>>,
 }
 
@@ -334,7 +332,6 @@ impl<'p> Together<'p> {
     }
 
     /// Replaces, for these starts, the maps of a kind that `among` selects by fewer; each of the starts needs all of them.
-    #[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
     fn merge(
         &mut self,
         array: &mut Array,

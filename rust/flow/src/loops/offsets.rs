@@ -55,7 +55,6 @@ pub(super) struct Memo {
     compact: FxHashMap<Map, Map>,
 }
 
-#[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
 impl Memo {
     /// A map of the body, over the iteration too, of which there are `n`.
     pub(super) fn edges<B: LoopBody>(&mut self, m: Map, n: i64, body: &B) -> std::result::Result<Timed, B::Error> {

@@ -25,7 +25,6 @@ pub(super) struct Memo {
     fewest: FxHashMap<Vec<Map>, Vec<Map>>,
 }
 
-#[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
 impl Memo {
     fn then(&mut self, first: &Map, second: &Map) -> Result<Map> {
         let key = (first.clone(), second.clone());
@@ -259,7 +258,6 @@ impl LoopMaps {
     }
 }
 
-#[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
 fn without_repetitions(entries: Vec<Reached>) -> Vec<Reached> {
     if entries.len() < 2 {
         return entries;

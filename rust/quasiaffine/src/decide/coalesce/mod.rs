@@ -125,7 +125,6 @@ fn size(map: &Map) -> (u64, usize, usize) {
     (map.cost().divmods, map.domain().n_ranges, map.domain().constraints.len())
 }
 
-#[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
 fn without_duplicates(items: Vec<Coalesced>) -> Vec<Coalesced> {
     let groups = grouped(items.into_iter().map(|item| (item.map.clone(), item)));
     let one = |group: Vec<Coalesced>| {

@@ -29,7 +29,6 @@ impl Steps {
 }
 
 /// Joins maps that differ in one result which runs in steps, if that makes them fewer.
-#[allow(clippy::mutable_key_type, reason = "equality and hash ignore the bounds that a map remembers")]
 pub(super) fn join_steps(mut items: Vec<Coalesced>, options: Options) -> Vec<Coalesced> {
     let n_results = items.iter().map(|item| item.map.results().len()).max().unwrap_or(0);
     for result in 0..n_results {
