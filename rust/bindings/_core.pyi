@@ -768,9 +768,9 @@ class Propagation:
     def within(
         self, rules: RuleProvider, computation: int, indices: Sequence[_ShapeIndex], n_maps: int, /
     ) -> list[list[_Record]]: ...
-    def together(
+    def needed(
         self, rules: RuleProvider, computation: int, indices: Sequence[_ShapeIndex], as_one: bool, /
-    ) -> list[tuple[int, list[tuple[IndexingMap, list[int]]], _Reasons, _Reasons, list[int]]] | None: ...
+    ) -> list[tuple[list[int], _Record]] | None: ...
     def operations(self, rules: RuleProvider, instruction: int, /) -> tuple[int, int, bool] | str: ...
     def once(self, rules: RuleProvider, computation: int, /) -> tuple[int, int, bool] | str: ...
     def fused(
@@ -857,7 +857,6 @@ class Rows:
 _ShapeIndex: TypeAlias = tuple[int, ...]
 _Use: TypeAlias = tuple[Instruction, int]
 # Number, reason if unknown, exact, reason if not exact, crosses devices, maps, the uses of each map.
-_Reasons: TypeAlias = list[tuple[str | None, list[int]]]
 _Record: TypeAlias = tuple[int, str | None, bool, str | None, bool, list[IndexingMap], list[list[_Use]] | None]
 
 @final

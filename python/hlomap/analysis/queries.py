@@ -104,7 +104,7 @@ def needed_by_outputs(
     Maps tell which elements are needed, not how often, nor on which device.  Equal sets are one object.  With
     ``as_one`` there is one dictionary for all arrays together: its maps have no dims.
     """
-    found = rules.propagation.together(rules, computation.number, indices, as_one)
+    found = rules.propagation.needed(rules, computation.number, indices, as_one)
     if found is None:
         alone = [operand_maps(rules, computation, index) for index in indices]
         by_number: dict[int, list[MapSet]] = {}
@@ -113,23 +113,10 @@ def needed_by_outputs(
                 by_number.setdefault(number, []).append(maps.image())
         return [{number: union(own) for number, own in by_number.items()}] if as_one else alone
     needed: list[dict[int, MapSet]] = [{} for _ in range(1 if as_one else len(indices))]
-    for number, members, unknown, inexact, crossed in found:
-        own: dict[int, list[int]] = {}
-        for at, (_, starts) in enumerate(members):
-            for start in starts:
-                own.setdefault(start, []).append(at)
-        whys_unknown = {start: reason or "" for reason, starts in unknown for start in starts}
-        whys_inexact = {start: (reason,) for reason, starts in inexact for start in starts}
-        devices = dict.fromkeys(crossed, devices_not_requested(number))
-        known: dict[object, MapSet] = {}
-        for start in {**own, **whys_unknown, **whys_inexact}:
-            why_unknown, why_inexact, chosen = whys_unknown.get(start), whys_inexact.get(start), own.get(start, ())
-            key = (why_unknown, why_inexact, start in devices, *chosen)
-            if key not in known:
-                exact, reason = why_inexact is None, why_inexact and why_inexact[0]
-                maps = MapSet((members[at][0] for at in chosen), exact=exact, reason=reason, devices=devices.get(start))
-                known[key] = maps if why_unknown is None else MapSet.unknown(why_unknown)
-            needed[start][number] = known[key]
+    for starts, record in found:
+        maps = assemble(record, devices_not_requested)
+        for start in starts:
+            needed[start][record[0]] = maps
     return needed
 
 
@@ -306,16 +293,13 @@ def _needed_by_all(
     rules: RuleProvider, computation: Computation, indices: Sequence[ShapeIndex]
 ) -> dict[int, MapSet] | None:
     """The union of :func:`needed_by_outputs`, None where operands have no names."""
-    found = rules.propagation.together(rules, computation.number, indices, False)
+    found = rules.propagation.needed(rules, computation.number, indices, False)
     if found is None:
         return None
-    sets = {}
-    for number, members, unknown, inexact, crossed in found:
-        reason = next((why for why, _ in inexact), None)
-        devices = devices_not_requested(number) if crossed else None
-        maps = MapSet((m for m, _ in members), exact=not inexact, reason=reason, devices=devices)
-        sets[number] = MapSet.unknown(unknown[0][0] or "") if unknown else maps
-    return sets
+    sets: dict[int, list[MapSet]] = {}
+    for _, record in found:
+        sets.setdefault(record[0], []).append(assemble(record, devices_not_requested))
+    return {number: union(own) for number, own in sets.items()}
 
 
 def _query_devices(

@@ -9,7 +9,6 @@ use flow::propagate::Entry;
 use flow::query::Key;
 use flow::reads::{self, Counts, Union};
 use flow::schedule::Region;
-use flow::together::Dependence;
 use flow::{
     rows, Direction, InstructionIndexing, OperandIndexing, Propagation, Propagator, Query, Questions, RuleProvider,
     RuleTraits, ShapeIndex, Subject,
@@ -197,9 +196,6 @@ fn message(error: PyErr) -> PyResult<String> {
     })
 }
 
-/// Reasons, each with the numbers of starts.
-type Reasons = Vec<(Option<String>, Vec<u32>)>;
-
 #[derive(IntoPyObject)]
 enum OperationsOrReason {
     Operations((u128, u128, bool)),
@@ -322,35 +318,23 @@ impl PyPropagation {
         found.iter().map(|indexing| records.of_indexing(indexing, subject, Direction::Backward)).collect()
     }
 
-    /// The dependence of each array in ``indices`` of a computation's root on the parameters, all in one pass, or, with
-    /// ``as_one``, of all of them together: a record for each parameter of which anything is read, with its maps, the
-    /// reasons why starts may need any of its elements, and those why their maps may have too much, each with the
-    /// numbers of its starts, and the starts whose elements may be on other devices.
-    /// None where an instruction has operands without names.
+    /// The elements of the parameters that each array in ``indices`` of a computation's root needs, all in one pass, or,
+    /// with ``as_one``, that all of them need together: records as those of :meth:`query`, each with the numbers of the
+    /// arrays, whose maps do not tell how often an element is read.  None where an instruction has operands without names.
     #[pyo3(signature = (rules, computation, indices, as_one, /))]
     #[allow(clippy::type_complexity, reason = "a record in Python")]
-    fn together(
+    fn needed<'py>(
         &self,
-        rules: &Bound<'_, PyAny>,
+        rules: &Bound<'py, PyAny>,
         computation: ComputationId,
         indices: Vec<IndexLike>,
         as_one: bool,
-    ) -> PyResult<Option<Vec<(u32, Vec<(PyMap, Vec<u32>)>, Reasons, Reasons, Vec<u32>)>>> {
+    ) -> PyResult<Option<Vec<(Vec<u32>, Bound<'py, PyTuple>)>>> {
         let (about, indices) = ([Subject::Computation(computation)], all_of(indices));
-        let found = self.ask(rules, about, |questions| questions.together(computation, &indices, as_one))?;
-        let Some(found) = found else { return Ok(None) };
+        let found = self.ask(rules, about, |questions| questions.needed(computation, &indices, as_one))?;
         let mut records = Records::new(rules.py(), self);
-        let mut record = |(number, found): (u32, Dependence)| {
-            let maps = found
-                .maps
-                .iter()
-                .map(|(index, map, starts)| Ok((records.placed(map, index, records.py.None())?, starts.clone())));
-            let listed = |reasons: Vec<(Option<flow::Text>, Vec<u32>)>| {
-                reasons.into_iter().map(|(reason, starts)| (reason.map(|text| text.to_string()), starts)).collect()
-            };
-            Ok((number, maps.collect::<PyResult<_>>()?, listed(found.unknown), listed(found.inexact), found.crossed))
-        };
-        found.into_iter().map(&mut record).collect::<PyResult<_>>().map(Some)
+        let record = |(number, starts, part)| Ok((starts, records.of_part(number, &part, None)?));
+        found.map(|found| found.into_iter().map(record).collect()).transpose()
     }
 
     /// The operations of the whole output of an instruction: flops, transcendentals and whether there are not fewer; or
@@ -559,14 +543,23 @@ impl<'a, 'py> Records<'a, 'py> {
                 Subject::Instruction(id) => self.uses(&[(id, operand)])?.pop(),
                 Subject::Computation(_) => None,
             };
-            let usage = usage.map_or_else(|| self.py.None(), |usage| usage.into_any().unbind());
-            let mut maps = Vec::new();
-            for (index, m) in part.footprint().into_iter().flat_map(|f| &f.maps) {
-                maps.push(self.placed(m, index, usage.clone_ref(self.py))?);
-            }
-            records.append(self.record(*number, part, maps, None)?)?;
+            records.append(self.of_part(*number, part, usage)?)?;
         }
         Ok(records)
+    }
+
+    fn of_part(
+        &mut self,
+        number: u32,
+        part: &OperandIndexing,
+        usage: Option<Bound<'py, PyTuple>>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let usage = usage.map_or_else(|| self.py.None(), |usage| usage.into_any().unbind());
+        let mut maps = Vec::new();
+        for (index, m) in part.footprint().into_iter().flat_map(|f| &f.maps) {
+            maps.push(self.placed(m, index, usage.clone_ref(self.py))?);
+        }
+        self.record(number, part, maps, None)
     }
 
     fn of_values(&mut self, values: Vec<Reached>) -> PyResult<Bound<'py, PyList>> {

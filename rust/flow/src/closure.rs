@@ -11,13 +11,13 @@ use quasiaffine::interrupt::poll;
 use quasiaffine::map::State;
 use quasiaffine::{compose, simplify, Domain, Map, Options};
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 
 use crate::indexing::{is_identity_on, OperandIndexing, ShapeIndex};
 use crate::propagate::{unnamed_operands, Direction, Rule, Setting};
 use crate::schedule::Step;
 use crate::shapes;
 use crate::state::whole;
-use crate::together::Starts;
 
 /// The number of distinct maps to one array. More become one map of the whole array.
 pub const MAX_MAPS: usize = 8;
@@ -37,7 +37,7 @@ pub fn closure<E: From<quasiaffine::Error>>(
     step: &mut dyn FnMut(&ShapeIndex) -> Result<Maps, E>,
 ) -> Result<Maps, E> {
     // The arrays to which no more maps are needed.
-    let mut known = Starts::default();
+    let mut known = Numbers::default();
     all.as_deref().unwrap_or(std::slice::from_ref(start)).iter().for_each(|index| known.add(&reach.set(index)));
     let sizes = shapes::sizes_at(shape, start);
     let mut found: BTreeMap<ShapeIndex, Vec<Map>> = BTreeMap::new();
@@ -76,7 +76,7 @@ pub fn closure<E: From<quasiaffine::Error>>(
                     let Some(array) = shapes::at(shape, index) else { continue };
                     is_whole.insert(index.clone());
                     maps.clear();
-                    whole(&identity, array)
+                    whole(identity.domain().dims(), array)
                 }
             };
             maps.push(map.clone());
@@ -88,7 +88,7 @@ pub fn closure<E: From<quasiaffine::Error>>(
     }
     for index in all.into_iter().flatten() {
         let Some(array) = shapes::at(shape, &index) else { continue };
-        found.insert(index, vec![whole(&identity, array)]);
+        found.insert(index, vec![whole(identity.domain().dims(), array)]);
     }
     let maps = found.into_iter().flat_map(|(index, maps)| maps.into_iter().map(move |map| (index.clone(), map)));
     Ok(maps.filter(|(_, map)| map.state() != State::Empty).collect())
@@ -100,7 +100,7 @@ pub fn closure<E: From<quasiaffine::Error>>(
 pub struct Reach {
     numbers: FxHashMap<ShapeIndex, usize>,
     /// By number; `None` where not all that is read is known.
-    from: Vec<Option<Starts>>,
+    from: Vec<Option<Numbers>>,
 }
 
 impl Reach {
@@ -112,11 +112,11 @@ impl Reach {
         let numbers: FxHashMap<ShapeIndex, usize> = indices.zip(0..).collect();
         let changes = |index: &ShapeIndex| !m.forwards(m.computation_of(root), &shapes::path(index));
         let begin =
-            numbers.iter().filter(|(index, _)| changes(index)).map(|(index, &k)| (index.clone(), Starts::one(k)));
+            numbers.iter().filter(|(index, _)| changes(index)).map(|(index, &k)| (index.clone(), Numbers::one(k)));
         let begin = begin.collect();
-        let mut values: FxHashMap<InstructionId, FxHashMap<ShapeIndex, Starts>> = FxHashMap::default();
+        let mut values: FxHashMap<InstructionId, FxHashMap<ShapeIndex, Numbers>> = FxHashMap::default();
         values.insert(root, begin);
-        let mut unknown = Starts::default();
+        let mut unknown = Numbers::default();
         for (&id, &step) in schedule.order.iter().zip(&schedule.steps) {
             poll();
             let Some(arrays) = values.remove(&id) else { continue };
@@ -152,17 +152,17 @@ impl Reach {
                 }
             }
         }
-        let mut from = vec![Some(Starts::default()); numbers.len()];
+        let mut from = vec![Some(Numbers::default()); numbers.len()];
         for (index, starts) in values.remove(&parameter).unwrap_or_default() {
             let Some(&to) = numbers.get(&index) else { continue };
-            starts.list().for_each(|k| from[k as usize].iter_mut().for_each(|all| all.add(&Starts::one(to))));
+            starts.list().for_each(|k| from[k as usize].iter_mut().for_each(|all| all.add(&Numbers::one(to))));
         }
         unknown.list().for_each(|k| from[k as usize] = None);
         Ok(Reach { numbers, from })
     }
 
     /// Whether any number of iterations leads from an array to those alone that are known.
-    fn stays_within(&self, index: &ShapeIndex, known: &Starts) -> bool {
+    fn stays_within(&self, index: &ShapeIndex, known: &Numbers) -> bool {
         let mut seen = self.set(index);
         let mut waiting: Vec<u32> = seen.list().collect();
         let is_numbered = !waiting.is_empty();
@@ -176,7 +176,43 @@ impl Reach {
         is_numbered
     }
 
-    fn set(&self, index: &ShapeIndex) -> Starts {
-        self.numbers.get(index).map(|&k| Starts::one(k)).unwrap_or_default()
+    fn set(&self, index: &ShapeIndex) -> Numbers {
+        self.numbers.get(index).map(|&k| Numbers::one(k)).unwrap_or_default()
+    }
+}
+
+/// A set of numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Numbers(SmallVec<[u64; 2]>);
+
+impl Numbers {
+    fn one(k: usize) -> Numbers {
+        let mut words = SmallVec::from_elem(0, k / 64 + 1);
+        words[k / 64] = 1 << (k % 64);
+        Numbers(words)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.iter().all(|&word| word == 0)
+    }
+
+    fn add(&mut self, other: &Numbers) {
+        if self.0.len() < other.0.len() {
+            self.0.resize(other.0.len(), 0);
+        }
+        self.0.iter_mut().zip(&other.0).for_each(|(word, more)| *word |= more);
+    }
+
+    fn without(&self, other: &Numbers) -> Numbers {
+        let mut rest = self.clone();
+        rest.0.iter_mut().zip(&other.0).for_each(|(word, less)| *word &= !less);
+        rest
+    }
+
+    fn list(&self) -> impl Iterator<Item = u32> + '_ {
+        let bits = |(k, &word): (usize, &u64)| {
+            (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| (k * 64 + bit) as u32)
+        };
+        self.0.iter().enumerate().flat_map(bits)
     }
 }

@@ -85,7 +85,6 @@ pub mod sources;
 mod state;
 pub mod tile_table;
 pub mod tiles;
-pub mod together;
 pub mod trip_counts;
 
 pub use indexing::{Footprint, InstructionIndexing, OperandIndexing, ShapeIndex, Text};

@@ -1,26 +1,33 @@
 //! The maps from each of several arrays of a value on its own, found in one pass.
 //!
 //! Arrays that have equal maps to a value have equal maps to all that it is made of, so they go on from there as one.
-//! The maps are those of a [`Propagation`] from each array alone, in the same order.
+//! The maps are those of a [`Propagation`] from each array alone, in the same order. Where only the elements count, a map
+//! that is the same for all elements of an array is the same for all arrays, so a question about all outputs of a program
+//! costs little more than one about a single output.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::hash::{Hash, Hasher};
+use std::iter::once;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use hlo::InstructionId;
 use quasiaffine::interrupt::poll;
+use quasiaffine::map::State as MapState;
+use quasiaffine::{Interval, Kind, Map, Variable};
 use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 
-use crate::indexing::{InstructionIndexing, ShapeIndex};
+use crate::indexing::{InstructionIndexing, OperandIndexing, ShapeIndex};
 use crate::propagate::{Propagation, Rule, Setting};
 use crate::shapes;
-use crate::state::State;
+use crate::state::{whole, State};
 
 /// The numbers of some starts, in order.
 type Starts = Rc<[u32]>;
+
+type Sizes = SmallVec<[i64; 6]>;
 
 /// What arrives at a value before it is visited: the distinct additions to its maps, and in order the starts that each
 /// comes from.
@@ -32,8 +39,11 @@ struct Arrivals {
 }
 
 impl Arrivals {
-    fn add(&mut self, starts: Starts, mut state: State) {
+    fn add(&mut self, starts: Starts, mut state: State, sizes: Option<&Sizes>) {
         state.entries.iter_mut().for_each(|e| e.uses.clear());
+        if let Some(sizes) = sizes {
+            state.rewrite(|map| drop_dims(map, sizes));
+        }
         let mut hasher = FxHasher::default();
         state.entries.iter().for_each(|e| (&e.index, &e.map).hash(&mut hasher));
         let known = self.by_hash.entry(hasher.finish()).or_default();
@@ -50,58 +60,77 @@ impl Arrivals {
         if let [(starts, _)] = &self.order[..] {
             return vec![(starts.clone(), self.states.swap_remove(0))];
         }
-        let mut by_start: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        // The last arrival of a class and the class of those before it; nothing arrives of the first class.
+        let mut classes: Vec<(u32, usize)> = vec![(u32::MAX, 0)];
+        let arrived = |classes: &[(u32, usize)], mut class: usize| {
+            let mut own = Vec::new();
+            while class > 0 {
+                own.push(classes[class].0);
+                class = classes[class].1;
+            }
+            own
+        };
+        let mut next: FxHashMap<(usize, u32), usize> = FxHashMap::default();
+        let mut class_of: BTreeMap<u32, usize> = BTreeMap::new();
         let mut is_known = vec![false; self.states.len()];
         for (starts, at) in &self.order {
             poll();
             let again = std::mem::replace(&mut is_known[*at as usize], true);
             for &start in starts.iter() {
-                let own = by_start.entry(start).or_default();
-                if !again || !own.contains(at) {
-                    own.push(*at);
-                }
+                let class = class_of.entry(start).or_default();
+                *class = *next.entry((*class, *at)).or_insert_with(|| {
+                    if again && arrived(&classes, *class).contains(at) {
+                        return *class;
+                    }
+                    classes.push((*at, *class));
+                    classes.len() - 1
+                });
             }
         }
-        let mut numbers: FxHashMap<Vec<u32>, usize> = FxHashMap::default();
-        let mut classes: Vec<(Vec<u32>, State)> = Vec::new();
-        for (start, own) in by_start {
-            let next = classes.len();
-            let number = *numbers.entry(own).or_insert_with_key(|own| {
-                let mut all = self.states[own[0] as usize].clone();
-                own[1..].iter().for_each(|&at| all.take(&self.states[at as usize], None, &Some));
-                classes.push((Vec::new(), all));
-                next
-            });
-            classes[number].0.push(start);
-        }
-        classes.into_iter().map(|(starts, state)| (starts.into(), state)).collect()
+        let mut found: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
+        class_of.into_iter().for_each(|(start, class)| found.entry(class).or_default().push(start));
+        let together = |(class, starts): (usize, Vec<u32>)| {
+            let mut own = arrived(&classes, class).into_iter().rev().map(|at| &self.states[at as usize]);
+            let mut all = own.next().cloned().unwrap_or_default();
+            own.for_each(|more| all.take(more, None, &Some));
+            (starts.into(), all)
+        };
+        found.into_iter().map(together).collect()
     }
 }
 
-/// From each of these arrays of the first value of a schedule to the parameters of its computation; arrays with equal
-/// results share them. `None` where operands have no names.
-pub(crate) fn to_parameters<E>(
+/// The maps to one of the ends of a pass, and the starts that have them.
+struct End {
+    number: u32,
+    starts: Vec<u32>,
+    state: State,
+}
+
+/// From each of these states of the first value of a schedule to the values `ends`; `None` where operands have no names.
+/// Where the sizes of the dims of each start are given, maps that are the same at all points of these have no dims.
+fn run<E>(
     setting: Setting<'_>,
-    indices: &[ShapeIndex],
-    parameters: &[InstructionId],
+    begin: Vec<State>,
+    sizes: &[Sizes],
+    ends: &[InstructionId],
     rule: &mut Rule<'_, E>,
-) -> Result<Option<Vec<Arc<InstructionIndexing>>>, E> {
-    let Setting { m, schedule, .. } = setting;
-    let Some(&root) = schedule.order.first() else { return Ok(None) };
-    let numbers: FxHashMap<InstructionId, u32> = parameters.iter().copied().zip(0..).collect();
+) -> Result<Option<Vec<End>>, E> {
+    let numbers: FxHashMap<InstructionId, u32> = ends.iter().copied().zip(0..).collect();
+    let common = |starts: &[u32]| {
+        let first = sizes.get(starts[0] as usize)?;
+        starts.iter().all(|&start| sizes[start as usize] == *first).then_some(first)
+    };
     let mut pass = Propagation::new(setting);
     let mut arrivals: FxHashMap<u32, Arrivals> = FxHashMap::default();
-    let begin = arrivals.entry(0).or_default();
-    for (start, index) in (0..).zip(indices) {
-        begin.add([start].into(), State::identity(m.shape(root), std::iter::once(index), None));
-    }
-    let mut waiting = std::collections::BinaryHeap::from([Reverse(0)]);
-    // The maps to parameters, and for each start which of them it has.
-    let mut ends: Vec<(u32, State)> = Vec::new();
-    let mut ends_of: Vec<Vec<usize>> = vec![Vec::new(); indices.len()];
+    let first = arrivals.entry(0).or_default();
+    (0..).zip(begin).for_each(|(start, state)| first.add([start].into(), state, common(&[start])));
+    let mut waiting = BinaryHeap::from([Reverse(0)]);
+    let mut found: Vec<End> = Vec::new();
     while let Some(Reverse(position)) = waiting.pop() {
         let Some(here) = arrivals.remove(&position) else { continue };
+        let number = numbers.get(&setting.schedule.order[position as usize]);
         for (starts, state) in here.classes() {
+            let sizes = common(&starts);
             pass.states.insert(position, Box::new(state));
             pass.visit(position, rule)?;
             if pass.unnamed_operands.is_some() {
@@ -112,26 +141,106 @@ pub(crate) fn to_parameters<E>(
                 if !arrivals.contains_key(&next) {
                     waiting.push(Reverse(next));
                 }
-                arrivals.entry(next).or_default().add(starts.clone(), *state);
+                arrivals.entry(next).or_default().add(starts.clone(), *state, sizes);
             }
-            let state = pass.states.remove(&position);
-            let number = numbers.get(&schedule.order[position as usize]);
-            if let Some((&number, mut state)) = number.zip(state) {
-                state.solve();
-                starts.iter().for_each(|&start| ends_of[start as usize].push(ends.len()));
-                ends.push((number, *state));
+            let Some((&number, mut state)) = number.zip(pass.states.remove(&position)) else { continue };
+            state.solve();
+            match found.iter_mut().rev().take_while(|end| end.number == number).find(|end| end.state == *state) {
+                Some(end) => end.starts.extend(&*starts),
+                None => found.push(End { number, starts: starts.to_vec(), state: *state }),
             }
         }
     }
+    found.sort_by_key(|end| end.number);
+    Ok(Some(found))
+}
+
+/// From each of these arrays of the first value of a schedule to the parameters of its computation; arrays with equal
+/// results share them. `None` where operands have no names.
+pub(crate) fn to_parameters<E>(
+    setting: Setting<'_>,
+    indices: &[ShapeIndex],
+    parameters: &[InstructionId],
+    rule: &mut Rule<'_, E>,
+) -> Result<Option<Vec<Arc<InstructionIndexing>>>, E> {
+    let Some(&root) = setting.schedule.order.first() else { return Ok(None) };
+    let shape = setting.m.shape(root);
+    let begin = indices.iter().map(|index| State::identity(shape, once(index), None)).collect();
+    let Some(ends) = run(setting, begin, &[], parameters, rule)? else { return Ok(None) };
+    let mut ends_of: Vec<Vec<usize>> = vec![Vec::new(); indices.len()];
+    for (at, end) in ends.iter().enumerate() {
+        end.starts.iter().for_each(|&start| ends_of[start as usize].push(at));
+    }
     let mut known = FxHashMap::default();
-    let of_start = |(index, mut own): (&ShapeIndex, Vec<usize>)| {
-        own.sort_unstable_by_key(|&at| ends[at].0);
-        let sizes = shapes::sizes_at(m.shape(root), index);
+    let of_start = |(index, own): (&ShapeIndex, Vec<usize>)| {
+        let sizes = shapes::sizes_at(shape, index);
         let indexing: &mut Arc<InstructionIndexing> = known.entry((sizes, own)).or_insert_with_key(|(sizes, own)| {
-            let parts = own.iter().map(|&at| (ends[at].0, ends[at].1.part()));
+            let parts = own.iter().map(|&at| (ends[at].number, ends[at].state.part()));
             Arc::new(InstructionIndexing::new(sizes, parts.filter(|(_, part)| !part.reads_nothing()).collect()))
         });
         indexing.clone()
     };
     Ok(Some(indices.iter().zip(ends_of).map(of_start).collect()))
+}
+
+/// The elements of a value that some starts need: the number of the value, those of the starts, and the maps, which do not
+/// tell how often an element is read.
+pub type Needed = (u32, Vec<u32>, OperandIndexing);
+
+/// The elements of `ends` that each of these arrays of the first value of a schedule needs, or, with `as_one`, that all of
+/// them need as one start; `None` where operands have no names.
+pub(crate) fn needed<E>(
+    setting: Setting<'_>,
+    indices: &[ShapeIndex],
+    as_one: bool,
+    ends: &[InstructionId],
+    rule: &mut Rule<'_, E>,
+) -> Result<Option<Vec<Needed>>, E> {
+    let Some(&root) = setting.schedule.order.first() else { return Ok(None) };
+    let shape = setting.m.shape(root);
+    let mut sizes: Vec<Sizes> = indices.iter().map(|index| shapes::sizes_at(shape, index)).collect();
+    let mut begin: Vec<State> = indices.iter().map(|index| State::identity(shape, once(index), None)).collect();
+    if as_one {
+        let array = |index| shapes::at(shape, index).filter(|array| !shapes::is_empty(array));
+        let all = indices.iter().filter_map(|index| Some((index.clone(), whole(&[], array(index)?))));
+        (begin, sizes) = (vec![State::of(&all.collect::<Vec<_>>())], vec![Sizes::new()]);
+    }
+    let Some(found) = run(setting, begin, &sizes, ends, rule)? else { return Ok(None) };
+    let mut needed = Vec::new();
+    for end in found {
+        let mut by_sizes: BTreeMap<&Sizes, Vec<u32>> = BTreeMap::new();
+        end.starts.iter().for_each(|&start| by_sizes.entry(&sizes[start as usize]).or_default().push(start));
+        for (sizes, starts) in by_sizes {
+            let mut part = end.state.part();
+            if let OperandIndexing::Known(footprint) = &mut part {
+                footprint.maps.iter_mut().for_each(|(_, map)| add_dims(map, sizes));
+            }
+            needed.push((end.number, starts, part));
+        }
+    }
+    needed.retain(|(.., part)| !part.reads_nothing());
+    Ok(Some(needed))
+}
+
+/// Leaves out the dims of a map that is the same at all points of an array of these sizes.
+fn drop_dims(map: &mut Map, sizes: &[i64]) {
+    let dims = map.domain().dims();
+    let is_same = map.state() == MapState::Defined
+        && dims.iter().map(|v| (v.interval.lo, v.interval.hi + 1)).eq(sizes.iter().map(|&n| (0, n)))
+        && !map.expressions().any(|e| e.any_var(&|v| v.kind == Kind::Dim));
+    if is_same {
+        let mut domain = map.domain().clone();
+        domain.vars.drain(..std::mem::take(&mut domain.n_dims));
+        *map = Map::from_parts(domain, map.results().into());
+    }
+}
+
+/// Gives a map without dims those of an array of these sizes.
+fn add_dims(map: &mut Map, sizes: &[i64]) {
+    if map.domain().n_dims == 0 && !sizes.is_empty() {
+        let mut domain = map.domain().clone();
+        domain.vars.insert_many(0, sizes.iter().map(|&n| Variable::new(Interval::new(0, n - 1))));
+        domain.n_dims = sizes.len();
+        *map = Map::from_parts(domain, map.results().into());
+    }
 }

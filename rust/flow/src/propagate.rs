@@ -69,13 +69,6 @@ impl Setting<'_> {
         }
     }
 
-    /// Merges the maps of a state. Those between devices, or from tiling parameters, stay apart.
-    fn merge(&self, state: &mut State, apart: &mut FxHashMap<Vec<Map>, Counting>) {
-        if self.devices.is_none() && self.parameters.is_none() {
-            state.merge(if self.counts_no_reads() { Counting::Elements } else { Counting::Reads }, apart);
-        }
-    }
-
     /// Whether only the elements count and not how often each is read.
     fn counts_no_reads(&self) -> bool {
         (self.repeats || self.elements_alone) && self.devices.is_none()
@@ -91,6 +84,7 @@ pub struct Propagation<'p> {
     start: Option<u32>,
     /// Unions that do not merge.
     apart: FxHashMap<Vec<Map>, Counting>,
+    composed: Composed,
     /// Why every value may be read: some instruction has [`Module::unnamed_operands`].
     pub unnamed_operands: Option<Text>,
 }
@@ -98,7 +92,8 @@ pub struct Propagation<'p> {
 impl<'p> Propagation<'p> {
     pub(crate) fn new(setting: Setting<'p>) -> Propagation<'p> {
         let (states, waiting) = (FxHashMap::default(), BinaryHeap::new());
-        Propagation { setting, states, waiting, start: None, apart: FxHashMap::default(), unnamed_operands: None }
+        let (apart, composed) = Default::default();
+        Propagation { setting, states, waiting, start: None, apart, composed, unnamed_operands: None }
     }
 
     /// From arrays of the first value of a schedule to the values that it is made of.
@@ -214,11 +209,7 @@ impl<'p> Propagation<'p> {
         let Setting { m, schedule, .. } = self.setting;
         let (id, step) = (schedule.order[position as usize], schedule.steps[position as usize]);
         let Some(mut state) = self.states.remove(&position) else { return Ok(()) };
-        if self.setting.counts_no_reads() {
-            state.keep_whole(m.shape(id));
-        }
-        self.setting.merge(&mut state, &mut self.apart);
-        let is_replaced = state.keep_budget(m.shape(id), m.instruction_name(id), &self.setting);
+        let is_replaced = self.settle(id, &mut state);
         if let Some(limit) = self.setting.limit {
             limit.set(if is_replaced { 0 } else { limit.get().saturating_sub(state.entries.len()) });
         }
@@ -235,6 +226,24 @@ impl<'p> Propagation<'p> {
         }
         self.states.insert(position, state);
         Ok(())
+    }
+
+    /// Replaces the maps to a value by fewer; whether there are other points now. Those between devices, or from tiling
+    /// parameters, stay apart.
+    fn settle(&mut self, id: InstructionId, state: &mut State) -> bool {
+        let Setting { m, devices, parameters, .. } = self.setting;
+        let (shape, elements_alone) = (m.shape(id), self.setting.counts_no_reads());
+        if elements_alone {
+            state.keep_whole(shape);
+        }
+        if devices.is_none() && parameters.is_none() {
+            state.merge(if elements_alone { Counting::Elements } else { Counting::Reads }, &mut self.apart);
+        }
+        let is_replaced = state.keep_budget(shape, m.instruction_name(id), &self.setting);
+        if is_replaced && elements_alone {
+            state.keep_whole(shape);
+        }
+        is_replaced
     }
 
     fn hand_on(&mut self, state: &State, to: InstructionId, usage: Option<Use>, new: &dyn Fn(i64) -> Option<i64>) {
@@ -255,9 +264,9 @@ impl<'p> Propagation<'p> {
         if setting.m.operands(id).len() == 0 {
             return Ok(());
         }
+        let mut composed = std::mem::take(&mut self.composed);
         for (index, firsts) in state.by_index() {
             let indexing = rule(id, &index, Direction::Backward)?;
-            let mut composed = Composed::default();
             let whole_at = points_of_wholes(setting, setting.m.shape(id), state, &index, &firsts);
             for (n, (k, _)) in indexing.parts.iter().enumerate() {
                 let Some(operand) = setting.m.operand(id, *k as usize) else { continue };
@@ -267,6 +276,7 @@ impl<'p> Propagation<'p> {
                 follow(&from, &indexing, n, self.target(operand), shape, &ShapeIndex::new(), &mut composed);
             }
         }
+        self.composed = composed;
         Ok(())
     }
 
@@ -284,7 +294,6 @@ impl<'p> Propagation<'p> {
             let state = state.get_or_insert_with(Box::default);
             for (index, firsts) in given.by_index() {
                 let indexing = rule(user, &index, Direction::Forward(k as u32))?;
-                let mut composed = Composed::default();
                 let whole_at = points_of_wholes(setting, m.shape(operand), given, &index, &firsts);
                 for (n, (i, _)) in indexing.parts.iter().enumerate() {
                     let (output, at) = match shape {
@@ -294,16 +303,12 @@ impl<'p> Propagation<'p> {
                     let Some(output) = output else { continue };
                     let (firsts, whole_at, usage) = (&firsts[..], &whole_at[..], (user, k as u32));
                     let from = From { setting, state: given, index: &index, firsts, whole_at, usage };
-                    follow(&from, &indexing, n, state, output, &at, &mut composed);
+                    follow(&from, &indexing, n, state, output, &at, &mut self.composed);
                 }
             }
         }
         if let Some(mut state) = state {
-            if setting.counts_no_reads() {
-                state.keep_whole(shape);
-            }
-            setting.merge(&mut state, &mut self.apart);
-            state.keep_budget(shape, m.instruction_name(user), &setting);
+            self.settle(user, &mut state);
             self.states.insert(position, state);
         }
         Ok(())
@@ -316,7 +321,7 @@ const MANY_STATES: usize = 1 << 14;
 impl Drop for Propagation<'_> {
     fn drop(&mut self) {
         if self.states.len() > MANY_STATES {
-            discard(std::mem::take(&mut self.states));
+            discard((std::mem::take(&mut self.states), std::mem::take(&mut self.composed)));
         }
     }
 }
@@ -324,6 +329,10 @@ impl Drop for Propagation<'_> {
 pub(crate) fn unnamed_operands(m: &Module, id: InstructionId) -> Option<Text> {
     m.unnamed_operands(id).map(|reason| format!("{}: {reason}", m.instruction_name(id)).into())
 }
+
+/// Compositions of two maps, by whether the first is on another device and whether reads count: operands are often read
+/// alike, and so are layers of a program.
+type Composed = FxHashMap<(Map, Map, bool, bool), quasiaffine::Result<Map>>;
 
 /// An array of a value and the maps to it.
 struct From<'a> {
@@ -425,13 +434,20 @@ fn follow(
             }
             let whole = from.whole_at.get(i).and_then(Option::as_ref).filter(|_| !footprint.crosses_devices);
             let whole = whole.and_then(|points| Some((points, indexing.images()[n][k].as_ref()?)));
-            let then = || match (parameters, whole) {
-                (Some(parameters), _) => parameters.compose(from.usage, first, second),
-                (None, Some((points, image))) => after_whole(points, image),
-                (None, None) if !counts_reads => compose_elements(first, second, SIMPLIFY),
-                (None, None) => compose(first, second, SIMPLIFY),
+            let then = || match whole {
+                Some((points, image)) => after_whole(points, image),
+                None if counts_reads => compose(first, second, SIMPLIFY),
+                None => compose_elements(first, second, SIMPLIFY),
             };
-            match composed.of((i, footprint.crosses_devices), second, then) {
+            let found = match parameters {
+                // Equality leaves out the names of parameters.
+                Some(parameters) => parameters.compose(from.usage, first, second),
+                None => {
+                    let key = (first.clone(), second.clone(), footprint.crosses_devices, counts_reads);
+                    composed.entry(key).or_insert_with(then).clone()
+                }
+            };
+            match found {
                 Err(e) => target.mark_unknown(to.clone(), &format!("composition: {e}").into()),
                 Ok(map) if map.state() == quasiaffine::map::State::Empty => {}
                 Ok(map) => {
@@ -449,38 +465,6 @@ fn follow(
 fn mark_all_unknown(target: &mut State, shape: &Shape, at: &ShapeIndex, reason: &Text) {
     for (below, _) in shapes::array_indices(shape) {
         target.mark_unknown(at.iter().chain(&below).copied().collect(), reason);
-    }
-}
-
-/// Whether a first map is on another device, the second map, and their composition.
-type Pair = (bool, Map, quasiaffine::Result<Map>);
-
-/// The compositions at one value, by the number of the first map: its operands are often read alike.
-#[derive(Default)]
-pub(crate) struct Composed {
-    known: Vec<SmallVec<[Pair; 1]>>,
-}
-
-/// How many second maps a linear search goes through faster than one composition takes.
-const REMEMBERED: usize = 16;
-
-impl Composed {
-    pub(crate) fn of(
-        &mut self,
-        (i, elsewhere): (usize, bool),
-        second: &Map,
-        compose: impl FnOnce() -> quasiaffine::Result<Map>,
-    ) -> quasiaffine::Result<Map> {
-        self.known.resize_with(self.known.len().max(i + 1), SmallVec::new);
-        let known = &mut self.known[i];
-        if let Some((.., map)) = known.iter().find(|(own, m, _)| *own == elsewhere && m == second) {
-            return map.clone();
-        }
-        let map = compose();
-        if known.len() < REMEMBERED {
-            known.push((elsewhere, second.clone(), map.clone()));
-        }
-        map
     }
 }
 

@@ -19,7 +19,7 @@ use crate::closure::Reach;
 use crate::deep_calls::DeepCalls;
 use crate::devices::DeviceTable;
 use crate::indexing::{InstructionIndexing, OperandIndexing, ShapeIndex};
-use crate::outputs;
+use crate::outputs::{self, Needed};
 use crate::propagate::{Propagation, Rule, Setting};
 use crate::reads::{Counts, Union};
 use crate::schedule::{fits, only_callee, Region, Schedule};
@@ -27,7 +27,6 @@ use crate::shapes;
 use crate::sources::Sources;
 use crate::state::State;
 use crate::tiles::Parameters;
-use crate::together::{Dependence, Together};
 
 pub use crate::propagate::Direction;
 
@@ -521,17 +520,18 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
         Ok((limit.get() > 0).then_some(found))
     }
 
-    /// The dependence of arrays of a computation's root on its parameters, by number, in one pass: see [`Together`].
-    pub fn together(
+    /// The elements of a computation's parameters that arrays of its root need, in one pass; with `as_one` all of them
+    /// together. `None` where operands have no names.
+    pub fn needed(
         &self,
         computation: ComputationId,
         indices: &[ShapeIndex],
         as_one: bool,
-    ) -> Result<Option<Vec<(u32, Dependence)>>, P::Error> {
+    ) -> Result<Option<Vec<Needed>>, P::Error> {
         self.prepare(computation, Direction::Backward)?;
         let schedule = self.schedule_of(computation, false)?;
-        let together = Together::new(self.setting(&schedule), indices, as_one);
-        together.run(self.m.parameters(computation), &mut self.rule(false))
+        let setting = Setting { elements_alone: true, ..self.setting(&schedule) };
+        outputs::needed(setting, indices, as_one, self.m.parameters(computation), &mut self.rule(false))
     }
 
     /// The order of a propagation from `start` through a region.

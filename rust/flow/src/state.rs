@@ -392,34 +392,34 @@ impl State {
             let array = shapes::at(shape, &e.index);
             array.is_some_and(|array| e.map.results().len() == shapes::sizes(array).count() && is_whole(&e.map, array))
         };
-        let whole: Vec<usize> = (0..self.entries.len()).filter(|&i| has_all(&self.entries[i])).collect();
-        if whole.is_empty() {
+        if !self.entries.iter().any(has_all) {
             return;
         }
         let stands_for = |w: &Entry, e: &Entry| {
             let (own, others) = (w.map.domain().dims(), e.map.domain().dims());
             let covers = own.iter().zip(others).all(|(own, other)| own.interval.covers(other.interval));
-            w.index == e.index && own.len() == others.len() && covers
+            w.index == e.index && (own.len() == others.len() || own.is_empty()) && covers
         };
-        let owner = |i: usize| {
-            let stands = |&&w: &&usize| w != i && stands_for(&self.entries[w], &self.entries[i]);
-            whole.iter().find(stands).filter(|&&w| w < i || !whole.contains(&i)).copied()
-        };
-        let owners: Vec<Option<usize>> = (0..self.entries.len()).map(owner).collect();
-        for (i, owner) in owners.iter().enumerate() {
-            if let Some(owner) = *owner {
-                let uses = std::mem::take(&mut self.entries[i].uses);
-                self.entries[owner].uses.extend(uses);
+        let mut kept: Vec<(bool, Entry)> = Vec::new();
+        for mut new in std::mem::take(&mut self.entries) {
+            if let Some((_, known)) = kept.iter_mut().find(|(is_whole, known)| *is_whole && stands_for(known, &new)) {
+                known.uses.extend(new.uses);
+                continue;
             }
+            let is_whole = has_all(&new);
+            kept.retain(|(_, known)| {
+                let is_less = is_whole && stands_for(&new, known);
+                new.uses.extend(known.uses.iter().copied().filter(|_| is_less));
+                !is_less
+            });
+            kept.push((is_whole, new));
         }
-        let mut owners = owners.into_iter();
-        let mut kept = std::mem::take(&mut self.entries);
-        kept.retain_mut(|entry| {
+        let sorted = |(_, mut entry): (bool, Entry)| {
             entry.uses.sort_unstable();
             entry.uses.dedup();
-            owners.next().flatten().is_none()
-        });
-        self.refill(kept);
+            entry
+        };
+        self.refill(kept.into_iter().map(sorted).collect());
     }
 
     /// Solves the equalities of the maps. Maps are merged before that, while their constraints are intervals.
@@ -429,7 +429,7 @@ impl State {
         }
     }
 
-    fn rewrite(&mut self, change: impl Fn(&mut Map)) {
+    pub(crate) fn rewrite(&mut self, change: impl Fn(&mut Map)) {
         let mut changed = std::mem::take(&mut self.entries);
         changed.iter_mut().for_each(|e| change(&mut e.map));
         self.refill(changed);
@@ -470,10 +470,10 @@ fn around(maps: &[Map], shape: &Shape, setting: &Setting<'_>) -> Vec<Map> {
     hulls(maps.iter()).into_iter().map(|hull| box_of(dims(hull), &ranges)).collect()
 }
 
-/// Every element of an array, for each point of the dimensions of a map.
-pub(crate) fn whole(from: &Map, shape: &Shape) -> Map {
+/// Every element of an array, for each point of the dimensions.
+pub(crate) fn whole(dims: &[Variable], shape: &Shape) -> Map {
     let ranges: SmallVec<[Interval; 6]> = shapes::sizes(shape).map(|n| Interval::new(0, n.saturating_sub(1))).collect();
-    box_of(from.domain().dims().iter().map(|v| Variable::new(v.interval)).collect(), &ranges)
+    box_of(dims.iter().map(|v| Variable::new(v.interval)).collect(), &ranges)
 }
 
 fn box_of(dims: SmallVec<[Variable; 4]>, ranges: &[Interval]) -> Map {
@@ -512,6 +512,9 @@ pub(crate) fn points_of_whole(map: &Map, shape: &Shape) -> Option<Map> {
 /// The composition of a map that has all elements of an array at its [points](points_of_whole), and a second one, by the
 /// image of that.
 pub(crate) fn after_whole(points: &Map, image: &Map) -> quasiaffine::Result<Map> {
+    if points.domain().vars.is_empty() {
+        return Ok(image.clone());
+    }
     let found = then(points, image)?;
     // Simplified maps share nothing but runtime variables.
     let is_simplified = points.domain().n_runtime() == 0 || image.domain().n_runtime() == 0;
