@@ -502,7 +502,7 @@ impl PyPropagation {
 struct Reached {
     id: InstructionId,
     part: OperandIndexing,
-    entries: Vec<Entry>,
+    entries: Vec<(ShapeIndex, Entry)>,
 }
 
 impl Reached {
@@ -510,7 +510,9 @@ impl Reached {
         poll();
         let (part, entries) = match (propagation.unknown(id), propagation.state(id)) {
             (Some(reason), _) => (OperandIndexing::Unknown(reason.clone()), Vec::new()),
-            (None, Some(state)) => (state.part(), state.entries.clone()),
+            (None, Some(state)) => {
+                (state.part(), state.entries().map(|(index, e)| (index.clone(), e.clone())).collect())
+            }
             (None, None) => (OperandIndexing::Known(flow::Footprint::default()), Vec::new()),
         };
         Reached { id, part, entries }
@@ -571,11 +573,11 @@ impl<'a, 'py> Records<'a, 'py> {
                 return Err(raised);
             }
             let (mut maps, mut uses) = (Vec::new(), Vec::new());
-            for e in &mut value.entries {
+            for (index, e) in &mut value.entries {
                 e.uses.sort_unstable();
                 let found = self.uses(&e.uses)?;
                 let first = found.first().map_or_else(|| self.py.None(), |usage| usage.clone().into_any().unbind());
-                maps.push(self.placed(&e.map, &e.index, first)?);
+                maps.push(self.placed(&e.map, index, first)?);
                 uses.push(found);
             }
             // A single use is that of the map itself.

@@ -298,15 +298,15 @@ impl<P: RuleProvider> Questions<'_, P> {
         for (schedule, pass) in passes {
             let state = pass.state(id);
             let any_may_be_read = pass.unnamed_operands.is_some() && schedule.order.first() != Some(&id);
-            if any_may_be_read || state.is_some_and(|state| !state.unknown.is_empty()) {
+            if any_may_be_read || state.is_some_and(|state| state.unknown().is_some()) {
                 return Ok((Count { lower: 0, upper: u128::MAX }, Count { lower: 0, upper: n }));
             }
             let Some(state) = state else { continue };
-            exact = exact && state.exact;
-            for entry in state.entries.iter() {
+            exact = exact && state.is_exact();
+            for (index, entry) in state.entries() {
                 if !maps.contains(&&entry.map) {
                     maps.push(&entry.map);
-                    indices.push(&entry.index);
+                    indices.push(index);
                 }
             }
         }

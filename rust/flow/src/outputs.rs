@@ -40,12 +40,12 @@ struct Arrivals {
 
 impl Arrivals {
     fn add(&mut self, starts: Starts, mut state: State, sizes: Option<&Sizes>) {
-        state.entries.iter_mut().for_each(|e| e.uses.clear());
+        state.arrays.iter_mut().flat_map(|(_, array)| &mut array.entries).for_each(|e| e.uses.clear());
         if let Some(sizes) = sizes {
             state.rewrite(|map| drop_dims(map, sizes));
         }
         let mut hasher = FxHasher::default();
-        state.entries.iter().for_each(|e| (&e.index, &e.map).hash(&mut hasher));
+        state.entries().for_each(|(index, e)| (index, &e.map).hash(&mut hasher));
         let known = self.by_hash.entry(hasher.finish()).or_default();
         let at = known.iter().copied().find(|&at| self.states[at as usize] == state).unwrap_or_else(|| {
             self.states.push(state);

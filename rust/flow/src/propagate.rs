@@ -6,7 +6,7 @@
 use quasiaffine::interrupt::{discard, poll};
 use std::cell::Cell;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
 use hlo::{InstructionId, Module};
@@ -21,7 +21,7 @@ use crate::indexing::{is_identity_on, Footprint, InstructionIndexing, OperandInd
 use crate::schedule::{Schedule, Step};
 use crate::shapes;
 use crate::sources::Sources;
-use crate::state::{after_whole, points_of_whole, State, Use};
+use crate::state::{after_whole, points_of_whole, Array, State, Use};
 use crate::tiles::Parameters;
 
 pub use crate::state::{Entry, MAX_MAPS, MAX_SIZE};
@@ -168,7 +168,7 @@ impl<'p> Propagation<'p> {
         // A value that the text gives no users may be read, too.
         let position = self.setting.schedule.position(id);
         let unnamed = self.unnamed_operands.as_ref().filter(|_| position.is_none() || position != self.start);
-        unnamed.or_else(|| Some(&self.state(id)?.unknown.first()?.1))
+        unnamed.or_else(|| self.state(id)?.unknown())
     }
 
     /// The maps to the parameters of a computation.
@@ -211,9 +211,9 @@ impl<'p> Propagation<'p> {
         let Some(mut state) = self.states.remove(&position) else { return Ok(()) };
         let is_replaced = self.settle(id, &mut state);
         if let Some(limit) = self.setting.limit {
-            limit.set(if is_replaced { 0 } else { limit.get().saturating_sub(state.entries.len()) });
+            limit.set(if is_replaced { 0 } else { limit.get().saturating_sub(state.entries().count()) });
         }
-        let is_reached = !state.entries.is_empty() || !state.unknown.is_empty();
+        let is_reached = state.arrays.iter().any(|(_, array)| array.is_reached());
         if is_reached && !matches!(step, Step::Enter(_)) && self.unnamed_operands.is_none() {
             // Any value may be one of its operands.
             self.unnamed_operands = unnamed_operands(m, id);
@@ -265,13 +265,13 @@ impl<'p> Propagation<'p> {
             return Ok(());
         }
         let mut composed = std::mem::take(&mut self.composed);
-        for (index, firsts) in state.by_index() {
-            let indexing = rule(id, &index, Direction::Backward)?;
-            let whole_at = points_of_wholes(setting, setting.m.shape(id), state, &index, &firsts);
+        for (index, array) in state.arrays.iter().filter(|(_, array)| array.is_reached()) {
+            let indexing = rule(id, index, Direction::Backward)?;
+            let whole_at = points_of_wholes(setting, setting.m.shape(id), index, array);
             for (n, (k, _)) in indexing.parts.iter().enumerate() {
                 let Some(operand) = setting.m.operand(id, *k as usize) else { continue };
                 let usage = (id, *k);
-                let from = From { setting, state, index: &index, firsts: &firsts, whole_at: &whole_at, usage };
+                let from = From { setting, state, array, whole_at: &whole_at, usage };
                 let shape = setting.m.shape(operand);
                 follow(&from, &indexing, n, self.target(operand), shape, &ShapeIndex::new(), &mut composed);
             }
@@ -292,17 +292,17 @@ impl<'p> Propagation<'p> {
             let given = schedule.position(operand).filter(|&at| at != position);
             let Some(given) = given.and_then(|at| self.states.get(&at)) else { continue };
             let state = state.get_or_insert_with(Box::default);
-            for (index, firsts) in given.by_index() {
-                let indexing = rule(user, &index, Direction::Forward(k as u32))?;
-                let whole_at = points_of_wholes(setting, m.shape(operand), given, &index, &firsts);
+            for (index, array) in given.arrays.iter().filter(|(_, array)| array.is_reached()) {
+                let indexing = rule(user, index, Direction::Forward(k as u32))?;
+                let whole_at = points_of_wholes(setting, m.shape(operand), index, array);
                 for (n, (i, _)) in indexing.parts.iter().enumerate() {
                     let (output, at) = match shape {
                         Shape::Tuple(parts) => (parts.get(*i as usize), ShapeIndex::from_slice(&[*i])),
                         whole => (Some(whole), ShapeIndex::new()),
                     };
                     let Some(output) = output else { continue };
-                    let (firsts, whole_at, usage) = (&firsts[..], &whole_at[..], (user, k as u32));
-                    let from = From { setting, state: given, index: &index, firsts, whole_at, usage };
+                    let (whole_at, usage) = (&whole_at[..], (user, k as u32));
+                    let from = From { setting, state: given, array, whole_at, usage };
                     follow(&from, &indexing, n, state, output, &at, &mut self.composed);
                 }
             }
@@ -338,9 +338,8 @@ type Composed = FxHashMap<(Map, Map, bool, bool), quasiaffine::Result<Map>>;
 struct From<'a> {
     setting: Setting<'a>,
     state: &'a State,
-    index: &'a ShapeIndex,
-    firsts: &'a [Map],
-    /// For each of them the [points](points_of_whole) where it has all elements of the array; empty where that does not count.
+    array: &'a Array,
+    /// For each of the maps the [points](points_of_whole) where it has all elements of the array; empty where that does not count.
     whole_at: &'a [Option<Map>],
     usage: Use,
 }
@@ -348,13 +347,12 @@ struct From<'a> {
 fn points_of_wholes(
     setting: Setting<'_>,
     shape: &Shape,
-    state: &State,
     index: &ShapeIndex,
-    firsts: &[Map],
+    array: &Array,
 ) -> SmallVec<[Option<Map>; 1]> {
     match shapes::at(shape, index) {
-        Some(array) if setting.counts_no_reads() || !state.counts_reads(index) => {
-            firsts.iter().map(|m| points_of_whole(m, array)).collect()
+        Some(own) if setting.counts_no_reads() || array.is_uncounted => {
+            array.entries.iter().map(|e| points_of_whole(&e.map, own)).collect()
         }
         _ => SmallVec::new(),
     }
@@ -394,30 +392,27 @@ fn follow(
             target.mark_inexact(None, footprint.reason.as_ref());
         }
     }
-    if let Some(reason) = from.state.unknown_at(from.index) {
-        return indices().for_each(|to| target.mark_unknown(to.clone(), reason));
+    if let Some(reason) = &from.array.unknown {
+        return indices().for_each(|to| target.mark_unknown(to, reason));
     }
-    if let Some(reason) = from.state.inexact_at(from.index) {
+    if let Some(reason) = from.state.inexact_at(from.array) {
         indices().for_each(|to| target.mark_inexact(Some(to), reason));
     }
-    let counts_reads = !from.setting.counts_no_reads() && from.state.counts_reads(from.index);
-    if !from.state.counts_reads(from.index) {
-        indices().for_each(|to| target.mark_uncounted(to));
+    let counts_reads = !from.setting.counts_no_reads() && !from.array.is_uncounted;
+    if from.array.is_uncounted {
+        indices().for_each(|to| target.array(to).is_uncounted = true);
     }
     target.crosses_devices |= footprint.crosses_devices || from.state.crosses_devices;
-    let renamed: Vec<Map>;
-    let firsts = if footprint.crosses_devices && devices.is_none() {
+    let mut firsts: SmallVec<[Map; 4]> = from.array.entries.iter().map(|e| e.map.clone()).collect();
+    if footprint.crosses_devices && devices.is_none() {
         if from.state.crosses_devices {
             let reason = Text::from(UNRELATED_DEVICES);
             indices().for_each(|to| target.mark_inexact(Some(to), Some(&reason)));
         }
         // A runtime value on another device is another value.
-        renamed =
-            from.firsts.iter().map(|m| m.remap_sources(&|source| Some(sources.on_another_device(source)))).collect();
-        &renamed
-    } else {
-        from.firsts
-    };
+        let elsewhere = |m: &Map| m.remap_sources(&|source| Some(sources.on_another_device(source)));
+        firsts.iter_mut().for_each(|m| *m = elsewhere(m));
+    }
     for (k, (to, second)) in footprint.maps.iter().enumerate() {
         let is_identity = match devices {
             None => is_identity_on(second, sizes),
@@ -426,7 +421,7 @@ fn follow(
         for (i, first) in firsts.iter().enumerate() {
             poll();
             if is_identity && !from.state.is_raw {
-                target.add(to, first.clone(), Some(from.usage));
+                target.array(to).add(first.clone(), Some(from.usage));
                 continue;
             }
             if devices.is_some_and(|table| !table.share_group(first, second)) {
@@ -448,14 +443,14 @@ fn follow(
                 }
             };
             match found {
-                Err(e) => target.mark_unknown(to.clone(), &format!("composition: {e}").into()),
+                Err(e) => target.mark_unknown(to, &format!("composition: {e}").into()),
                 Ok(map) if map.state() == quasiaffine::map::State::Empty => {}
                 Ok(map) => {
                     let wider = if counts_reads { None } else { unconditional(&map, SIMPLIFY) };
                     if wider.is_some() {
                         target.mark_inexact(Some(to), Some(&CONDITIONAL.into()));
                     }
-                    target.add(to, wider.unwrap_or(map), Some(from.usage));
+                    target.array(to).add(wider.unwrap_or(map), Some(from.usage));
                 }
             }
         }
@@ -464,7 +459,7 @@ fn follow(
 
 fn mark_all_unknown(target: &mut State, shape: &Shape, at: &ShapeIndex, reason: &Text) {
     for (below, _) in shapes::array_indices(shape) {
-        target.mark_unknown(at.iter().chain(&below).copied().collect(), reason);
+        target.mark_unknown(&at.iter().chain(&below).copied().collect(), reason);
     }
 }
 
@@ -480,31 +475,13 @@ fn by_output(state: &State, shape: &Shape) -> Vec<(u32, OperandIndexing)> {
         return if part.reads_nothing() { Vec::new() } else { vec![(0, part)] };
     }
     let n = n_outputs(shape);
-    let output = |index: &ShapeIndex| index.first().copied().filter(|&i| i < n);
-    let mut maps: FxHashMap<u32, Vec<(ShapeIndex, Map)>> = FxHashMap::default();
-    for e in &state.entries {
-        if let Some(i) = output(&e.index) {
-            maps.entry(i).or_default().push((e.index.clone(), e.map.clone()));
-        }
-    }
-    let mut unknown: FxHashMap<u32, Text> = FxHashMap::default();
-    for (index, reason) in &state.unknown {
-        if let Some(i) = output(index) {
-            unknown.entry(i).or_insert_with(|| reason.clone());
-        }
-    }
     let marked = if state.all_inexact { (0..n).collect() } else { state.elements() };
-    let mut parts = Vec::new();
-    for i in marked.into_iter().filter(|&i| i < n) {
-        match unknown.remove(&i) {
-            Some(reason) => parts.push((i, OperandIndexing::Unknown(reason))),
-            None => {
-                let footprint = state.footprint_of_element(maps.remove(&i).unwrap_or_default(), i);
-                if !(footprint.maps.is_empty() && footprint.exact) {
-                    parts.push((i, OperandIndexing::Known(footprint)));
-                }
-            }
+    let mut arrays: BTreeMap<u32, Vec<_>> = marked.into_iter().filter(|&i| i < n).map(|i| (i, Vec::new())).collect();
+    for one in &state.arrays {
+        if let Some(arrays) = one.0.first().and_then(|i| arrays.get_mut(i)) {
+            arrays.push(one);
         }
     }
-    parts
+    let parts = arrays.into_iter().map(|(i, arrays)| (i, state.part_of(&arrays)));
+    parts.filter(|(_, part)| !part.footprint().is_some_and(|f| f.maps.is_empty() && f.exact)).collect()
 }

@@ -1,7 +1,7 @@
 //! The maps to one value during a propagation, with their uses, and the arrays of the value that are unknown or inexact.
 
-use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
+use std::iter::once;
 
 use hlo::InstructionId;
 use layout::Shape;
@@ -32,59 +32,171 @@ const FEW: usize = 6;
 /// A user and the number of the operand by which it uses a value.
 pub type Use = (InstructionId, u32);
 
-/// A map to one array of a value.
+/// A map to an array.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// The array that the results index.
-    pub index: ShapeIndex,
     /// Simplified, unless no composition was needed.
     pub map: Map,
     /// The uses through which the map was reached, each once.
     pub uses: SmallVec<[Use; 2]>,
 }
 
-/// The maps to one value, and how far they can be trusted.
-#[derive(Clone, Debug, PartialEq)]
-pub struct State {
+/// The maps to one array of a value, and how far they can be trusted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Array {
     /// Distinct maps, in the order in which they were found.
     pub entries: Vec<Entry>,
     by_hash: FxHashMap<u64, SmallVec<[u32; 1]>>,
-    /// The arrays of which any element may be read, with the reason.
-    pub unknown: Vec<(ShapeIndex, Text)>,
-    unknown_at: FxHashMap<ShapeIndex, u32>,
-    /// The first reason why the maps are not exact.
-    pub reason: Option<Text>,
-    /// Whether the maps to all arrays are exact.
-    pub exact: bool,
-    inexact_at: FxHashMap<ShapeIndex, Option<Text>>,
-    pub(crate) all_inexact: bool,
-    /// The arrays to which maps lead that no longer tell how often an element is read, since a box has replaced too many.
-    uncounted: FxHashSet<ShapeIndex>,
-    /// Whether the value is reached on other devices.
-    pub crosses_devices: bool,
-    /// Whether some maps are not simplified, since no composition was needed yet.
-    pub is_raw: bool,
+    /// Why any element may be read, if so.
+    pub unknown: Option<Text>,
+    /// `Some` where the maps may contain too much, with the reason where one is known.
+    inexact: Option<Option<Text>>,
+    /// Whether the maps no longer tell how often an element is read, since a box has replaced too many.
+    pub(crate) is_uncounted: bool,
     /// The size of all maps.
     size: u64,
 }
 
-impl Default for State {
-    fn default() -> State {
-        State {
-            entries: Vec::new(),
-            by_hash: FxHashMap::default(),
-            unknown: Vec::new(),
-            unknown_at: FxHashMap::default(),
-            reason: None,
-            exact: true,
-            inexact_at: FxHashMap::default(),
-            all_inexact: false,
-            uncounted: FxHashSet::default(),
-            crosses_devices: false,
-            is_raw: false,
-            size: 0,
+impl Array {
+    /// Adds a map, or its use to the equal map that is there already.
+    pub fn add(&mut self, map: Map, usage: Option<Use>) {
+        let uses = self.uses_of(map);
+        // A user is visited once, so what it has given already stands at the end.
+        if let Some(new) = usage.filter(|new| !uses.iter().rev().take_while(|u| u.0 == new.0).any(|u| u == new)) {
+            uses.push(new);
         }
     }
+
+    /// The uses of a map, which is added if it is not there.
+    fn uses_of(&mut self, map: Map) -> &mut SmallVec<[Use; 2]> {
+        let at = self.find(&map).unwrap_or_else(|| {
+            let at = self.entries.len();
+            self.size += size_of(&map);
+            self.entries.push(Entry { map, uses: SmallVec::new() });
+            if at == FEW {
+                (0..at).for_each(|i| self.note(i));
+            }
+            if at >= FEW {
+                self.note(at);
+            }
+            at
+        });
+        &mut self.entries[at].uses
+    }
+
+    fn note(&mut self, at: usize) {
+        self.by_hash.entry(hash_of(&self.entries[at].map)).or_default().push(at as u32);
+    }
+
+    fn find(&self, map: &Map) -> Option<usize> {
+        let is_it = |at: &usize| {
+            let own = &self.entries[*at].map;
+            own == map && names(own).eq(names(map))
+        };
+        if self.entries.len() <= FEW {
+            return (0..self.entries.len()).find(is_it);
+        }
+        self.by_hash.get(&hash_of(map))?.iter().map(|&at| at as usize).find(is_it)
+    }
+
+    fn maps(&self) -> Vec<Map> {
+        self.entries.iter().map(|e| e.map.clone()).collect()
+    }
+
+    /// Whether an element may be read.
+    pub(crate) fn is_reached(&self) -> bool {
+        !self.entries.is_empty() || self.unknown.is_some()
+    }
+
+    /// Merges the maps into fewer, as [`State::merge`].
+    fn merge(&mut self, counting: Counting, apart: &mut FxHashMap<Vec<Map>, Counting>) {
+        let counting = if self.is_uncounted { Counting::Elements } else { counting };
+        if self.entries.len() < 2 {
+            return;
+        }
+        let maps = self.maps();
+        if apart.get(&maps) == Some(&counting) {
+            return;
+        }
+        let fewer = merge(&maps, counting);
+        if fewer.len() == maps.len() {
+            apart.insert(maps, counting);
+            return;
+        }
+        let uses = |parts: &[usize]| distinct(parts.iter().flat_map(|&i| &self.entries[i].uses));
+        self.refill(
+            fewer.iter().map(|Coalesced { map, parts }| Entry { map: map.clone(), uses: uses(parts) }).collect(),
+        );
+    }
+
+    /// Leaves out the maps at whose points another one has all of the array, which is of this shape.
+    fn keep_whole(&mut self, shape: &Shape) {
+        let has_all = |map: &Map| map.results().len() == shapes::sizes(shape).count() && is_whole(map, shape);
+        if self.entries.len() < 2 || !self.entries.iter().any(|e| has_all(&e.map)) {
+            return;
+        }
+        let stands_for = |whole: &Entry, other: &Entry| {
+            let (own, others) = (whole.map.domain().dims(), other.map.domain().dims());
+            let covers = own.iter().zip(others).all(|(own, other)| own.interval.covers(other.interval));
+            (own.len() == others.len() || own.is_empty()) && covers
+        };
+        let mut kept: Vec<(bool, Entry)> = Vec::new();
+        for mut new in std::mem::take(&mut self.entries) {
+            if let Some((_, known)) = kept.iter_mut().find(|(is_whole, known)| *is_whole && stands_for(known, &new)) {
+                known.uses.extend(new.uses);
+                continue;
+            }
+            let is_whole = has_all(&new.map);
+            kept.retain(|(_, known)| {
+                let is_less = is_whole && stands_for(&new, known);
+                new.uses.extend(known.uses.iter().copied().filter(|_| is_less));
+                !is_less
+            });
+            kept.push((is_whole, new));
+        }
+        let sorted = |(_, mut entry): (bool, Entry)| {
+            entry.uses.sort_unstable();
+            entry.uses.dedup();
+            entry
+        };
+        self.refill(kept.into_iter().map(sorted).collect());
+    }
+
+    fn rewrite(&mut self, change: impl Fn(&mut Map)) {
+        let mut changed = std::mem::take(&mut self.entries);
+        changed.iter_mut().for_each(|e| change(&mut e.map));
+        self.refill(changed);
+    }
+
+    /// Replaces the maps, and leaves how far they can be trusted.
+    fn refill(&mut self, entries: Vec<Entry>) {
+        (self.entries, self.by_hash, self.size) = Default::default();
+        for Entry { map, uses } in entries {
+            let known = self.uses_of(map);
+            *known = if known.is_empty() { uses } else { distinct(known.iter().chain(&uses)) };
+        }
+    }
+}
+
+fn distinct<'u>(uses: impl Iterator<Item = &'u Use>) -> SmallVec<[Use; 2]> {
+    let mut seen: FxHashSet<Use> = FxHashSet::default();
+    uses.copied().filter(|u| seen.insert(*u)).collect()
+}
+
+/// The maps to one value, by array.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct State {
+    /// In the order in which they were found.
+    pub(crate) arrays: Vec<(ShapeIndex, Array)>,
+    positions: FxHashMap<ShapeIndex, usize>,
+    /// The first reason why the maps are not exact.
+    reason: Option<Text>,
+    /// Whether the maps to all arrays may contain too much.
+    pub(crate) all_inexact: bool,
+    /// Whether the value is reached on other devices.
+    pub crosses_devices: bool,
+    /// Whether some maps are not simplified, since no composition was needed yet.
+    pub is_raw: bool,
 }
 
 impl State {
@@ -101,14 +213,12 @@ impl State {
             match devices {
                 None => {
                     if let Ok(identity) = Map::identity(Domain::of_sizes(&sizes)) {
-                        state.add(index, identity, None);
+                        state.array(index).add(identity, None);
                     }
                 }
                 // Compositions are quadratic in the number of runs.
-                Some(table) if table.runs.len() > MAX_MAPS => {
-                    state.mark_unknown(index.clone(), &"too many maps".into());
-                }
-                Some(table) => table.identities(&sizes).for_each(|identity| state.add(index, identity, None)),
+                Some(table) if table.runs.len() > MAX_MAPS => state.mark_unknown(index, &"too many maps".into()),
+                Some(table) => table.identities(&sizes).for_each(|identity| state.array(index).add(identity, None)),
             }
         }
         state
@@ -117,144 +227,90 @@ impl State {
     /// The given maps to arrays of a value.
     pub fn of(maps: &[(ShapeIndex, Map)]) -> State {
         let mut state = State { is_raw: true, ..State::default() };
-        maps.iter().for_each(|(index, map)| state.add(index, map.clone(), None));
+        maps.iter().for_each(|(index, map)| state.array(index).add(map.clone(), None));
         state
     }
 
-    /// Adds a map, or its use to the equal map that is there already.
-    pub fn add(&mut self, index: &ShapeIndex, map: Map, usage: Option<Use>) {
-        let uses = self.uses_of(index, map);
-        // A user is visited once, so what it has given already stands at the end.
-        if let Some(new) = usage.filter(|new| !uses.iter().rev().take_while(|u| u.0 == new.0).any(|u| u == new)) {
-            uses.push(new);
-        }
+    /// The maps to an array.
+    pub(crate) fn array(&mut self, index: &ShapeIndex) -> &mut Array {
+        let known = match self.arrays.len() <= FEW {
+            true => self.arrays.iter().position(|(own, _)| own == index),
+            false => self.positions.get(index).copied(),
+        };
+        let at = known.unwrap_or_else(|| {
+            self.arrays.push((index.clone(), Array::default()));
+            if self.arrays.len() > FEW {
+                let new = self.positions.len()..self.arrays.len();
+                self.positions.extend(new.map(|i| (self.arrays[i].0.clone(), i)));
+            }
+            self.arrays.len() - 1
+        });
+        &mut self.arrays[at].1
     }
 
-    /// The uses of a map, which is added if it is not there.
-    fn uses_of(&mut self, index: &ShapeIndex, map: Map) -> &mut SmallVec<[Use; 2]> {
-        let at = self.find(index, &map).unwrap_or_else(|| {
-            let at = self.entries.len();
-            self.size += size_of(&map);
-            self.entries.push(Entry { index: index.clone(), map, uses: SmallVec::new() });
-            if at == FEW {
-                (0..at).for_each(|i| self.note(i));
-            }
-            if at >= FEW {
-                self.note(at);
-            }
-            at
-        });
-        &mut self.entries[at].uses
+    /// All maps, each with the array that its results index.
+    pub fn entries(&self) -> impl Iterator<Item = (&ShapeIndex, &Entry)> {
+        self.arrays.iter().flat_map(|(index, array)| array.entries.iter().map(move |e| (index, e)))
     }
 
     /// Adds all that is in another state, with renumbered sources.
     pub(crate) fn take(&mut self, other: &State, usage: Option<Use>, new: &dyn Fn(i64) -> Option<i64>) {
         self.is_raw |= other.is_raw;
-        for e in &other.entries {
-            let map = remap_sources(&e.map, new);
-            if map.state() != quasiaffine::map::State::Empty {
-                self.add(&e.index, map, usage);
-            }
-        }
-        for (index, reason) in &other.unknown {
-            self.mark_unknown(index.clone(), reason);
-        }
         // Every array is at most as exact as the same array of the other value.
-        if other.all_inexact {
-            self.mark_inexact(None, other.reason.as_ref());
-        }
-        if !other.exact {
-            self.reason = self.reason.take().or_else(|| other.reason.clone());
-        }
-        other.inexact_at.iter().for_each(|(index, reason)| self.mark_inexact(Some(index), reason.as_ref()));
-        self.uncounted.extend(other.uncounted.iter().cloned());
+        self.all_inexact |= other.all_inexact;
+        self.reason = self.reason.take().or_else(|| other.reason.clone());
         self.crosses_devices |= other.crosses_devices;
-    }
-
-    fn note(&mut self, at: usize) {
-        let hash = hash_of(&self.entries[at].index, &self.entries[at].map);
-        self.by_hash.entry(hash).or_default().push(at as u32);
-    }
-
-    fn find(&self, index: &ShapeIndex, map: &Map) -> Option<usize> {
-        let is_it = |at: &usize| {
-            let e = &self.entries[*at];
-            e.index == *index && e.map == *map && names(&e.map).eq(names(map))
-        };
-        if self.entries.len() <= FEW {
-            return (0..self.entries.len()).find(is_it);
+        for (index, more) in &other.arrays {
+            for e in &more.entries {
+                let map = remap_sources(&e.map, new);
+                if map.state() != quasiaffine::map::State::Empty {
+                    self.array(index).add(map, usage);
+                }
+            }
+            let own = self.array(index);
+            own.unknown = own.unknown.take().or_else(|| more.unknown.clone());
+            own.inexact = own.inexact.take().or_else(|| more.inexact.clone());
+            own.is_uncounted |= more.is_uncounted;
         }
-        self.by_hash.get(&hash_of(index, map))?.iter().map(|&at| at as usize).find(is_it)
     }
 
     /// The maps to one array, or to all of them, may contain too much.
     pub fn mark_inexact(&mut self, index: Option<&ShapeIndex>, reason: Option<&Text>) {
-        self.exact = false;
         self.reason = self.reason.take().or_else(|| reason.cloned());
         match index {
-            Some(index) => {
-                self.inexact_at.entry(index.clone()).or_insert_with(|| reason.cloned());
-            }
+            Some(index) => _ = self.array(index).inexact.get_or_insert_with(|| reason.cloned()),
             None => self.all_inexact = true,
         }
     }
 
-    /// Whether the maps to an array tell how often its elements are read.
-    pub fn counts_reads(&self, index: &ShapeIndex) -> bool {
-        !self.uncounted.contains(index)
-    }
-
-    /// The maps to an array do not tell how often its elements are read.
-    pub fn mark_uncounted(&mut self, index: &ShapeIndex) {
-        self.uncounted.insert(index.clone());
-    }
-
     /// `Some` where the maps to an array are not exact, with the reason where one is known.
-    pub fn inexact_at(&self, index: &ShapeIndex) -> Option<Option<&Text>> {
-        if self.all_inexact {
-            return Some(self.reason.as_ref());
+    pub(crate) fn inexact_at<'s>(&'s self, array: &'s Array) -> Option<Option<&'s Text>> {
+        match self.all_inexact {
+            true => Some(self.reason.as_ref()),
+            false => array.inexact.as_ref().map(Option::as_ref),
         }
-        self.inexact_at.get(index).map(Option::as_ref)
     }
 
     /// Any element of an array may be read. The first reason is kept.
-    pub fn mark_unknown(&mut self, index: ShapeIndex, reason: &Text) {
-        let next = self.unknown.len() as u32;
-        if *self.unknown_at.entry(index.clone()).or_insert(next) == next {
-            self.unknown.push((index, reason.clone()));
-        }
+    pub fn mark_unknown(&mut self, index: &ShapeIndex, reason: &Text) {
+        self.array(index).unknown.get_or_insert_with(|| reason.clone());
     }
 
     /// Why any element of an array may be read, if so.
-    pub fn unknown_at(&self, index: &ShapeIndex) -> Option<&Text> {
-        self.unknown_at.get(index).map(|&at| &self.unknown[at as usize].1)
+    pub fn unknown(&self) -> Option<&Text> {
+        self.arrays.iter().find_map(|(_, array)| array.unknown.as_ref())
     }
 
-    /// The maps to each array that has maps or is unknown.
-    pub fn by_index(&self) -> Vec<(ShapeIndex, Vec<Map>)> {
-        let mut groups: Vec<(ShapeIndex, Vec<Map>)> = Vec::new();
-        let mut positions: FxHashMap<&ShapeIndex, usize> = FxHashMap::default();
-        let all = self.entries.iter().map(|e| (&e.index, Some(&e.map)));
-        for (index, map) in all.chain(self.unknown.iter().map(|(index, _)| (index, None))) {
-            // Nearly always there is one array.
-            let at = match groups.last() {
-                Some((last, _)) if last == index => groups.len() - 1,
-                _ => *positions.entry(index).or_insert(groups.len()),
-            };
-            if at == groups.len() {
-                groups.push((index.clone(), Vec::new()));
-            }
-            groups[at].1.extend(map.cloned());
-        }
-        groups
+    /// Whether the maps to all arrays are exact.
+    pub fn is_exact(&self) -> bool {
+        !self.all_inexact && self.arrays.iter().all(|(_, array)| array.inexact.is_none())
     }
 
     /// The elements of a tuple, by number, in which an array has maps, is unknown or is marked as inexact.
     pub(crate) fn elements(&self) -> Vec<u32> {
-        let unknown = self.unknown.iter().map(|(index, _)| index);
-        let inexact = self.inexact_at.keys();
-        let indices = self.entries.iter().map(|e| &e.index).chain(unknown).chain(inexact);
-        let mut elements: Vec<u32> = indices.filter_map(|index| index.first().copied()).collect();
+        let is_marked = |array: &Array| array.is_reached() || array.inexact.is_some();
+        let marked = self.arrays.iter().filter(|(_, array)| is_marked(array));
+        let mut elements: Vec<u32> = marked.filter_map(|(index, _)| index.first().copied()).collect();
         elements.sort_unstable();
         elements.dedup();
         elements
@@ -262,191 +318,85 @@ impl State {
 
     /// The indexing of the whole value.
     pub fn part(&self) -> OperandIndexing {
-        if let Some((_, reason)) = self.unknown.first() {
-            return OperandIndexing::Unknown(reason.clone());
-        }
-        let maps = self.entries.iter().map(|e| (e.index.clone(), e.map.clone())).collect();
-        let reason = self.reason.clone();
-        OperandIndexing::Known(Footprint { maps, exact: self.exact, reason, crosses_devices: self.crosses_devices })
+        self.part_of(&self.arrays.iter().collect::<Vec<_>>())
     }
 
-    /// The footprint of some of the maps: those to element `first` of a tuple.
-    pub fn footprint_of_element(&self, maps: Vec<(ShapeIndex, Map)>, first: u32) -> Footprint {
-        let reasons: Vec<&Option<Text>> = self
-            .inexact_at
-            .iter()
-            .filter(|(index, _)| index.first() == Some(&first))
-            .map(|(_, reason)| reason)
-            .collect();
-        let exact = !self.all_inexact && reasons.is_empty();
-        let reason = if exact {
-            None
-        } else if self.all_inexact {
-            self.reason.clone()
-        } else {
-            reasons.into_iter().flatten().min().cloned()
-        };
-        Footprint { maps, exact, reason, crosses_devices: self.crosses_devices }
+    /// The indexing of some of the arrays.
+    pub(crate) fn part_of(&self, arrays: &[&(ShapeIndex, Array)]) -> OperandIndexing {
+        if let Some(reason) = arrays.iter().find_map(|(_, array)| array.unknown.as_ref()) {
+            return OperandIndexing::Unknown(reason.clone());
+        }
+        let all = arrays.iter().flat_map(|(index, array)| array.entries.iter().map(move |e| (index, e)));
+        let maps = all.map(|(index, e)| (index.clone(), e.map.clone())).collect();
+        let reasons = || arrays.iter().filter_map(|(_, array)| array.inexact.as_ref());
+        let exact = !self.all_inexact && reasons().next().is_none();
+        let reason = if self.all_inexact { self.reason.clone() } else { reasons().flatten().next().cloned() };
+        OperandIndexing::Known(Footprint { maps, exact, reason, crosses_devices: self.crosses_devices })
     }
 
     /// Merges the maps to each array into fewer. Unions that stay as they are go from value to value, so those that are
     /// known to do so are in `apart`.
     pub fn merge(&mut self, counting: Counting, apart: &mut FxHashMap<Vec<Map>, Counting>) {
-        if self.entries.len() < 2 {
-            return;
-        }
-        let counting = |index: &ShapeIndex| if self.counts_reads(index) { counting } else { Counting::Elements };
-        let mut groups = self.by_index();
-        groups.retain(|(index, maps)| maps.len() > 1 && apart.get(maps) != Some(&counting(index)));
-        let mut fewer: FxHashMap<ShapeIndex, Vec<Coalesced>> = FxHashMap::default();
-        for (index, maps) in groups {
-            let found = merge(&maps, counting(&index));
-            if found.len() < maps.len() {
-                fewer.insert(index, found);
-            } else {
-                apart.insert(maps, counting(&index));
-            }
-        }
-        if fewer.is_empty() {
-            return;
-        }
-        let (split, mut kept): (Vec<Entry>, Vec<Entry>) =
-            std::mem::take(&mut self.entries).into_iter().partition(|e| fewer.contains_key(&e.index));
-        let mut joined: BTreeMap<ShapeIndex, Vec<Entry>> = BTreeMap::new();
-        split.into_iter().for_each(|e| joined.entry(e.index.clone()).or_default().push(e));
-        for (index, entries) in joined {
-            for Coalesced { map, parts } in fewer.remove(&index).unwrap_or_default() {
-                let mut seen: FxHashSet<Use> = FxHashSet::default();
-                let uses = parts.iter().flat_map(|&i| entries[i].uses.iter().copied()).filter(|u| seen.insert(*u));
-                kept.push(Entry { index: index.clone(), map, uses: uses.collect() });
-            }
-        }
-        self.refill(kept);
+        self.arrays.iter_mut().for_each(|(_, array)| array.merge(counting, apart));
     }
 
     /// Replaces more maps of an array than the budget, or too big ones, by a box around their elements; whether the maps may
     /// have other points now. Tiles that may read all of an array have no other reads of it.
     pub(crate) fn keep_budget(&mut self, shape: &Shape, name: &str, setting: &Setting<'_>) -> bool {
-        let (devices, parameters, max_maps) = (setting.devices, setting.parameters, setting.max_maps());
-        let has_all = |index: &ShapeIndex, map: &Map| {
-            let array = || shapes::at(shape, index);
-            parameters.is_some_and(|p| array().is_some_and(|array| p.has_all(map, array)))
-        };
-        let may_have_all = self.entries.len() > 1
-            && self.entries.iter().any(|e| has_all(&e.index, &e.map) && self.inexact_at(&e.index).is_some());
-        if self.entries.len() <= max_maps && self.size <= MAX_SIZE && !may_have_all {
-            return false;
-        }
-        let is_big = |map: &Map| devices.is_none() && size_of(map) > MAX_SIZE;
-        let big: Vec<ShapeIndex> = self.entries.iter().filter(|e| is_big(&e.map)).map(|e| e.index.clone()).collect();
-        if !big.is_empty() {
-            self.rewrite(|map| {
-                if is_big(map) {
-                    *map = eliminate_ranges(map, SIMPLIFY);
-                }
-            });
-        }
-        let mut over: Vec<(ShapeIndex, Vec<Map>)> = self.by_index();
-        over.retain(|(index, maps)| {
-            let is_replaced = may_have_all
-                && maps.len() > 1
-                && self.inexact_at(index).is_some()
-                && maps.iter().any(|map| has_all(index, map));
-            maps.len() > max_maps || maps.iter().map(size_of).sum::<u64>() > MAX_SIZE || is_replaced
-        });
-        if over.is_empty() && big.is_empty() {
-            return false;
-        }
-        let position: FxHashMap<&ShapeIndex, usize> =
-            over.iter().enumerate().map(|(i, (index, _))| (index, i)).collect();
-        let mut uses: Vec<SmallVec<[Use; 2]>> = vec![SmallVec::new(); over.len()];
-        let mut seen: FxHashSet<(usize, Use)> = FxHashSet::default();
-        let mut kept = Vec::new();
-        for e in std::mem::take(&mut self.entries) {
-            match position.get(&e.index) {
-                None => kept.push(e),
-                Some(&i) => uses[i].extend(e.uses.into_iter().filter(|&u| seen.insert((i, u)))),
+        let is_over = |a: &Array| a.entries.len() > setting.max_maps() || a.size > MAX_SIZE;
+        let is_big = |map: &Map| setting.devices.is_none() && size_of(map) > MAX_SIZE;
+        let mut over: Vec<ShapeIndex> = Vec::new();
+        for (index, array) in &mut self.arrays {
+            let own = shapes::at(shape, index);
+            let is_inexact = self.all_inexact || array.inexact.is_some();
+            let may_have_all = array.entries.len() > 1
+                && setting
+                    .parameters
+                    .filter(|_| is_inexact)
+                    .zip(own)
+                    .is_some_and(|(parameters, own)| array.entries.iter().any(|e| parameters.has_all(&e.map, own)));
+            if !may_have_all && !is_over(array) {
+                continue;
+            }
+            over.push(index.clone());
+            if array.entries.iter().any(|e| is_big(&e.map)) {
+                array.rewrite(|map| {
+                    if is_big(map) {
+                        *map = eliminate_ranges(map, SIMPLIFY);
+                    }
+                });
+            }
+            if may_have_all || is_over(array) {
+                let uses = distinct(array.entries.iter().flat_map(|e| &e.uses));
+                let boxes = own.map(|own| around(&array.maps(), own, setting)).unwrap_or_default();
+                array.refill(boxes.into_iter().map(|map| Entry { map, uses: uses.clone() }).collect());
             }
         }
-        for ((index, maps), uses) in over.iter().zip(uses) {
-            let boxes = shapes::at(shape, index).map(|array| around(maps, array, setting)).unwrap_or_default();
-            kept.extend(boxes.into_iter().map(|map| Entry { index: index.clone(), map, uses: uses.clone() }));
-        }
-        self.refill(kept);
         let reason = Text::from(format!("the maps of {name} exceed the budget"));
-        for index in over.iter().map(|(index, _)| index).chain(&big) {
+        for index in &over {
             self.mark_inexact(Some(index), Some(&reason));
-            if devices.is_none() && parameters.is_none() {
-                self.mark_uncounted(index);
-            }
+            self.array(index).is_uncounted |= setting.devices.is_none() && setting.parameters.is_none();
         }
-        true
+        !over.is_empty()
     }
 
     /// Leaves out the maps at whose points another one has all of the array: they add no elements.
     pub(crate) fn keep_whole(&mut self, shape: &Shape) {
-        if self.entries.len() < 2 {
-            return;
-        }
-        let has_all = |e: &Entry| {
-            let array = shapes::at(shape, &e.index);
-            array.is_some_and(|array| e.map.results().len() == shapes::sizes(array).count() && is_whole(&e.map, array))
-        };
-        if !self.entries.iter().any(has_all) {
-            return;
-        }
-        let stands_for = |w: &Entry, e: &Entry| {
-            let (own, others) = (w.map.domain().dims(), e.map.domain().dims());
-            let covers = own.iter().zip(others).all(|(own, other)| own.interval.covers(other.interval));
-            w.index == e.index && (own.len() == others.len() || own.is_empty()) && covers
-        };
-        let mut kept: Vec<(bool, Entry)> = Vec::new();
-        for mut new in std::mem::take(&mut self.entries) {
-            if let Some((_, known)) = kept.iter_mut().find(|(is_whole, known)| *is_whole && stands_for(known, &new)) {
-                known.uses.extend(new.uses);
-                continue;
+        for (index, array) in &mut self.arrays {
+            if let Some(own) = shapes::at(shape, index) {
+                array.keep_whole(own);
             }
-            let is_whole = has_all(&new);
-            kept.retain(|(_, known)| {
-                let is_less = is_whole && stands_for(&new, known);
-                new.uses.extend(known.uses.iter().copied().filter(|_| is_less));
-                !is_less
-            });
-            kept.push((is_whole, new));
         }
-        let sorted = |(_, mut entry): (bool, Entry)| {
-            entry.uses.sort_unstable();
-            entry.uses.dedup();
-            entry
-        };
-        self.refill(kept.into_iter().map(sorted).collect());
     }
 
     /// Solves the equalities of the maps. Maps are merged before that, while their constraints are intervals.
     pub fn solve(&mut self) {
-        if self.entries.iter().any(|e| solve(std::iter::once(&e.map)).is_some()) {
-            self.rewrite(solve_alone);
-        }
+        let has_equalities = |a: &&mut (ShapeIndex, Array)| a.1.entries.iter().any(|e| solve(once(&e.map)).is_some());
+        self.arrays.iter_mut().filter(has_equalities).for_each(|(_, array)| array.rewrite(solve_alone));
     }
 
     pub(crate) fn rewrite(&mut self, change: impl Fn(&mut Map)) {
-        let mut changed = std::mem::take(&mut self.entries);
-        changed.iter_mut().for_each(|e| change(&mut e.map));
-        self.refill(changed);
-    }
-
-    /// Replaces the maps, and leaves how far they can be trusted.
-    fn refill(&mut self, entries: Vec<Entry>) {
-        (self.entries, self.by_hash, self.size) = Default::default();
-        for Entry { index, map, uses } in entries {
-            let known = self.uses_of(&index, map);
-            if known.is_empty() {
-                *known = uses;
-            } else {
-                let mut seen: FxHashSet<Use> = known.iter().copied().collect();
-                known.extend(uses.into_iter().filter(|&u| seen.insert(u)));
-            }
-        }
+        self.arrays.iter_mut().for_each(|(_, array)| array.rewrite(&change));
     }
 }
 
@@ -547,9 +497,8 @@ fn names(map: &Map) -> impl Iterator<Item = Option<&str>> {
     map.domain().dims().iter().map(|v| v.name.as_deref())
 }
 
-fn hash_of(index: &ShapeIndex, map: &Map) -> u64 {
+fn hash_of(map: &Map) -> u64 {
     let mut hasher = FxHasher::default();
-    index.hash(&mut hasher);
     map.hash(&mut hasher);
     names(map).for_each(|name| name.hash(&mut hasher));
     hasher.finish()
@@ -565,7 +514,7 @@ mod tests {
         state.keep_whole(&layout::parse_shape("f32[4]").unwrap());
         maps.iter()
             .enumerate()
-            .filter(|(_, (_, m))| state.entries.iter().any(|e| e.map == *m))
+            .filter(|(_, (_, m))| state.entries().any(|(_, e)| e.map == *m))
             .map(|(i, _)| i)
             .collect()
     }

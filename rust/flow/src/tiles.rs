@@ -154,8 +154,8 @@ impl Parameters {
     /// elements of a value, which is known by its maps from the parameters and from the output.
     pub(crate) fn tied(&self, tiled: &state::State, own: &state::State, sizes: &[i64]) -> Option<Map> {
         let mut ties: SmallVec<[Option<u32>; 6]> = SmallVec::from_elem(None, sizes.len());
-        for (a, b) in tiled.entries.iter().flat_map(|a| own.entries.iter().map(move |b| (a, b))) {
-            if a.index != b.index || a.map.results().len() != b.map.results().len() {
+        for ((at, a), (index, b)) in tiled.entries().flat_map(|a| own.entries().map(move |b| (a, b))) {
+            if at != index || a.map.results().len() != b.map.results().len() {
                 continue;
             }
             for pair in a.map.results().iter().zip(b.map.results()) {
@@ -303,8 +303,8 @@ impl<P: RuleProvider> Questions<'_, P> {
         let mut maps = Vec::new();
         for (k, other) in indices.iter().enumerate() {
             let (value, at) = origin(m, schedule, start, other.clone(), &mut rule)?;
-            let entries = alone.state(value).filter(|_| value != start).into_iter().flat_map(|state| &state.entries);
-            let mut reached = entries.filter(|e| e.index == at).map(|e| &e.map);
+            let entries = alone.state(value).filter(|_| value != start).into_iter().flat_map(|state| state.entries());
+            let mut reached = entries.filter(|(index, _)| **index == at).map(|(_, e)| &e.map);
             maps.push(match (reached.next(), reached.next()) {
                 _ if k == tiled => identity.clone(),
                 (Some(map), None) => Some(map.clone()),
