@@ -3,8 +3,6 @@
 //! The answer is that of the maps between positions in memory: true exactly if both buffers have one size and every
 //! element of the output has the position of the one operand element that it reads.
 
-use std::sync::{Mutex, PoisonError};
-
 use layout::{buffer_bytes, buffer_elements, linear_index, transpose_is_bitcast, ArrayShape, Shape};
 use quasiaffine::{equivalent, then, Equivalence, Map, Points, Program};
 
@@ -33,51 +31,11 @@ pub fn is_bitcast(indexing: &InstructionIndexing, at: Option<usize>, output: &Sh
     {
         return None;
     }
-    indexing.bitcasts.find_or_insert(at, output, operand, || {
-        if is_identity_on(m, output.dims()) {
-            let same: Vec<i64> = (0..output.rank() as i64).collect();
-            return decided(&transpose_is_bitcast(operand, output, &same).ok()?);
-        }
-        by_positions(m, output, operand)
-    })
-}
-
-/// Answers for one indexing, which instructions with other layouts and element types share.
-#[derive(Debug, Default)]
-pub(crate) struct Bitcasts(Mutex<Vec<Answer>>);
-
-#[derive(Debug)]
-struct Answer {
-    at: usize,
-    output: ArrayShape,
-    operand: ArrayShape,
-    is_bitcast: Option<bool>,
-}
-
-impl Bitcasts {
-    /// The answers that are kept.
-    const MAX: usize = 8;
-
-    fn find_or_insert(
-        &self,
-        at: usize,
-        output: &ArrayShape,
-        operand: &ArrayShape,
-        decide: impl FnOnce() -> Option<bool>,
-    ) -> Option<bool> {
-        let answers = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_this = |a: &&Answer| a.at == at && a.output == *output && a.operand == *operand;
-        if let Some(known) = answers().iter().find(is_this) {
-            return known.is_bitcast;
-        }
-        let is_bitcast = decide();
-        let mut kept = answers();
-        if kept.len() == Bitcasts::MAX {
-            kept.clear();
-        }
-        kept.push(Answer { at, output: output.clone(), operand: operand.clone(), is_bitcast });
-        is_bitcast
+    if is_identity_on(m, output.dims()) {
+        let same: Vec<i64> = (0..output.rank() as i64).collect();
+        return decided(&transpose_is_bitcast(operand, output, &same).ok()?);
     }
+    by_positions(m, output, operand)
 }
 
 /// Compares the positions of an output element and of what it reads; first at some points, which decides most cases.

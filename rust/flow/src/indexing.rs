@@ -14,7 +14,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use crate::arithmetic::Arithmetic;
-use crate::bitcasts::Bitcasts;
 use crate::reads::{Counts, Union};
 
 /// The path from a value to one of the arrays in it: an element number for each nested tuple.
@@ -116,7 +115,6 @@ pub struct InstructionIndexing {
     unions: OnceLock<Vec<Unions>>,
     images: OnceLock<Vec<Vec<Option<Map>>>>,
     free: OnceLock<Arc<InstructionIndexing>>,
-    pub(crate) bitcasts: Bitcasts,
 }
 
 /// The options of compositions: they drop unused variables.
