@@ -106,7 +106,7 @@ struct Piece {
 }
 
 /// A map from the leaf of a question to a leaf.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone)]
 struct Reached {
     map: Map,
     reason: Option<Text>,

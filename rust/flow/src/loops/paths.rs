@@ -9,7 +9,7 @@ use std::sync::Arc;
 use quasiaffine::interrupt::poll;
 use quasiaffine::map::State;
 use quasiaffine::{compact_ranges, fewest, merge, plainly_contains, then, Coalesced, Counting, Expr, Map, Result};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::build::{dim, dims, map, value_of, Bounds};
 use super::forms::pieces_of;
@@ -209,7 +209,7 @@ impl LoopMaps {
 
     /// Distinct entries; too many become one.
     fn few(&self, entries: Vec<Reached>, leaf: Leaf) -> Vec<Reached> {
-        let distinct = without_contained(without_repetitions(entries));
+        let distinct = without_contained(entries);
         if distinct.len() <= MAX_MAPS {
             return distinct;
         }
@@ -256,14 +256,6 @@ impl LoopMaps {
         }
         Ok(Footprint { maps, exact: reason.is_none(), reason, crosses_devices })
     }
-}
-
-fn without_repetitions(entries: Vec<Reached>) -> Vec<Reached> {
-    if entries.len() < 2 {
-        return entries;
-    }
-    let mut seen = FxHashSet::default();
-    entries.into_iter().filter(|e| seen.insert(e.clone())).collect()
 }
 
 /// The entries in fewer ones, as far as that is plain. An exact one stands for those that may contain too much.
