@@ -763,10 +763,13 @@ class Propagation:
     def __new__(cls, module: Module, /) -> Propagation: ...
     def on_devices(self, runs: Sequence[tuple[tuple[int, int], int]], each_once: bool, /) -> Propagation: ...
     def query(
-        self, rules: RuleProvider, subject: Instruction | Computation, direction: int, indices: Sequence[_ShapeIndex], /
-    ) -> list[list[_Record]]: ...
-    def within(
-        self, rules: RuleProvider, computation: int, indices: Sequence[_ShapeIndex], n_maps: int, /
+        self,
+        rules: RuleProvider,
+        subject: Instruction | Computation,
+        direction: int,
+        indices: Sequence[_ShapeIndex],
+        n_maps: int | None = None,
+        /,
     ) -> list[list[_Record]]: ...
     def needed(
         self, rules: RuleProvider, computation: int, indices: Sequence[_ShapeIndex], as_one: bool, /
@@ -860,13 +863,12 @@ _Use: TypeAlias = tuple[Instruction, int]
 _Record: TypeAlias = tuple[int, str | None, bool, str | None, bool, list[IndexingMap], list[list[_Use]] | None]
 
 @final
-class _Reach:
-    def __new__(cls) -> _Reach: ...
+class _Reach: ...
 
 def _closure(
     shape: Shape,
     start: _ShapeIndex,
-    reach: _Reach,
+    reach: _Reach | None,
     step: Callable[[_ShapeIndex], Footprint | Unknown],
     whole: Sequence[_ShapeIndex] | None,
     crosses_devices: bool,

@@ -92,7 +92,7 @@ def maps_within(
     rules: RuleProvider, computation: Computation, indices: Sequence[ShapeIndex], n_maps: int
 ) -> list[dict[int, MapSet]]:
     """:func:`operand_maps` for each array of the root; for the first ones alone where all take more maps on the way."""
-    found = rules.propagation.within(rules, computation.number, indices, n_maps)
+    found = rules.propagation.query(rules, computation, -1, indices, n_maps)
     return [{record[0]: assemble(record, devices_not_requested) for record in records} for records in found]
 
 

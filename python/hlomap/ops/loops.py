@@ -108,7 +108,7 @@ class While:
                 self._steps[key] = self._context.iteration(body, leaf, direction)
             return self._steps[key]
 
-        reach = self._reach if direction < 0 else _Reach()
+        reach = self._reach if direction < 0 else None
         return _closure(self.start.shape, start, reach, step, whole, crosses_devices, _REASON)
 
     @cached_property

@@ -320,17 +320,7 @@ fn count(n: usize, what: &str) -> String {
 
 /// The arrays to which any number of iterations of a loop may lead from each array of its value.
 #[pyclass(name = "_Reach", module = "hlomap._core", frozen)]
-#[derive(Default)]
 pub struct PyReach(pub Arc<Reach>);
-
-#[pymethods]
-impl PyReach {
-    /// Nothing is known.
-    #[new]
-    fn new() -> PyReach {
-        PyReach::default()
-    }
-}
 
 /// The maps from one array of a value to all its arrays after any number of iterations of a loop, and to every element of
 /// the arrays ``whole``: a footprint that is not exact, for this ``reason``.
@@ -343,7 +333,7 @@ impl PyReach {
 pub fn _closure<'py>(
     shape: &PyShape,
     start: IndexLike,
-    reach: &PyReach,
+    reach: Option<&PyReach>,
     step: &Bound<'py, PyAny>,
     whole: Option<Vec<IndexLike>>,
     crosses_devices: bool,
@@ -363,7 +353,8 @@ pub fn _closure<'py>(
         }
     };
     let whole = whole.map(|whole| whole.into_iter().map(|index| index.0).collect());
-    match closure(&shape.0, &start.0, whole, &reach.0, &mut follow) {
+    let reach = reach.map_or_else(Arc::default, |reach| reach.0.clone());
+    match closure(&shape.0, &start.0, whole, &reach, &mut follow) {
         Ok(maps) => {
             let reason = Some(reason.into());
             Ok(Bound::new(py, PyFootprint(Footprint { maps, exact: false, reason, crosses_devices }))?.into_any())

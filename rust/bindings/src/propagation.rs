@@ -209,22 +209,6 @@ fn in_python(found: Known<Operations>) -> OperationsOrReason {
     }
 }
 
-/// An instruction or a computation.
-#[derive(FromPyObject)]
-enum SubjectLike<'py> {
-    Instruction(PyRef<'py, PyInstruction>),
-    Computation(PyRef<'py, PyComputation>),
-}
-
-impl SubjectLike<'_> {
-    fn subject(&self) -> Subject {
-        match self {
-            SubjectLike::Instruction(i) => Subject::Instruction(i.id),
-            SubjectLike::Computation(c) => Subject::Computation(c.id),
-        }
-    }
-}
-
 impl PyPropagation {
     /// Answers a question with these rules. Numbers of another module would be out of range here.
     fn ask<T: Send, const N: usize>(
@@ -276,46 +260,34 @@ impl PyPropagation {
 
     /// The indexing of an instruction or computation for each array ``indices`` of its output, or of an operand or
     /// parameter: a record for each operand, parameter or output of which anything is read.
-    #[pyo3(signature = (rules, subject, direction, indices, /))]
+    ///
+    /// With ``n_maps``, of a computation and its root, only for the first arrays where all of them take more maps on the
+    /// way.
+    #[pyo3(signature = (rules, subject, direction, indices, n_maps=None, /))]
     fn query<'py>(
         &self,
         rules: &Bound<'py, PyAny>,
-        subject: SubjectLike<'_>,
+        subject: &Bound<'py, PyAny>,
         direction: i64,
         indices: Vec<IndexLike>,
+        n_maps: Option<usize>,
     ) -> PyResult<Vec<Bound<'py, PyList>>> {
-        let (subject, direction) = (subject.subject(), direction_of(direction));
+        let subject = match subject.cast::<PyInstruction>() {
+            Ok(instruction) => Subject::Instruction(instruction.get().id),
+            Err(_) => Subject::Computation(subject.cast::<PyComputation>()?.get().id),
+        };
+        let direction = direction_of(direction);
         let found = self.ask(rules, [subject], |questions| {
+            let limit = n_maps.map(Cell::new);
             let queries = indices.into_iter().map(|index| Query { subject, direction, index: index.0 });
-            queries.map(|query| questions.query(&query)).collect::<PyResult<Vec<_>>>()
+            let answers = queries.map(|query| match (&limit, subject) {
+                (Some(limit), Subject::Computation(id)) => questions.within(id, &query.index, limit),
+                _ => questions.query(&query).map(Some),
+            });
+            answers.map_while(Result::transpose).collect::<PyResult<Vec<_>>>()
         })?;
         let mut records = Records::new(rules.py(), self);
-        found.into_iter().map(|indexing| records.of_indexing(&indexing, subject, direction)).collect()
-    }
-
-    /// The indexing of a computation for each array ``indices`` of its root, with all maps, as :meth:`query` gives it;
-    /// only for the first ones where all of them take more than ``n_maps`` maps on the way.
-    #[pyo3(signature = (rules, computation, indices, n_maps, /))]
-    fn within<'py>(
-        &self,
-        rules: &Bound<'py, PyAny>,
-        computation: ComputationId,
-        indices: Vec<IndexLike>,
-        n_maps: usize,
-    ) -> PyResult<Vec<Bound<'py, PyList>>> {
-        let subject = Subject::Computation(computation);
-        let found = self.ask(rules, [subject], |questions| {
-            let limit = Cell::new(n_maps);
-            let within = |index: IndexLike| questions.within(computation, &index.0, &limit);
-            indices
-                .into_iter()
-                .map(within)
-                .map(Result::transpose)
-                .map_while(|found| found)
-                .collect::<PyResult<Vec<_>>>()
-        })?;
-        let mut records = Records::new(rules.py(), self);
-        found.iter().map(|indexing| records.of_indexing(indexing, subject, Direction::Backward)).collect()
+        found.iter().map(|indexing| records.of_indexing(indexing, subject, direction)).collect()
     }
 
     /// The elements of the parameters that each array in ``indices`` of a computation's root needs, all in one pass, or,

@@ -513,11 +513,11 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
         computation: ComputationId,
         index: &ShapeIndex,
         limit: &Cell<usize>,
-    ) -> Result<Option<InstructionIndexing>, P::Error> {
+    ) -> Result<Option<Arc<InstructionIndexing>>, P::Error> {
         self.prepare(computation, Direction::Backward)?;
         let key = (computation, Direction::Backward, index.clone());
         let found = self.propagate_through(&key, false, Some(limit))?;
-        Ok((limit.get() > 0).then_some(found))
+        Ok((limit.get() > 0).then(|| found.into()))
     }
 
     /// The elements of a computation's parameters that arrays of its root need, in one pass; with `as_one` all of them
