@@ -182,12 +182,15 @@ def test_what_runtime_values_alone_decide_is_no_condition() -> None:
       hit = f32[5] scatter(zeros, i, updates), update_window_dims={}, inserted_window_dims={0},
         scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=sum
       total = f32[] reduce(hit, zero), dimensions={0}, to_apply=sum
-      ROOT r = (f32[5], f32[]) tuple(hit, total)
+      both = f32[] add(total, all)
+      ROOT r = (f32[5], f32[], f32[]) tuple(hit, total, both)
     }""")
-    row, total = (sets[0] for sets in needed_by_outputs(RuleProvider(module), module.entry, [(0,), (1,)]))
+    row, total, both = (sets[0] for sets in needed_by_outputs(RuleProvider(module), module.entry, [(0,), (1,), (2,)]))
     assert row.exact and all(m.runtime for m in row)
     assert [str(m) for m in total] == ["()[s0] -> (s0), domain: s0 in [0, 6]"]
     assert total.reason == CONDITIONAL
+    # What has all of p by itself is exact, whatever else may have of it.
+    assert list(both) == list(total) and both.exact
     forward = hm.forward_slice(module["p"])
     assert forward[module["hit"]].exact and not forward[module["total"]].exact
 

@@ -7,6 +7,7 @@ use quasiaffine::interrupt::{discard, poll};
 use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::mem::take;
 use std::sync::Arc;
 
 use hlo::{InstructionId, Module};
@@ -21,7 +22,7 @@ use crate::indexing::{is_identity_on, Footprint, InstructionIndexing, OperandInd
 use crate::schedule::{Schedule, Step};
 use crate::shapes;
 use crate::sources::Sources;
-use crate::state::{after_whole, points_of_whole, Array, State, Use};
+use crate::state::{after_whole, points_of_whole, Array, Merged, State, Use};
 use crate::tiles::Parameters;
 
 pub use crate::state::{Entry, MAX_MAPS, MAX_SIZE};
@@ -82,8 +83,7 @@ pub struct Propagation<'p> {
     pub(crate) states: FxHashMap<u32, Box<State>>,
     pub(crate) waiting: BinaryHeap<Reverse<u32>>,
     start: Option<u32>,
-    /// Unions that do not merge.
-    apart: FxHashMap<Vec<Map>, Counting>,
+    merged: Merged,
     composed: Composed,
     /// Why every value may be read: some instruction has [`Module::unnamed_operands`].
     pub unnamed_operands: Option<Text>,
@@ -92,8 +92,8 @@ pub struct Propagation<'p> {
 impl<'p> Propagation<'p> {
     pub(crate) fn new(setting: Setting<'p>) -> Propagation<'p> {
         let (states, waiting) = (FxHashMap::default(), BinaryHeap::new());
-        let (apart, composed) = Default::default();
-        Propagation { setting, states, waiting, start: None, apart, composed, unnamed_operands: None }
+        let (merged, composed) = Default::default();
+        Propagation { setting, states, waiting, start: None, merged, composed, unnamed_operands: None }
     }
 
     /// From arrays of the first value of a schedule to the values that it is made of.
@@ -237,12 +237,13 @@ impl<'p> Propagation<'p> {
             state.keep_whole(shape);
         }
         if devices.is_none() && parameters.is_none() {
-            state.merge(if elements_alone { Counting::Elements } else { Counting::Reads }, &mut self.apart);
+            state.merge(if elements_alone { Counting::Elements } else { Counting::Reads }, &mut self.merged);
         }
         let is_replaced = state.keep_budget(shape, m.instruction_name(id), &self.setting);
         if is_replaced && elements_alone {
             state.keep_whole(shape);
         }
+        state.mark_wider();
         is_replaced
     }
 
@@ -264,7 +265,7 @@ impl<'p> Propagation<'p> {
         if setting.m.operands(id).len() == 0 {
             return Ok(());
         }
-        let mut composed = std::mem::take(&mut self.composed);
+        let mut composed = take(&mut self.composed);
         for (index, array) in state.arrays.iter().filter(|(_, array)| array.is_reached()) {
             let indexing = rule(id, index, Direction::Backward)?;
             let whole_at = points_of_wholes(setting, setting.m.shape(id), index, array);
@@ -321,7 +322,7 @@ const MANY_STATES: usize = 1 << 14;
 impl Drop for Propagation<'_> {
     fn drop(&mut self) {
         if self.states.len() > MANY_STATES {
-            discard((std::mem::take(&mut self.states), std::mem::take(&mut self.composed)));
+            discard((take(&mut self.states), take(&mut self.composed), take(&mut self.merged)));
         }
     }
 }
@@ -421,7 +422,7 @@ fn follow(
         for (i, first) in firsts.iter().enumerate() {
             poll();
             if is_identity && !from.state.is_raw {
-                target.array(to).add(first.clone(), Some(from.usage));
+                target.array(to).add(first.clone(), Some(from.usage), false);
                 continue;
             }
             if devices.is_some_and(|table| !table.share_group(first, second)) {
@@ -447,10 +448,8 @@ fn follow(
                 Ok(map) if map.state() == quasiaffine::map::State::Empty => {}
                 Ok(map) => {
                     let wider = if counts_reads { None } else { unconditional(&map, SIMPLIFY) };
-                    if wider.is_some() {
-                        target.mark_inexact(Some(to), Some(&CONDITIONAL.into()));
-                    }
-                    target.array(to).add(wider.unwrap_or(map), Some(from.usage));
+                    let is_wider = wider.is_some();
+                    target.array(to).add(wider.unwrap_or(map), Some(from.usage), is_wider);
                 }
             }
         }

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 
 use crate::devices::{hulls, DeviceTable};
 use crate::indexing::{remap_sources, solve_alone, Footprint, OperandIndexing, ShapeIndex, Text, SIMPLIFY};
-use crate::propagate::Setting;
+use crate::propagate::{Setting, CONDITIONAL};
 use crate::shapes;
 
 /// The number of distinct maps to one array. More become one map of the whole array, which is not exact.
@@ -39,6 +39,8 @@ pub struct Entry {
     pub map: Map,
     /// The uses through which the map was reached, each once.
     pub uses: SmallVec<[Use; 2]>,
+    /// Whether a condition on runtime values was left out, so that the map may have too much by itself.
+    is_wider: bool,
 }
 
 /// The maps to one array of a value, and how far they can be trusted.
@@ -59,20 +61,20 @@ pub struct Array {
 
 impl Array {
     /// Adds a map, or its use to the equal map that is there already.
-    pub fn add(&mut self, map: Map, usage: Option<Use>) {
-        let uses = self.uses_of(map);
+    pub(crate) fn add(&mut self, map: Map, usage: Option<Use>, is_wider: bool) {
+        let uses = &mut self.entry(map, is_wider).uses;
         // A user is visited once, so what it has given already stands at the end.
         if let Some(new) = usage.filter(|new| !uses.iter().rev().take_while(|u| u.0 == new.0).any(|u| u == new)) {
             uses.push(new);
         }
     }
 
-    /// The uses of a map, which is added if it is not there.
-    fn uses_of(&mut self, map: Map) -> &mut SmallVec<[Use; 2]> {
+    /// The entry of a map, which is added if it is not there.
+    fn entry(&mut self, map: Map, is_wider: bool) -> &mut Entry {
         let at = self.find(&map).unwrap_or_else(|| {
             let at = self.entries.len();
             self.size += size_of(&map);
-            self.entries.push(Entry { map, uses: SmallVec::new() });
+            self.entries.push(Entry { map, uses: SmallVec::new(), is_wider });
             if at == FEW {
                 (0..at).for_each(|i| self.note(i));
             }
@@ -81,7 +83,8 @@ impl Array {
             }
             at
         });
-        &mut self.entries[at].uses
+        self.entries[at].is_wider &= is_wider;
+        &mut self.entries[at]
     }
 
     fn note(&mut self, at: usize) {
@@ -109,24 +112,19 @@ impl Array {
     }
 
     /// Merges the maps into fewer, as [`State::merge`].
-    fn merge(&mut self, counting: Counting, apart: &mut FxHashMap<Vec<Map>, Counting>) {
-        let counting = if self.is_uncounted { Counting::Elements } else { counting };
+    fn merge(&mut self, counting: Counting, merged: &mut Merged) {
         if self.entries.len() < 2 {
             return;
         }
-        let maps = self.maps();
-        if apart.get(&maps) == Some(&counting) {
-            return;
-        }
-        let fewer = merge(&maps, counting);
-        if fewer.len() == maps.len() {
-            apart.insert(maps, counting);
-            return;
-        }
-        let uses = |parts: &[usize]| distinct(parts.iter().flat_map(|&i| &self.entries[i].uses));
-        self.refill(
-            fewer.iter().map(|Coalesced { map, parts }| Entry { map: map.clone(), uses: uses(parts) }).collect(),
-        );
+        let counting = if self.is_uncounted { Counting::Elements } else { counting };
+        let fewer = |(maps, counting): &(Vec<Map>, _)| Some(merge(maps, *counting)).filter(|f| f.len() < maps.len());
+        let Some(fewer) = merged.entry((self.maps(), counting)).or_insert_with_key(fewer) else { return };
+        let joined = |Coalesced { map, parts }: &Coalesced| Entry {
+            map: map.clone(),
+            uses: distinct(parts.iter().flat_map(|&i| &self.entries[i].uses)),
+            is_wider: parts.iter().any(|&i| self.entries[i].is_wider),
+        };
+        self.refill(fewer.iter().map(joined).collect());
     }
 
     /// Leaves out the maps at whose points another one has all of the array, which is of this shape.
@@ -171,12 +169,15 @@ impl Array {
     /// Replaces the maps, and leaves how far they can be trusted.
     fn refill(&mut self, entries: Vec<Entry>) {
         (self.entries, self.by_hash, self.size) = Default::default();
-        for Entry { map, uses } in entries {
-            let known = self.uses_of(map);
+        for Entry { map, uses, is_wider } in entries {
+            let known = &mut self.entry(map, is_wider).uses;
             *known = if known.is_empty() { uses } else { distinct(known.iter().chain(&uses)) };
         }
     }
 }
+
+/// Unions in fewer maps; `None` of those that stay as they are. Unions go from value to value.
+pub(crate) type Merged = FxHashMap<(Vec<Map>, Counting), Option<Vec<Coalesced>>>;
 
 fn distinct<'u>(uses: impl Iterator<Item = &'u Use>) -> SmallVec<[Use; 2]> {
     let mut seen: FxHashSet<Use> = FxHashSet::default();
@@ -213,12 +214,12 @@ impl State {
             match devices {
                 None => {
                     if let Ok(identity) = Map::identity(Domain::of_sizes(&sizes)) {
-                        state.array(index).add(identity, None);
+                        state.array(index).add(identity, None, false);
                     }
                 }
                 // Compositions are quadratic in the number of runs.
                 Some(table) if table.runs.len() > MAX_MAPS => state.mark_unknown(index, &"too many maps".into()),
-                Some(table) => table.identities(&sizes).for_each(|identity| state.array(index).add(identity, None)),
+                Some(table) => table.identities(&sizes).for_each(|map| state.array(index).add(map, None, false)),
             }
         }
         state
@@ -227,7 +228,7 @@ impl State {
     /// The given maps to arrays of a value.
     pub fn of(maps: &[(ShapeIndex, Map)]) -> State {
         let mut state = State { is_raw: true, ..State::default() };
-        maps.iter().for_each(|(index, map)| state.array(index).add(map.clone(), None));
+        maps.iter().for_each(|(index, map)| state.array(index).add(map.clone(), None, false));
         state
     }
 
@@ -264,7 +265,7 @@ impl State {
             for e in &more.entries {
                 let map = remap_sources(&e.map, new);
                 if map.state() != quasiaffine::map::State::Empty {
-                    self.array(index).add(map, usage);
+                    self.array(index).add(map, usage, e.is_wider);
                 }
             }
             let own = self.array(index);
@@ -288,6 +289,19 @@ impl State {
         match self.all_inexact {
             true => Some(self.reason.as_ref()),
             false => array.inexact.as_ref().map(Option::as_ref),
+        }
+    }
+
+    /// Marks the arrays with maps that are wider by a condition on runtime values. Until then another map may have all of
+    /// an array as it is.
+    pub(crate) fn mark_wider(&mut self) {
+        for at in 0..self.arrays.len() {
+            let (index, array) = &mut self.arrays[at];
+            if array.entries.iter().any(|e| e.is_wider) {
+                array.entries.iter_mut().for_each(|e| e.is_wider = false);
+                let index = index.clone();
+                self.mark_inexact(Some(&index), Some(&CONDITIONAL.into()));
+            }
         }
     }
 
@@ -334,10 +348,9 @@ impl State {
         OperandIndexing::Known(Footprint { maps, exact, reason, crosses_devices: self.crosses_devices })
     }
 
-    /// Merges the maps to each array into fewer. Unions that stay as they are go from value to value, so those that are
-    /// known to do so are in `apart`.
-    pub fn merge(&mut self, counting: Counting, apart: &mut FxHashMap<Vec<Map>, Counting>) {
-        self.arrays.iter_mut().for_each(|(_, array)| array.merge(counting, apart));
+    /// Merges the maps to each array into fewer.
+    pub(crate) fn merge(&mut self, counting: Counting, merged: &mut Merged) {
+        self.arrays.iter_mut().for_each(|(_, array)| array.merge(counting, merged));
     }
 
     /// Replaces more maps of an array than the budget, or too big ones, by a box around their elements; whether the maps may
@@ -369,7 +382,7 @@ impl State {
             if may_have_all || is_over(array) {
                 let uses = distinct(array.entries.iter().flat_map(|e| &e.uses));
                 let boxes = own.map(|own| around(&array.maps(), own, setting)).unwrap_or_default();
-                array.refill(boxes.into_iter().map(|map| Entry { map, uses: uses.clone() }).collect());
+                array.refill(boxes.into_iter().map(|map| Entry { map, uses: uses.clone(), is_wider: false }).collect());
             }
         }
         let reason = Text::from(format!("the maps of {name} exceed the budget"));

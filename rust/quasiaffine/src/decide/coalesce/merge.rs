@@ -23,7 +23,7 @@ use crate::simplify::options::Options;
 use crate::simplify::simplify;
 
 /// The questions that a union of maps answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Counting {
     /// Which elements each point reaches: maps may be joined that share pairs, and one that another contains is dropped.
     /// Windows of elements are joined whatever their ranges are.
