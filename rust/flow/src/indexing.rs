@@ -9,7 +9,7 @@ use quasiaffine::interrupt::once;
 use std::sync::{Arc, OnceLock};
 
 use quasiaffine::map::State;
-use quasiaffine::{eliminate_ranges, for_any_runtime, image, simplify, solve, Expr, FastPath, Interval, Map, Options};
+use quasiaffine::{eliminate_ranges, for_any_runtime, simplify, solve, Expr, FastPath, Map, Options};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -113,7 +113,6 @@ pub struct InstructionIndexing {
     renumbered: Option<Arc<InstructionIndexing>>,
     counts: OnceLock<Vec<Vec<Counts>>>,
     unions: OnceLock<Vec<Unions>>,
-    images: OnceLock<Vec<Vec<Option<Map>>>>,
     free: OnceLock<Arc<InstructionIndexing>>,
 }
 
@@ -188,22 +187,6 @@ impl InstructionIndexing {
             (*k, OperandIndexing::Known(Footprint { maps, reason: f.reason.clone(), ..*f }))
         });
         InstructionIndexing { arithmetic: self.arithmetic, ..InstructionIndexing::new(&self.sizes, parts.collect()) }
-    }
-
-    /// For each map of each known part a map from no dimension to the elements that it reaches from all elements of the
-    /// array, where that is known. Computed once.
-    pub(crate) fn images(&self) -> &[Vec<Option<Map>>] {
-        let bounds: SmallVec<[Interval; 6]> =
-            self.sizes.iter().map(|&n| Interval::new(0, n.saturating_sub(1))).collect();
-        let of = |m: &Map| {
-            let found = image(m, &bounds).ok().map(|found| eliminate_ranges(&simplify(&found, SIMPLIFY), SIMPLIFY));
-            found.filter(|found| found.state() != State::Undefined)
-        };
-        once::<Vec<_>>(&self.images, || {
-            let of_part =
-                |part: &OperandIndexing| part.footprint().map(|f| f.maps.iter().map(|(_, m)| of(m)).collect());
-            self.parts.iter().map(|(_, part)| of_part(part).unwrap_or_default()).collect()
-        })
     }
 
     /// The indexing [for any values of the runtime variables](Footprint::for_any_runtime). Computed once.

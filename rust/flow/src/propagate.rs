@@ -22,7 +22,7 @@ use crate::indexing::{is_identity_on, Footprint, InstructionIndexing, OperandInd
 use crate::schedule::{Schedule, Step};
 use crate::shapes;
 use crate::sources::Sources;
-use crate::state::{after_whole, points_of_whole, Array, Merged, State, Use};
+use crate::state::{Array, Merged, State, Use};
 use crate::tiles::Parameters;
 
 pub use crate::state::{Entry, MAX_MAPS, MAX_SIZE};
@@ -268,11 +268,10 @@ impl<'p> Propagation<'p> {
         let mut composed = take(&mut self.composed);
         for (index, array) in state.arrays.iter().filter(|(_, array)| array.is_reached()) {
             let indexing = rule(id, index, Direction::Backward)?;
-            let whole_at = points_of_wholes(setting, setting.m.shape(id), index, array);
             for (n, (k, _)) in indexing.parts.iter().enumerate() {
                 let Some(operand) = setting.m.operand(id, *k as usize) else { continue };
                 let usage = (id, *k);
-                let from = From { setting, state, array, whole_at: &whole_at, usage };
+                let from = From { setting, state, array, usage };
                 let shape = setting.m.shape(operand);
                 follow(&from, &indexing, n, self.target(operand), shape, &ShapeIndex::new(), &mut composed);
             }
@@ -295,15 +294,13 @@ impl<'p> Propagation<'p> {
             let state = state.get_or_insert_with(Box::default);
             for (index, array) in given.arrays.iter().filter(|(_, array)| array.is_reached()) {
                 let indexing = rule(user, index, Direction::Forward(k as u32))?;
-                let whole_at = points_of_wholes(setting, m.shape(operand), index, array);
                 for (n, (i, _)) in indexing.parts.iter().enumerate() {
                     let (output, at) = match shape {
                         Shape::Tuple(parts) => (parts.get(*i as usize), ShapeIndex::from_slice(&[*i])),
                         whole => (Some(whole), ShapeIndex::new()),
                     };
                     let Some(output) = output else { continue };
-                    let (whole_at, usage) = (&whole_at[..], (user, k as u32));
-                    let from = From { setting, state: given, array, whole_at, usage };
+                    let from = From { setting, state: given, array, usage: (user, k as u32) };
                     follow(&from, &indexing, n, state, output, &at, &mut self.composed);
                 }
             }
@@ -340,23 +337,7 @@ struct From<'a> {
     setting: Setting<'a>,
     state: &'a State,
     array: &'a Array,
-    /// For each of the maps the [points](points_of_whole) where it has all elements of the array; empty where that does not count.
-    whole_at: &'a [Option<Map>],
     usage: Use,
-}
-
-fn points_of_wholes(
-    setting: Setting<'_>,
-    shape: &Shape,
-    index: &ShapeIndex,
-    array: &Array,
-) -> SmallVec<[Option<Map>; 1]> {
-    match shapes::at(shape, index) {
-        Some(own) if setting.counts_no_reads() || array.is_uncounted => {
-            array.entries.iter().map(|e| points_of_whole(&e.map, own)).collect()
-        }
-        _ => SmallVec::new(),
-    }
 }
 
 /// Why elements that cross devices twice may be too many: without devices the second step does not know where the first led.
@@ -414,12 +395,12 @@ fn follow(
         let elsewhere = |m: &Map| m.remap_sources(&|source| Some(sources.on_another_device(source)));
         firsts.iter_mut().for_each(|m| *m = elsewhere(m));
     }
-    for (k, (to, second)) in footprint.maps.iter().enumerate() {
+    for (to, second) in &footprint.maps {
         let is_identity = match devices {
             None => is_identity_on(second, sizes),
             Some(table) => table.is_identity_on(second, sizes),
         };
-        for (i, first) in firsts.iter().enumerate() {
+        for first in firsts.iter() {
             poll();
             if is_identity && !from.state.is_raw {
                 target.array(to).add(first.clone(), Some(from.usage), false);
@@ -428,12 +409,9 @@ fn follow(
             if devices.is_some_and(|table| !table.share_group(first, second)) {
                 continue;
             }
-            let whole = from.whole_at.get(i).and_then(Option::as_ref).filter(|_| !footprint.crosses_devices);
-            let whole = whole.and_then(|points| Some((points, indexing.images()[n][k].as_ref()?)));
-            let then = || match whole {
-                Some((points, image)) => after_whole(points, image),
-                None if counts_reads => compose(first, second, SIMPLIFY),
-                None => compose_elements(first, second, SIMPLIFY),
+            let then = || match counts_reads {
+                true => compose(first, second, SIMPLIFY),
+                false => compose_elements(first, second, SIMPLIFY),
             };
             let found = match parameters {
                 // Equality leaves out the names of parameters.

@@ -5,10 +5,8 @@ use std::iter::once;
 
 use hlo::InstructionId;
 use layout::Shape;
-use quasiaffine::{
-    eliminate_ranges, merge, simplify, solve, then, Coalesced, Counting, Domain, Expr, Interval, Kind, Map, Var,
-    Variable,
-};
+use quasiaffine::map::State as MapState;
+use quasiaffine::{eliminate_ranges, merge, solve, Coalesced, Counting, Domain, Expr, Interval, Kind, Map, Variable};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use smallvec::SmallVec;
 
@@ -264,7 +262,7 @@ impl State {
         for (index, more) in &other.arrays {
             for e in &more.entries {
                 let map = remap_sources(&e.map, new);
-                if map.state() != quasiaffine::map::State::Empty {
+                if map.state() != MapState::Empty {
                     self.array(index).add(map, usage, e.is_wider);
                 }
             }
@@ -449,44 +447,6 @@ fn box_of(dims: SmallVec<[Variable; 4]>, ranges: &[Interval]) -> Map {
 /// Whether a map has all elements of an array at each point of its dims: each result runs over its dimension on its own.
 pub(crate) fn is_whole(map: &Map, shape: &Shape) -> bool {
     let domain = map.domain();
-    domain.constraints.is_empty() && domain.n_runtime() == 0 && runs_over(map, shape)
-}
-
-/// The map to `()` from the points of a map, where it has all elements of an array at each of them; else `None`.
-pub(crate) fn points_of_whole(map: &Map, shape: &Shape) -> Option<Map> {
-    if !runs_over(map, shape) {
-        return None;
-    }
-    let mut domain = map.domain().clone();
-    let dropped = |v: Var| v.kind == Kind::Range && map.results().contains(&Expr::Var(v));
-    let place =
-        |v: Var| (0..v.index).filter(|&i| v.kind != Kind::Range || !dropped(Var { index: i, ..v })).count() as u32;
-    let own = map.domain();
-    domain.vars = (0..own.vars.len()).filter(|&i| !dropped(own.var(i))).map(|i| own.vars[i].clone()).collect();
-    domain.n_ranges -= own.vars.len() - domain.vars.len();
-    // A result that a constraint or an index of a runtime variable uses does not run on its own.
-    let renumbered = |v: Var| match dropped(v) {
-        true => Err(quasiaffine::Error::UnknownVariable(own.name(v))),
-        false => Ok(Expr::Var(Var { index: place(v), ..v })),
-    };
-    map.with_results(SmallVec::new()).substituted(domain, &renumbered).ok()
-}
-
-/// The composition of a map that has all elements of an array at its [points](points_of_whole), and a second one, by the
-/// image of that.
-pub(crate) fn after_whole(points: &Map, image: &Map) -> quasiaffine::Result<Map> {
-    if points.domain().vars.is_empty() {
-        return Ok(image.clone());
-    }
-    let found = then(points, image)?;
-    // Simplified maps share nothing but runtime variables.
-    let is_simplified = points.domain().n_runtime() == 0 || image.domain().n_runtime() == 0;
-    Ok(if is_simplified { found } else { simplify(&found, SIMPLIFY) })
-}
-
-/// Whether each result runs over its dimension of an array on its own, wherever the map is defined.
-fn runs_over(map: &Map, shape: &Shape) -> bool {
-    let domain = map.domain();
     let runs_over = |(e, n): (&Expr, i64)| match e {
         Expr::Const(0) => n == 1,
         Expr::Var(v) if v.kind == Kind::Range => {
@@ -495,7 +455,8 @@ fn runs_over(map: &Map, shape: &Shape) -> bool {
         }
         _ => false,
     };
-    map.state() == quasiaffine::map::State::Defined && map.results().iter().zip(shapes::sizes(shape)).all(runs_over)
+    let is_free = domain.constraints.is_empty() && domain.n_runtime() == 0;
+    is_free && map.state() == MapState::Defined && map.results().iter().zip(shapes::sizes(shape)).all(runs_over)
 }
 
 /// The variables of a map, and the nodes in its results and constraints.
