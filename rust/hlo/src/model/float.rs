@@ -139,28 +139,28 @@ pub(crate) fn parse(word: &str, format: Format) -> Option<Bits> {
             };
             return exact(format.nan(negative, Some(value)));
         }
-        b'0' if body.len() > 1 && matches!(body.as_bytes()[1], b'x' | b'X') => {
-            let value = hex(&body[2..])?;
-            return Some(round(value, negative, format, || Ordering::Equal));
-        }
         b'0'..=b'9' | b'.' => {}
         _ => return None,
     }
-    match (format.mantissa, format.exponent) {
+    let hex = match body.strip_prefix("0x").or_else(|| body.strip_prefix("0X")) {
+        Some(digits) => Some(hex(digits)?),
+        None => None,
+    };
+    let (bits, overflows) = match (format.mantissa, format.exponent) {
         (23, 8) => {
-            let value: f32 = body.parse().ok()?;
-            let bits = u64::from(value.to_bits()) | format.sign(negative);
-            Some(Bits { bits, overflows: value.is_infinite() })
+            let value: f32 = hex.map_or_else(|| body.parse().ok(), |value| Some(value as f32))?;
+            (u64::from(value.to_bits()), value.is_infinite())
         }
-        (52, 11) => {
-            let value: f64 = body.parse().ok()?;
-            Some(Bits { bits: value.to_bits() | format.sign(negative), overflows: value.is_infinite() })
+        (mantissa, _) => {
+            let value: f64 = hex.map_or_else(|| body.parse().ok(), Some)?;
+            if mantissa < 23 {
+                let beyond = || hex.map_or_else(|| compare(body, value), |_| Ordering::Equal);
+                return Some(round(value, negative, format, beyond));
+            }
+            (value.to_bits(), value.is_infinite())
         }
-        _ => {
-            let value: f64 = body.parse().ok()?;
-            Some(round(value, negative, format, || compare(body, value)))
-        }
-    }
+    };
+    Some(Bits { bits: bits | format.sign(negative), overflows })
 }
 
 /// Text that [`parse`] reads as these bits: the shortest decimal, `inf`, or `nan` with its payload.
@@ -220,57 +220,31 @@ fn is_moderate(value: f64) -> bool {
     value == 0.0 || (1e-5..1e16).contains(&value.abs())
 }
 
-/// Rounds a nonnegative 64-bit number. `beyond` compares the exact number with `value`.
+/// Rounds a nonnegative 64-bit number to a narrow format. `beyond` compares the exact number with `value`.
 fn round(value: f64, negative: bool, format: Format, beyond: impl Fn() -> Ordering) -> Bits {
-    let sign = format.sign(negative);
-    if value.is_infinite() {
+    let is_scale = format.ends == Ends::Scale;
+    if value.is_infinite() || is_scale && (negative || value == 0.0) {
         return Bits { bits: format.infinity(negative), overflows: true };
     }
-    if format.ends == Ends::Scale && (negative || value == 0.0) {
-        return Bits { bits: format.nan(false, None), overflows: true };
-    }
-    if value == 0.0 {
-        return Bits { bits: if format.ends == Ends::NoNegativeZero { 0 } else { sign }, overflows: false };
-    }
-    let bits = value.to_bits();
-    let (raw, fraction) = ((bits >> 52) as i32, bits & ((1 << 52) - 1));
-    // value = m * 2^(e - 52) with 2^52 <= m, also for a subnormal value.
-    let (m, e) = if raw == 0 {
-        let shift = fraction.leading_zeros() - 11;
-        (fraction << shift, -1022 - shift as i32)
-    } else {
-        (fraction | 1 << 52, raw - 1023)
-    };
     // The scale has no subnormal numbers: its smallest exponent is that of 0 bits.
-    let smallest = if format.ends == Ends::Scale { -format.bias } else { 1 - format.bias };
-    let exponent = e.max(smallest);
-    let shift = (exponent - format.mantissa as i32) - (e - 52);
-    let (n, order) = if shift > 54 {
-        (0, Ordering::Less)
-    } else if shift == 0 {
-        (m, Ordering::Less)
-    } else {
-        let (n, rest) = (m >> shift, m & ((1 << shift) - 1));
-        (n, rest.cmp(&(1 << (shift - 1))))
-    };
-    // In a scale, n is 1 and the exponent carries the last bit.
-    let exponent_bits = match format.ends {
-        Ends::Scale => ((exponent + format.bias) as u64).wrapping_sub(1),
-        _ => (exponent + format.bias) as u64 - 1,
-    } << format.mantissa;
-    let down = exponent_bits.wrapping_add(n);
-    let up = match order.then_with(beyond) {
+    let smallest = i32::from(!is_scale) - format.bias;
+    let exponent = ((value.to_bits() >> 52) as i32 - 1023).max(smallest);
+    // The number in units of the last bit, which is exact. Bits count such units, also from one exponent to the next.
+    // The inverse of the largest unit becomes 0, for which the number is out of range in any case.
+    let n = value * f64::from_bits(((1023 + format.mantissa as i32 - exponent) as u64) << 52);
+    let down = (i64::from(exponent + format.bias - 1) << format.mantissa) + n as i64;
+    let up = match n.fract().total_cmp(&0.5).then_with(beyond) {
         Ordering::Less => false,
         Ordering::Greater => true,
         // To the even significand; that of a scale is 1, so the next power is the even one.
-        Ordering::Equal => format.ends == Ends::Scale || down & 1 == 1,
+        Ordering::Equal => is_scale || down & 1 == 1,
     };
-    let rounded = if down == u64::MAX { 0 } else { down + u64::from(up) };
+    let rounded = (down + i64::from(up)).max(0) as u64;
     if rounded > format.max() {
         return Bits { bits: format.infinity(negative), overflows: format.ends != Ends::Finite };
     }
-    let sign = if rounded == 0 && format.ends == Ends::NoNegativeZero { 0 } else { sign };
-    Bits { bits: rounded | sign, overflows: false }
+    let is_positive = rounded == 0 && format.ends == Ends::NoNegativeZero;
+    Bits { bits: rounded | format.sign(negative && !is_positive), overflows: false }
 }
 
 /// `1.8p3` after its `0x`: exact as long as the digits fit in 53 bits, rounded to nearest beyond.
