@@ -280,36 +280,25 @@ fn split_digit(region: &Map, k: usize, radix: i64) -> Result<Map> {
     map_of(dims, constraints, [region.results()[0].substitute(&replace)?])
 }
 
-/// Decides whether an operation has one form: `expr` lies between two neighboring multiples of a number, or within
-/// bounds or beyond them.
-struct Condition {
-    expr: Expr,
-    kind: Kind,
-}
+/// Decides whether an operation has one form: an expression has one value, or lies within bounds or beyond them.
+type Condition = (Expr, Option<Interval>);
 
-enum Kind {
-    Multiples(i64),
-    Bounds(Interval),
-}
-
-impl Condition {
-    fn is_decided(&self, dims: &[Interval]) -> Result<bool> {
-        let values = map_of(dims.iter().copied(), Vec::new(), [])?.bounds(&self.expr)?;
-        Ok(match self.kind {
-            Kind::Multiples(n) => int::floor_div(values.lo, n) == int::floor_div(values.hi, n),
-            Kind::Bounds(bounds) => bounds.intersect(values).is_empty() || bounds.covers(values),
-        })
-    }
+fn is_decided((expr, bounds): &Condition, dims: &[Interval]) -> Result<bool> {
+    let values = map_of(dims.iter().copied(), Vec::new(), [])?.bounds(expr)?;
+    Ok(match bounds {
+        None => values.lo == values.hi,
+        Some(bounds) => bounds.intersect(values).is_empty() || bounds.covers(values),
+    })
 }
 
 fn conditions(region: &Map) -> Result<Vec<Condition>> {
-    let of = |c: &Constraint| Condition { expr: c.expr.clone(), kind: Kind::Bounds(c.interval) };
-    let mut found: Vec<Condition> = region.domain().constraints.iter().map(of).collect();
+    let constraints = region.domain().constraints.iter();
+    let mut found: Vec<Condition> = constraints.map(|c| (c.expr.clone(), Some(c.interval))).collect();
     for e in operations(region) {
         if let Some((a, n)) = division(&e) {
-            found.push(Condition { expr: a.clone(), kind: Kind::Multiples(n) });
+            found.push((a.floor_div(&n.into())?, None));
         } else if let Some(Op::Min(a, b) | Op::Max(a, b)) = e.op() {
-            found.push(Condition { expr: a.sub(b)?, kind: Kind::Bounds(Interval::new(0, i64::MAX)) });
+            found.push((a.sub(b)?, Some(Interval::new(0, i64::MAX))));
         }
     }
     Ok(found)
@@ -321,9 +310,9 @@ fn cut(region: &Map, listed: &[usize]) -> Result<Vec<Map>> {
     let dims = box_of(region);
     let mut halved = None;
     for condition in conditions(region)? {
-        let used = dims_of(&condition.expr);
+        let used = dims_of(&condition.0);
         let cuttable: Vec<usize> = listed.iter().copied().filter(|k| used.contains(k) && dims[*k].size() > 1).collect();
-        if cuttable.is_empty() || condition.is_decided(&dims)? {
+        if cuttable.is_empty() || is_decided(&condition, &dims)? {
             continue;
         }
         for k in &cuttable {
@@ -350,15 +339,15 @@ fn parts(region: &Map, k: usize, at: i64) -> Result<Vec<Map>> {
 /// The first value of a dim after the longest beginning, or of the longest end, in which a condition is decided.
 fn cut_point(condition: &Condition, dims: &[Interval], k: usize) -> Result<Option<i64>> {
     let Interval { lo, hi } = dims[k];
-    let is_decided = |lo: i64, hi: i64| {
+    let is_decided_in = |lo: i64, hi: i64| {
         let mut dims = dims.to_vec();
         dims[k] = Interval::new(lo, hi);
-        condition.is_decided(&dims)
+        is_decided(condition, &dims)
     };
-    Ok(if is_decided(lo, lo)? {
-        Some(last_good(lo, hi, |end| is_decided(lo, end))?.1)
-    } else if is_decided(hi, hi)? {
-        Some(last_good(hi, lo, |start| is_decided(start, hi))?.0)
+    Ok(if is_decided_in(lo, lo)? {
+        Some(last_good(lo, hi, |end| is_decided_in(lo, end))?.1)
+    } else if is_decided_in(hi, hi)? {
+        Some(last_good(hi, lo, |start| is_decided_in(start, hi))?.0)
     } else {
         None
     })
