@@ -147,7 +147,7 @@ impl DeviceOrder {
 
 /// `mesh['x'=2,'y'=4], device_ids=(…)`: devices in an array with named axes; `maximal_mesh[device_id=3]`, a single
 /// device, has no axes.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Mesh {
     /// Name and size of each axis, major to minor.
     pub axes: Vec<(String, i64)>,

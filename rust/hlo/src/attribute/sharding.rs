@@ -81,7 +81,7 @@ pub enum SubgroupKind {
 }
 
 /// `{mesh['x'=2,'y'=2], [{'x'}, {?}], replicated={'y'}}`
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Named {
     /// The devices; a mesh without axes and with one device denotes that device.
     pub mesh: Mesh,
@@ -329,13 +329,8 @@ fn read_metadata(c: &mut Cursor<'_>) -> Read<Vec<String>> {
     list(c, one)
 }
 
-pub(crate) fn empty_named(mesh: Mesh) -> Named {
-    let (replicated, unreduced, manual) = (Vec::new(), Vec::new(), Vec::new());
-    Named { mesh, dims: Vec::new(), replicated, unreduced, reduction: Reduction::Sum, manual, metadata: None }
-}
-
 fn named(c: &mut Cursor<'_>) -> Read<Named> {
-    let mut n = empty_named(read_mesh(c)?);
+    let mut n = Named { mesh: read_mesh(c)?, ..Named::default() };
     loop {
         c.accept_after_space(b',');
         if c.accept_after_space(b'}') {

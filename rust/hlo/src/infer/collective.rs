@@ -2,7 +2,7 @@
 
 use layout::{ArrayShape, ElementType, Shape};
 
-use super::{part_of, require, sizes, Check, Dim, Inference, Operation};
+use super::{part_of, require, sizes, together, Check, Dim, Inference, Operation};
 use crate::attribute::in_place::slices;
 use crate::attribute::Value;
 
@@ -70,14 +70,8 @@ impl<'m> Operation<'m> {
 
     /// The operands and the values as the first two parts of a tuple.
     fn pair(&self, values: Vec<Shape>) -> Inference {
-        let group = |k: usize, mut parts: Vec<Shape>| {
-            let is_tuple = parts.len() != 1 || self.written_part(k, 2).is_some_and(|s| s.as_tuple().is_some());
-            match parts.pop() {
-                Some(one) if !is_tuple => one,
-                last => Shape::Tuple(parts.into_iter().chain(last).collect()),
-            }
-        };
-        self.with_context(vec![group(0, self.all_operands()), group(1, values)])
+        let is_tuple = |k: usize| self.written_part(k, 2).is_some_and(|s| s.as_tuple().is_some());
+        self.with_context(vec![together(self.all_operands(), is_tuple(0)), together(values, is_tuple(1))])
     }
 
     /// One array whose pieces are exchanged, or as many arrays as there are devices in a group.

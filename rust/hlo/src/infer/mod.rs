@@ -370,12 +370,9 @@ impl<'m> Operation<'m> {
     }
 
     /// A single shape, or a tuple of several; a tuple of one if the written shape is one.
-    fn one_or_tuple(&self, mut parts: Vec<Shape>) -> Inference {
-        let is_tuple = parts.len() != 1 || self.written.and_then(Shape::as_tuple).is_some_and(|t| t.len() == 1);
-        match parts.pop() {
-            Some(one) if !is_tuple => Ok(Some(one)),
-            last => Ok(Some(Shape::Tuple(parts.into_iter().chain(last).collect()))),
-        }
+    fn one_or_tuple(&self, parts: Vec<Shape>) -> Inference {
+        let of_one = self.written.and_then(Shape::as_tuple).is_some_and(|t| t.len() == 1);
+        Ok(Some(together(parts, of_one)))
     }
 
     /// The k-th of `n` written results: the shape itself, or an element of a tuple.
@@ -385,6 +382,14 @@ impl<'m> Operation<'m> {
 
     fn all_operands(&self) -> Vec<Shape> {
         self.operands.iter().map(|&s| s.clone()).collect()
+    }
+}
+
+/// A single shape, or a tuple of several; `of_one` asks for a tuple in any case.
+fn together(mut parts: Vec<Shape>, of_one: bool) -> Shape {
+    match parts.pop() {
+        Some(one) if parts.is_empty() && !of_one => one,
+        last => Shape::Tuple(parts.into_iter().chain(last).collect()),
     }
 }
 

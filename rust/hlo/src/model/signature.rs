@@ -127,7 +127,7 @@ impl Module {
         h.finish()
     }
 
-    /// All computations, callees before their callers.
+    /// All computations, callees before their callers; in text order if that is such an order.
     pub fn callees_first(&self) -> Vec<ComputationId> {
         let n = self.computations().len();
         let called: Vec<Vec<u32>> = (0..n as u32)

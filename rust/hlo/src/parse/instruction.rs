@@ -200,7 +200,9 @@ impl<'a> Parser<'a> {
         let name = self.c.name("an instruction or `}`")?;
         let local = scope.rows.len() as u32;
         let is_second = scope.names.insert(self.c.slice(name), local).is_some();
-        let row = self.definition(scope, name, depth)?;
+        self.c.expect(b'=', "`=` after the name of an instruction")?;
+        let (mut row, opcode_span) = self.head(Some(name))?;
+        self.body(&mut row, scope, opcode_span, depth)?;
         if is_second {
             return Err(Diagnostic::duplicate(name, "instruction named", self.c.str(name)));
         }
@@ -213,14 +215,6 @@ impl<'a> Parser<'a> {
         }
         scope.rows.push(row);
         Ok(())
-    }
-
-    /// Parses everything behind the name of an instruction.
-    fn definition(&mut self, scope: &mut Scope<'a>, name: Span, depth: usize) -> Read<Instruction> {
-        self.c.expect(b'=', "`=` after the name of an instruction")?;
-        let (mut row, opcode_span) = self.head(Some(name))?;
-        self.body(&mut row, scope, opcode_span, depth)?;
-        Ok(row)
     }
 
     /// Parses the operands and attributes of an instruction.

@@ -9,7 +9,7 @@ use super::payload::Payloads;
 use super::wire::{bad, Encoder, Message, Wire};
 use crate::attribute::devices::DeviceGroups;
 use crate::attribute::mesh::{DeviceOrder, Iota, Mesh, MeshAxis};
-use crate::attribute::sharding::{empty_named, Named, Reduction, Sharding, ShardingKind, SubgroupKind, Tiles, Whole};
+use crate::attribute::sharding::{Named, Reduction, Sharding, ShardingKind, SubgroupKind, Tiles, Whole};
 
 /// An `OpSharding`.
 pub(crate) fn sharding<'a>(m: Message<'a>, payloads: &Payloads<'a>, depth: usize) -> Wire<Sharding> {
@@ -86,7 +86,7 @@ fn axes(m: Message<'_>, number: u32, mesh: &Mesh) -> Wire<Vec<MeshAxis>> {
 /// A `NamedShardingProto`.
 fn named<'a>(m: Message<'a>, payloads: &Payloads<'a>) -> Wire<Named> {
     let Some(inner) = m.sub(2)? else { return bad(m.at, "a named sharding without a mesh") };
-    let mut n = empty_named(mesh(inner)?);
+    let mut n = Named { mesh: mesh(inner)?, ..Named::default() };
     // A closed dimension must not be sharded further.
     n.dims = m.subs(3).map(|d| d.and_then(|d| Ok((axes(d, 1, &n.mesh)?, d.int(2) == 0)))).collect::<Wire<_>>()?;
     n.replicated = axes(m, 4, &n.mesh)?;

@@ -13,15 +13,8 @@ use crate::attribute::Value;
 /// Appends the text of an attribute's value; false for the default, unless the attribute is required.
 pub(crate) fn read(f: &OperationField, m: Message<'_>, out: &mut String) -> Wire<bool> {
     let (codec, is_required) = (f.field.codec, f.is_required);
-    let Some((m, field)) = m.at_path(f.field.path)? else {
-        match codec {
-            Codec::Ints => out.push_str("{}"),
-            Codec::Int => out.push('0'),
-            Codec::Bool => out.push_str("false"),
-            _ => return Ok(false),
-        };
-        return Ok(is_required);
-    };
+    // An absent message has no fields.
+    let (m, field) = m.at_path(f.field.path)?.unwrap_or((Message::new(&[], m.at)?, 0));
     Ok(match codec {
         Codec::Int => {
             let n = m.int(field);

@@ -39,7 +39,7 @@ impl Module {
             let name = self.instruction_name(i);
             return Err(format!("the operands of `{name}` have no names in the text, a proto needs them"));
         }
-        let order = self.computation_order();
+        let order = self.callees_first();
         let mut computation_names = Names::default();
         (0..self.computations().len() as u32).for_each(|c| drop(computation_names.fresh(self.printed_name(c))));
         let (mut instruction_names, mut names) = (Names::default(), vec![Cow::default(); self.instructions().len()]);
@@ -83,18 +83,6 @@ impl Module {
             _ => matches!(self.shape(i).as_tuple(), Some([Shape::Tuple(_), _, ..])),
         };
         is_pair.then_some((inner.name(), half))
-    }
-
-    /// All computations in text order if callees precede their callers there, or else in such an order.
-    fn computation_order(&self) -> Vec<ComputationId> {
-        let n = self.computations().len() as u32;
-        let is_ordered =
-            (0..n).all(|c| self.instructions_of(c).all(|i| self.called_computations(i).all(|callee| callee < c)));
-        if is_ordered {
-            (0..n).collect()
-        } else {
-            self.callees_first()
-        }
     }
 
     /// The instructions of a computation in text order if operands precede their users there, or else in such an order.
