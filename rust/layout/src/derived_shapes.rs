@@ -39,7 +39,7 @@ pub fn with_padded_dimensions(shape: Shape, padded: &mut dyn Iterator<Item = Vec
 }
 
 /// The shape with the layout of every array replaced, in depth-first order.
-pub(crate) fn map_layouts(shape: &Shape, layout: &mut dyn FnMut(&ArrayShape) -> Option<Layout>) -> Shape {
+pub fn map_layouts(shape: &Shape, layout: &mut dyn FnMut(&ArrayShape) -> Option<Layout>) -> Shape {
     match shape {
         Shape::Array(a) => {
             let new = layout(a);

@@ -48,7 +48,7 @@ mod tiling;
 pub use bit_packing::{pack_bits, unpack_bits};
 pub use bitcast::{is_valid_bitcast, reshape_is_bitcast, transpose_is_bitcast};
 pub use derived_shapes::{
-    logical, padded_dimensions, padding_percent, physical, tiled, with_layout, with_padded_dimensions,
+    logical, map_layouts, padded_dimensions, padding_percent, physical, tiled, with_layout, with_padded_dimensions,
 };
 pub use diagnostic::{Diagnostic, DiagnosticKind, Span};
 pub use edit_distance::nearest;

@@ -5,7 +5,7 @@
 use quasiaffine::interrupt::poll;
 use std::fmt::Write;
 
-use layout::{ArrayShape, ElementKind, ElementType, Layout, Shape};
+use layout::{map_layouts, ArrayShape, ElementKind, ElementType, Layout, Shape};
 
 use super::shape;
 use super::wire::{bad, Encoder, Message, Payload, Wire};
@@ -263,14 +263,7 @@ pub(crate) fn write(value: Option<&LiteralValue>, shape: &Shape) -> Encoder {
 
 /// The shape of a literal, whose layout XLA reduces to minor-to-major.
 pub(crate) fn in_order(shape: &Shape) -> Shape {
-    match shape {
-        Shape::Array(a) => {
-            let layout = Layout::new(a.layout_or_default().minor_to_major);
-            a.with_layout(Some(layout)).map_or_else(|_| shape.clone(), Shape::Array)
-        }
-        Shape::Tuple(parts) => Shape::Tuple(parts.iter().map(in_order).collect()),
-        other => other.clone(),
-    }
+    map_layouts(shape, &mut |a| Some(Layout::new(a.layout_or_default().minor_to_major)))
 }
 
 /// The `LiteralProto` of an array whose dynamic dimensions have these sizes: zeros fill it up to the bounds. `None` if
