@@ -48,8 +48,8 @@ fn read(items: &[Item], docs: &mut Docs) {
                     }
                 }
             }
-            Item::Macro(item) if item.mac.path.is_ident("getters") => {
-                let (class, members) = item.mac.parse_body_with(getters).expect("a table of getters");
+            Item::Macro(item) if TABLES.iter().any(|table| item.mac.path.is_ident(table)) => {
+                let (class, members) = item.mac.parse_body_with(members).expect("a table of members");
                 let class = &classes[&class.to_string()];
                 docs.extend(members.into_iter().map(|(name, doc)| (format!("{class}.{name}"), doc)));
             }
@@ -61,17 +61,24 @@ fn read(items: &[Item], docs: &mut Docs) {
     }
 }
 
-/// The class of a table of getters, and the name and docstring of each.
-fn getters(input: ParseStream<'_>) -> syn::Result<(Ident, Vec<(String, String)>)> {
+/// The macros of `class.rs` that begin with a class and then have members, each with attributes and a name.
+const TABLES: [&str; 3] = ["getters", "methods", "by_its_text"];
+
+/// The class of a table of members, and the name and docstring of each.
+fn members(input: ParseStream<'_>) -> syn::Result<(Ident, Vec<(String, String)>)> {
     let class = input.parse()?;
-    let (_, _, _, _, _): (Token![,], Token![self], Token![,], Ident, Token![;]) =
-        (input.parse()?, input.parse()?, input.parse()?, input.parse()?, input.parse()?);
+    let rest = || -> syn::Result<Token![;]> {
+        while !input.peek(Token![;]) {
+            input.step(|at| Ok(((), at.token_tree().ok_or_else(|| at.error("expected a semicolon"))?.1)))?;
+        }
+        input.parse()
+    };
+    rest()?;
     let mut members = Vec::new();
     while !input.is_empty() {
         let attributes = input.call(Attribute::parse_outer)?;
         members.push((input.parse::<Ident>()?.to_string(), doc(&attributes)));
-        let (_, _, _, _, _): (Token![:], Type, Token![=], Expr, Token![;]) =
-            (input.parse()?, input.parse()?, input.parse()?, input.parse()?, input.parse()?);
+        rest()?;
     }
     Ok((class, members))
 }

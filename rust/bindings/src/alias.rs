@@ -5,7 +5,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::argument::Arg;
-use crate::error::not_a;
 use crate::layout::PyShape;
 
 type Index = Vec<i64>;
@@ -191,19 +190,12 @@ getters! { PyEntryLayout, self, py;
     result: PyShape = PyShape(self.0.result.clone());
 }
 
-#[pymethods]
-impl PyEntryLayout {
+by_its_text! { PyEntryLayout, 0, "<EntryLayout {}>";
     /// Reads the layout of an entry with its braces.  Raises :class:`~hlomap.errors.HloSyntaxError` for any other
     /// text.
     ///
     /// >>> import hlomap as hm
     /// >>> hm.hlo.EntryLayout.parse("{(f32[2]{0}, s32[])->f32[2]{0}}").parameters
     /// (Shape('f32[2]{0}'), Shape('s32[]'))
-    #[staticmethod]
-    fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PyEntryLayout> {
-        named!("hlo.EntryLayout.parse", text);
-        hlo::parse_entry_layout(text).map(PyEntryLayout).ok_or_else(|| not_a(py, "the layout of an entry", text))
-    }
+    parse(text) = "hlo.EntryLayout.parse", "the layout of an entry", hlo::parse_entry_layout(text).map(PyEntryLayout);
 }
-
-by_its_text!(PyEntryLayout, 0, "<EntryLayout {}>");

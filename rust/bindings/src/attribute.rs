@@ -9,7 +9,7 @@ use crate::alias::{PyBufferDonor, PyEntryLayout, PyInputOutputAlias, PyOperandAl
 use crate::argument::Arg;
 use crate::class::tuple_of;
 use crate::diagnostic::syntax_error;
-use crate::error::{not_a, raise};
+use crate::error::raise;
 use crate::instruction::{instruction, instructions};
 use crate::layout::PyShape;
 use crate::module::{computation, computations, Handle};
@@ -246,18 +246,6 @@ pub struct PyWindow(Window);
 
 #[pymethods]
 impl PyWindow {
-    /// Reads a window with its braces.  Raises :class:`~hlomap.errors.HloSyntaxError` for text that is not a
-    /// window.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> hm.hlo.Window.parse("{size=3x1 pad=1_1x0_0}").dims[0].pad_low
-    /// 1
-    #[staticmethod]
-    fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PyWindow> {
-        named!("hlo.Window.parse", text);
-        hlo::parse_window(text).map(PyWindow).ok_or_else(|| not_a(py, "a window", text))
-    }
-
     /// The dimensions, in order.
     #[getter]
     fn dims<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
@@ -269,7 +257,15 @@ impl PyWindow {
     }
 }
 
-by_its_text!(PyWindow, 0, "Window('{}')");
+by_its_text! { PyWindow, 0, "Window('{}')";
+    /// Reads a window with its braces.  Raises :class:`~hlomap.errors.HloSyntaxError` for text that is not a
+    /// window.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> hm.hlo.Window.parse("{size=3x1 pad=1_1x0_0}").dims[0].pad_low
+    /// 1
+    parse(text) = "hlo.Window.parse", "a window", hlo::parse_window(text).map(PyWindow);
+}
 
 /// One dimension of a window.
 ///
@@ -341,18 +337,11 @@ getters! { PyDimLabels, self, py;
     output_spatial: PyResult<Bound<'py, PyTuple>> = PyTuple::new(py, &self.0.output.spatial);
 }
 
-#[pymethods]
-impl PyDimLabels {
+by_its_text! { PyDimLabels, 0, "ConvolutionDimensionNumbers('{}')";
     /// Reads dimension numbers.  Raises :class:`~hlomap.errors.HloSyntaxError` for any other text.
     ///
     /// >>> import hlomap as hm
     /// >>> hm.hlo.ConvolutionDimensionNumbers.parse("b0f_0io->b0f").input_feature
     /// 2
-    #[staticmethod]
-    fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PyDimLabels> {
-        named!("hlo.ConvolutionDimensionNumbers.parse", text);
-        hlo::parse_dim_labels(text).map(PyDimLabels).ok_or_else(|| not_a(py, "dimension numbers", text))
-    }
+    parse(text) = "hlo.ConvolutionDimensionNumbers.parse", "dimension numbers", hlo::parse_dim_labels(text).map(PyDimLabels);
 }
-
-by_its_text!(PyDimLabels, 0, "ConvolutionDimensionNumbers('{}')");

@@ -26,6 +26,27 @@ macro_rules! getters {
     };
 }
 
+/// What the value of a Python function gives.
+pub type Object<'py> = PyResult<Bound<'py, PyAny>>;
+
+/// The methods of a class that hand any arguments on, as a table: the name, with the type and the value of a call.
+macro_rules! methods {
+    ($class:ty, $this:ident, $py:ident; $($(#[$meta:meta])* $name:ident($($any:ident),*): $type:ty = $value:expr;)*) => {
+        #[pymethods]
+        impl $class {$(
+            $(#[$meta])*
+            #[allow(unused_variables, reason = "some need no `py`")]
+            fn $name<'py>(
+                $this: &pyo3::Bound<'py, Self>,
+                $($any: Option<pyo3::Bound<'py, pyo3::PyAny>>),*
+            ) -> $type {
+                let $py = $this.py();
+                $value
+            }
+        )*}
+    };
+}
+
 /// Copies of values that do not change are the values themselves.
 macro_rules! copies_are_same {
     ($($class:ty)*) => {$(
@@ -66,11 +87,18 @@ macro_rules! record {
     };
 }
 
-/// `str`, `repr` and pickles of values that have a text and a method `parse`.
+/// `parse`, `str`, `repr` and pickles of values that have a text.
 macro_rules! by_its_text {
-    ($class:ty, $field:tt, $repr:literal) => {
+    ($class:ty, $field:tt, $repr:literal; $(#[$doc:meta])* parse($text:ident) = $name:literal, $what:literal, $value:expr;) => {
         #[pymethods]
         impl $class {
+            $(#[$doc])*
+            #[staticmethod]
+            fn parse(py: pyo3::Python<'_>, $text: $crate::argument::Arg<'_, &str>) -> pyo3::PyResult<Self> {
+                named!($name, $text);
+                $value.ok_or_else(|| $crate::error::not_a(py, $what, $text))
+            }
+
             fn __repr__(&self) -> String {
                 format!($repr, $crate::repr::line(&self.$field))
             }

@@ -7,7 +7,7 @@ use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::argument::{print_options, Arg};
 use crate::attribute::{Attributes, Owner};
-use crate::class::tuple_of;
+use crate::class::{tuple_of, Object};
 use crate::detach::unlocked;
 use crate::diagnostic::syntax_error;
 use crate::error::raise;
@@ -183,10 +183,6 @@ impl PyInstruction {
         unlocked(py, || hlo::print_instruction(&self.module, self.id, options))
     }
 
-    fn _repr_html_<'py>(slf: &Bound<'py, PyInstruction>) -> PyResult<Bound<'py, PyAny>> {
-        hooks::call(slf.py(), "notebook_html", (slf,))
-    }
-
     fn __str__(&self) -> String {
         hlo::print_instruction(&self.module, self.id, hlo::PrintOptions::default())
     }
@@ -208,6 +204,10 @@ impl PyInstruction {
     fn __hash__(&self) -> u64 {
         self.module.hash_with(u64::from(self.id))
     }
+}
+
+methods! { PyInstruction, slf, py;
+    _repr_html_(): Object<'py> = hooks::call(py, "notebook_html", (slf,));
 }
 
 /// The origin of an instruction in the program; a field that the text lacks is ``None``.

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::argument::{Arg, Named};
-use crate::class::tuple_of;
+use crate::class::{tuple_of, Object};
 use crate::error::{of_quasiaffine, raise, InCall};
 use crate::hooks;
 use crate::indexing::{index_tuple, IndexLike};
@@ -178,10 +178,6 @@ impl PyLayout {
         hooks::call(slf.py(), "draw_layout", (slf, dimensions)).in_call(slf.py(), "Layout.draw")
     }
 
-    fn _repr_svg_<'py>(slf: &Bound<'py, PyLayout>) -> PyResult<Bound<'py, PyAny>> {
-        hooks::call(slf.py(), "notebook_svg", (slf,))
-    }
-
     fn __str__(&self) -> String {
         self.0.to_string()
     }
@@ -206,6 +202,10 @@ impl PyLayout {
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py, Vec<i64>>> {
         Ok((py.get_type::<PyLayout>().getattr("_restored")?, (self.0.to_string(), self.0.padded_dimensions.clone())))
     }
+}
+
+methods! { PyLayout, slf, py;
+    _repr_svg_(): Object<'py> = hooks::call(py, "notebook_svg", (slf,));
 }
 
 /// A layout with some fields replaced by arguments of their names.
@@ -515,22 +515,6 @@ impl PyShape {
         linear(py, self, |a| ::layout::logical(a, &minor_to_major)).map(|a| PyShape(Shape::Array(a)))
     }
 
-    /// A picture of the order of elements in memory: the array with its tiles, and memory in order with padding marked.
-    ///
-    /// ``str()`` of it is a form for the terminal, ``.svg`` the image; large arrays are shown in part.  Raises
-    /// :class:`~hlomap.errors.ShapeError` for everything but an array with a valid layout and bounded dimensions.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> hm.Shape.parse("f32[2,3]{1,0:T(1,2)}").draw().svg[:4]
-    /// '<svg'
-    fn draw<'py>(slf: &Bound<'py, PyShape>) -> PyResult<Bound<'py, PyAny>> {
-        hooks::call(slf.py(), "draw_shape", (slf,)).in_call(slf.py(), "Shape.draw")
-    }
-
-    fn _repr_svg_<'py>(slf: &Bound<'py, PyShape>) -> PyResult<Bound<'py, PyAny>> {
-        hooks::call(slf.py(), "notebook_svg", (slf,))
-    }
-
     fn __str__(&self) -> String {
         self.0.to_string()
     }
@@ -551,6 +535,19 @@ impl PyShape {
         let padded = ::layout::padded_dimensions(&self.0);
         Ok((py.get_type::<PyShape>().getattr("_restored")?, (self.0.to_string(), padded)))
     }
+}
+
+methods! { PyShape, slf, py;
+    /// A picture of the order of elements in memory: the array with its tiles, and memory in order with padding marked.
+    ///
+    /// ``str()`` of it is a form for the terminal, ``.svg`` the image; large arrays are shown in part.  Raises
+    /// :class:`~hlomap.errors.ShapeError` for everything but an array with a valid layout and bounded dimensions.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> hm.Shape.parse("f32[2,3]{1,0:T(1,2)}").draw().svg[:4]
+    /// '<svg'
+    draw(): Object<'py> = hooks::call(py, "draw_shape", (slf,)).in_call(py, "Shape.draw");
+    _repr_svg_(): Object<'py> = hooks::call(py, "notebook_svg", (slf,));
 }
 
 /// The most shapes in a tuple, nested ones included.

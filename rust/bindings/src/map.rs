@@ -13,6 +13,7 @@ use quasiaffine::text::{self, Style};
 use quasiaffine::{Expr, Interval, Options, Program, Variable};
 
 use crate::argument::Arg;
+use crate::class::Object;
 use crate::detach::{n_threads, unlocked, unlocked_if};
 use crate::error::{raise, wrong_type, InCall, OrRaise};
 use crate::expr::{hash_of, ExprLike, PyExpr};
@@ -261,57 +262,6 @@ impl PyMap {
         Ok(Bound::new(py, PyMap::from(composed.or_raise(py).in_call(py, "IndexingMap.then")?))?.into_any())
     }
 
-    /// The map for the points whose index lies in these intervals, a mapping from dimension to interval.
-    ///
-    /// An interval is one of the kinds that :meth:`image` takes.  Raises :class:`~hlomap.errors.ShapeError` for a
-    /// dimension that does not exist.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> print(hm.IndexingMap.parse("(d0, d1) -> (d1), domain: d0 in [0, 3], d1 in [0, 9]").restrict({1: (2, 4)}))
-    /// (d0, d1) -> (d1), domain: d0 in [0, 3], d1 in [2, 4]
-    #[pyo3(signature = (dims, /))]
-    fn restrict<'py>(slf: &Bound<'py, PyMap>, dims: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        hooks::call(slf.py(), "restrict_map", (slf, dims)).in_call(slf.py(), "IndexingMap.restrict")
-    }
-
-    /// The set of this map and the maps of ``other``: a :class:`~hlomap.MapSet`.
-    fn __or__<'py>(slf: &Bound<'py, PyMap>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        set_of(slf)?.call_method1("__or__", (other,))
-    }
-
-    /// The pairs (point, element) that both have, as :meth:`MapSet.__and__`.
-    fn __and__<'py>(slf: &Bound<'py, PyMap>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        set_of(slf)?.call_method1("__and__", (other,))
-    }
-
-    /// The pairs (point, element) of this map that ``other`` does not have, as :meth:`MapSet.__sub__`.
-    fn __sub__<'py>(slf: &Bound<'py, PyMap>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        set_of(slf)?.call_method1("__sub__", (other,))
-    }
-
-    /// Whether this map has all pairs (point, element) of ``other``, as :meth:`MapSet.covers`: a
-    /// :class:`~hlomap.Answer`.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> row = hm.IndexingMap.parse("(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4]")
-    /// >>> row.covers(hm.IndexingMap.identity([5]))
-    /// Answer(True)
-    #[pyo3(signature = (other, /))]
-    fn covers<'py>(slf: &Bound<'py, PyMap>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        of_sets(slf, "covers", other, "other")
-    }
-
-    /// Whether some element is in the images of both, as :meth:`MapSet.overlap`: a :class:`~hlomap.Answer`.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> even, odd = (hm.IndexingMap([10], [hm.Expr.dim(0) * 2 + i]) for i in (0, 1))
-    /// >>> even.overlap(odd)
-    /// Answer(False)
-    #[pyo3(signature = (other, /))]
-    fn overlap<'py>(slf: &Bound<'py, PyMap>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        of_sets(slf, "overlap", other, "other")
-    }
-
     /// The map with the sources of runtime variables renumbered; numbers that are not in ``sources`` stay.
     #[pyo3(signature = (sources, /))]
     fn remap_sources(&self, sources: Arg<'_, HashMap<i64, i64>>) -> PyResult<PyMap> {
@@ -453,44 +403,6 @@ impl PyMap {
         Ok(unlocked(py, || count(&self.map))?.into())
     }
 
-    /// The elements that the map reaches, from the points of a box of its dims if there is one: a
-    /// :class:`~hlomap.MapSet` of maps without dims.
-    ///
-    /// ``box`` has an item for each dim: an int, inclusive bounds ``(lower, upper)``, a ``range`` or ``slice`` with
-    /// step 1, or ``None`` for all values; so a point gives what that point reaches.  Values outside the domain reach
-    /// nothing.  The image of an undefined map is the unknown set.
-    ///
-    /// Raises :class:`~hlomap.errors.ShapeError` (a ``ValueError``) for a box of another rank or with other steps, and
-    /// ``TypeError`` for anything but a sequence of intervals.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> m = hm.IndexingMap.parse("(d0, d1) -> (d0 * 8 + d1), domain: d0 in [0, 3], d1 in [0, 7]")
-    /// >>> print(m.image())
-    /// ()[s0] -> (s0), domain: s0 in [0, 31]
-    /// >>> print(m.image([(0, 2), range(4)]))
-    /// ()[s0, s1] -> (s0 * 8 + s1), domain: s0 in [0, 2], s1 in [0, 3]
-    #[pyo3(signature = (r#box=None), text_signature = "($self, box=None)")]
-    fn image<'py>(slf: &Bound<'py, PyMap>, r#box: Option<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
-        let py = slf.py();
-        hooks::call(py, "image_of_map", (slf, r#box)).in_call(py, "IndexingMap.image")
-    }
-
-    /// Whether different points reach different elements: a :class:`~hlomap.Answer`.
-    ///
-    /// A point is a value for each dim *and* each range, so an injective map reaches as many elements as its domain
-    /// has points.  The answer holds for all values of the runtime variables.  The witness of ``False`` is an element
-    /// with two points that reach it.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> m = hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 7]")
-    /// >>> found = m.is_injective()
-    /// >>> assert found.witness is not None
-    /// >>> found.value, found.witness.first.dims, found.witness.second.dims
-    /// (False, (0,), (1,))
-    fn is_injective<'py>(slf: &Bound<'py, PyMap>) -> PyResult<Bound<'py, PyAny>> {
-        set_of(slf)?.call_method0("is_injective")
-    }
-
     /// The map from the results back to the dims; :class:`~hlomap.Unknown` where this map is not known to be injective
     /// on its domain.
     ///
@@ -554,36 +466,6 @@ impl PyMap {
         PyCost { divmod: cost.divmods, nodes: cost.nodes }
     }
 
-    /// The map as a relation in the notation of isl, from dims to results; ``islpy.Map`` takes the text.
-    ///
-    /// Runtime variables are parameters.  A range variable is a result of its own, or existentially quantified.  Names
-    /// that are words of the notation get an underscore; the sources of runtime variables are lost.
-    ///
-    /// Raises :class:`~hlomap.errors.UnsupportedError` for an expression that is not quasi-affine, a product of
-    /// variables or a division by one, and :class:`~hlomap.errors.MapError` for an undefined map.  The notation is that
-    /// of the isl manual (https://libisl.sourceforge.io/manual.pdf).
-    ///
-    /// >>> import hlomap as hm
-    /// >>> m = hm.IndexingMap([32], [hm.Expr.dim(0) // 8 + hm.Expr.range(0), hm.Expr.dim(0) % 8], ranges=[3])
-    /// >>> print(m.to_isl())
-    /// { [d0] -> [o0, (d0 mod 8)] : 0 <= d0 <= 31 and exists (s0: 0 <= s0 <= 2 and o0 = floor(d0/8) + s0) }
-    fn to_isl<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        hooks::call(slf.py(), "to_isl", (slf,))
-    }
-
-    /// The map as SymPy objects, a :class:`~hlomap.interop.sympy.SympyMap`: symbols, results and conditions.
-    ///
-    /// Raises :class:`~hlomap.errors.UnsupportedError` where sympy is not installed (extra ``sympy``), and
-    /// :class:`~hlomap.errors.MapError` for an undefined map.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> found = hm.IndexingMap([32], [hm.Expr.dim(0) // 8, hm.Expr.dim(0) % 8]).to_sympy()
-    /// >>> found.results, found.conditions
-    /// ((floor(d0/8), Mod(d0, 8)), (d0 >= 0, d0 <= 31))
-    fn to_sympy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        hooks::call(slf.py(), "to_sympy", (slf,))
-    }
-
     /// The results as MLIR's ``affine_map<...>``, or with ``part="domain"`` the domain as ``affine_set<...>``.
     ///
     /// Range variables are symbols and runtime variables the symbols after them, as in XLA.  :meth:`parse` reads the map
@@ -608,26 +490,6 @@ impl PyMap {
         hooks::call(slf.py(), "to_mlir", (slf, part))
     }
 
-    /// The map as an SMT-LIB 2 script: it declares the variables and the results ``r0``, ``r1``, …, and asserts the
-    /// domain and the value of each result.
-    ///
-    /// Append assertions and ``(check-sat)``; ``z3.Solver().from_string`` takes the text.  The logic is ``QF_LIA``, or
-    /// ``QF_NIA`` where the map divides or multiplies variables.  Names that SMT-LIB reserves get an underscore.
-    ///
-    /// Raises :class:`~hlomap.errors.MapError` for an undefined map.  ``div`` and ``mod`` are those of the theory of
-    /// integers (https://smt-lib.org/theories-Ints.shtml).
-    ///
-    /// >>> import hlomap as hm
-    /// >>> print(hm.IndexingMap([32], [hm.Expr.dim(0) // 8]).to_smtlib())
-    /// (set-logic QF_NIA)
-    /// (declare-const d0 Int)
-    /// (declare-const r0 Int)
-    /// (assert (<= 0 d0 31))
-    /// (assert (= r0 (div d0 8)))
-    fn to_smtlib<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        hooks::call(slf.py(), "to_smtlib", (slf,))
-    }
-
     #[pyo3(signature = (spec, /))]
     fn __format__(&self, py: Python<'_>, spec: &str) -> PyResult<String> {
         let style = match spec {
@@ -637,10 +499,6 @@ impl PyMap {
             other => return Err(PyValueError::new_err(format!("expected '', 'xla' or 'multiline', found '{other}'"))),
         };
         self.map.to_text(style).or_raise(py)
-    }
-
-    fn _repr_svg_<'py>(slf: &Bound<'py, PyMap>) -> PyResult<Bound<'py, PyAny>> {
-        hooks::call(slf.py(), "notebook_svg", (slf,))
     }
 
     fn __str__(&self, py: Python<'_>) -> PyResult<String> {
@@ -668,6 +526,115 @@ impl PyMap {
     }
 }
 
+methods! { PyMap, slf, py;
+    /// The map for the points whose index lies in these intervals, a mapping from dimension to interval.
+    ///
+    /// An interval is one of the kinds that :meth:`image` takes.  Raises :class:`~hlomap.errors.ShapeError` for a
+    /// dimension that does not exist.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> print(hm.IndexingMap.parse("(d0, d1) -> (d1), domain: d0 in [0, 3], d1 in [0, 9]").restrict({1: (2, 4)}))
+    /// (d0, d1) -> (d1), domain: d0 in [0, 3], d1 in [2, 4]
+    #[pyo3(signature = (dims, /))]
+    restrict(dims): Object<'py> = hooks::call(py, "restrict_map", (slf, dims)).in_call(py, "IndexingMap.restrict");
+    /// The set of this map and the maps of ``other``: a :class:`~hlomap.MapSet`.
+    __or__(other): Object<'py> = set_of(slf)?.call_method1("__or__", (other,));
+    /// The pairs (point, element) that both have, as :meth:`MapSet.__and__`.
+    __and__(other): Object<'py> = set_of(slf)?.call_method1("__and__", (other,));
+    /// The pairs (point, element) of this map that ``other`` does not have, as :meth:`MapSet.__sub__`.
+    __sub__(other): Object<'py> = set_of(slf)?.call_method1("__sub__", (other,));
+    /// Whether this map has all pairs (point, element) of ``other``, as :meth:`MapSet.covers`: a
+    /// :class:`~hlomap.Answer`.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> row = hm.IndexingMap.parse("(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4]")
+    /// >>> row.covers(hm.IndexingMap.identity([5]))
+    /// Answer(True)
+    #[pyo3(signature = (other, /))]
+    covers(other): Object<'py> = of_sets(slf, "covers", other, "other");
+    /// Whether some element is in the images of both, as :meth:`MapSet.overlap`: a :class:`~hlomap.Answer`.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> even, odd = (hm.IndexingMap([10], [hm.Expr.dim(0) * 2 + i]) for i in (0, 1))
+    /// >>> even.overlap(odd)
+    /// Answer(False)
+    #[pyo3(signature = (other, /))]
+    overlap(other): Object<'py> = of_sets(slf, "overlap", other, "other");
+    /// The elements that the map reaches, from the points of a box of its dims if there is one: a
+    /// :class:`~hlomap.MapSet` of maps without dims.
+    ///
+    /// ``box`` has an item for each dim: an int, inclusive bounds ``(lower, upper)``, a ``range`` or ``slice`` with
+    /// step 1, or ``None`` for all values; so a point gives what that point reaches.  Values outside the domain reach
+    /// nothing.  The image of an undefined map is the unknown set.
+    ///
+    /// Raises :class:`~hlomap.errors.ShapeError` (a ``ValueError``) for a box of another rank or with other steps, and
+    /// ``TypeError`` for anything but a sequence of intervals.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> m = hm.IndexingMap.parse("(d0, d1) -> (d0 * 8 + d1), domain: d0 in [0, 3], d1 in [0, 7]")
+    /// >>> print(m.image())
+    /// ()[s0] -> (s0), domain: s0 in [0, 31]
+    /// >>> print(m.image([(0, 2), range(4)]))
+    /// ()[s0, s1] -> (s0 * 8 + s1), domain: s0 in [0, 2], s1 in [0, 3]
+    #[pyo3(signature = (r#box=None), text_signature = "($self, box=None)")]
+    image(r#box): Object<'py> = hooks::call(py, "image_of_map", (slf, r#box)).in_call(py, "IndexingMap.image");
+    /// Whether different points reach different elements: a :class:`~hlomap.Answer`.
+    ///
+    /// A point is a value for each dim *and* each range, so an injective map reaches as many elements as its domain
+    /// has points.  The answer holds for all values of the runtime variables.  The witness of ``False`` is an element
+    /// with two points that reach it.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> m = hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 7]")
+    /// >>> found = m.is_injective()
+    /// >>> assert found.witness is not None
+    /// >>> found.value, found.witness.first.dims, found.witness.second.dims
+    /// (False, (0,), (1,))
+    is_injective(): Object<'py> = set_of(slf)?.call_method0("is_injective");
+    /// The map as a relation in the notation of isl, from dims to results; ``islpy.Map`` takes the text.
+    ///
+    /// Runtime variables are parameters.  A range variable is a result of its own, or existentially quantified.  Names
+    /// that are words of the notation get an underscore; the sources of runtime variables are lost.
+    ///
+    /// Raises :class:`~hlomap.errors.UnsupportedError` for an expression that is not quasi-affine, a product of
+    /// variables or a division by one, and :class:`~hlomap.errors.MapError` for an undefined map.  The notation is that
+    /// of the isl manual (https://libisl.sourceforge.io/manual.pdf).
+    ///
+    /// >>> import hlomap as hm
+    /// >>> m = hm.IndexingMap([32], [hm.Expr.dim(0) // 8 + hm.Expr.range(0), hm.Expr.dim(0) % 8], ranges=[3])
+    /// >>> print(m.to_isl())
+    /// { [d0] -> [o0, (d0 mod 8)] : 0 <= d0 <= 31 and exists (s0: 0 <= s0 <= 2 and o0 = floor(d0/8) + s0) }
+    to_isl(): Object<'py> = hooks::call(py, "to_isl", (slf,));
+    /// The map as SymPy objects, a :class:`~hlomap.interop.sympy.SympyMap`: symbols, results and conditions.
+    ///
+    /// Raises :class:`~hlomap.errors.UnsupportedError` where sympy is not installed (extra ``sympy``), and
+    /// :class:`~hlomap.errors.MapError` for an undefined map.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> found = hm.IndexingMap([32], [hm.Expr.dim(0) // 8, hm.Expr.dim(0) % 8]).to_sympy()
+    /// >>> found.results, found.conditions
+    /// ((floor(d0/8), Mod(d0, 8)), (d0 >= 0, d0 <= 31))
+    to_sympy(): Object<'py> = hooks::call(py, "to_sympy", (slf,));
+    /// The map as an SMT-LIB 2 script: it declares the variables and the results ``r0``, ``r1``, …, and asserts the
+    /// domain and the value of each result.
+    ///
+    /// Append assertions and ``(check-sat)``; ``z3.Solver().from_string`` takes the text.  The logic is ``QF_LIA``, or
+    /// ``QF_NIA`` where the map divides or multiplies variables.  Names that SMT-LIB reserves get an underscore.
+    ///
+    /// Raises :class:`~hlomap.errors.MapError` for an undefined map.  ``div`` and ``mod`` are those of the theory of
+    /// integers (https://smt-lib.org/theories-Ints.shtml).
+    ///
+    /// >>> import hlomap as hm
+    /// >>> print(hm.IndexingMap([32], [hm.Expr.dim(0) // 8]).to_smtlib())
+    /// (set-logic QF_NIA)
+    /// (declare-const d0 Int)
+    /// (declare-const r0 Int)
+    /// (assert (<= 0 d0 31))
+    /// (assert (= r0 (div d0 8)))
+    to_smtlib(): Object<'py> = hooks::call(py, "to_smtlib", (slf,));
+    _repr_svg_(): Object<'py> = hooks::call(py, "notebook_svg", (slf,));
+}
+
 /// A map from its text and its origin in a program; unpickling calls it.
 #[pyfunction]
 #[pyo3(signature = (text, index, usage, suppliers, /))]
@@ -683,17 +650,12 @@ pub fn _map(
 }
 
 /// The set of one map.
-fn set_of<'py>(m: &Bound<'py, PyMap>) -> PyResult<Bound<'py, PyAny>> {
+fn set_of<'py>(m: &Bound<'py, PyMap>) -> Object<'py> {
     hooks::call(m.py(), "MapSet", ((m,),))
 }
 
 /// A method of the set of a map, with another map or set as its argument.
-fn of_sets<'py>(
-    m: &Bound<'py, PyMap>,
-    method: &str,
-    other: &Bound<'py, PyAny>,
-    parameter: &str,
-) -> PyResult<Bound<'py, PyAny>> {
+fn of_sets<'py>(m: &Bound<'py, PyMap>, method: &str, other: impl IntoPyObject<'py>, parameter: &str) -> Object<'py> {
     let function = format!("IndexingMap.{method}");
     let other = hooks::call(m.py(), "as_map_set", (other, &function, parameter))?;
     set_of(m)?.call_method1(method, (other,)).in_call(m.py(), &function)

@@ -9,7 +9,7 @@ use pyo3::types::{PyBytes, PyDict, PyIterator, PyString, PyTuple};
 
 use crate::argument::{print_options, Arg};
 use crate::attribute::{Attributes, Owner};
-use crate::class::tuple_of;
+use crate::class::{tuple_of, Object};
 use crate::detach::{unlocked, unlocked_if};
 use crate::diagnostic::{syntax_error, PyDiagnostic};
 use crate::error::{raise, wrong_type};
@@ -146,33 +146,27 @@ getters! { PyModule_, self, py;
     _backend: Option<&'static str> = self.0.backend();
 }
 
-#[pymethods]
-impl PyModule_ {
+methods! { PyModule_, slf, py;
     /// The computation that runs: the one marked ``ENTRY``, else the last one.
     #[getter]
-    fn entry(slf: &Bound<'_, Self>) -> PyResult<Py<PyComputation>> {
-        computation(slf.py(), &slf.into(), slf.get().0.entry())
-    }
-
+    entry(): PyResult<Py<PyComputation>> = computation(py, &slf.into(), slf.get().0.entry());
     /// All computations in text order; one that is written inside an instruction comes before that instruction's
     /// own.
     #[getter]
-    fn computations<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
-        computations(slf.py(), &slf.into(), 0..slf.get().0.computations().len() as u32)
-    }
-
+    computations(): PyResult<Bound<'py, PyTuple>> =
+        computations(py, &slf.into(), 0..slf.get().0.computations().len() as u32);
     /// The instructions of all computations in text order.
     #[getter]
-    fn instructions<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
-        instructions(slf.py(), &slf.into(), 0..slf.get().0.instructions().len() as u32)
-    }
-
+    instructions(): PyResult<Bound<'py, PyTuple>> =
+        instructions(py, &slf.into(), 0..slf.get().0.instructions().len() as u32);
     /// The attributes of the header, by name.
     #[getter]
-    fn attributes(slf: &Bound<'_, Self>) -> Attributes {
-        Attributes::new(slf.into(), Owner::Module)
-    }
+    attributes(): Attributes = Attributes::new(slf.into(), Owner::Module);
+    _repr_html_(): Object<'py> = hooks::call(py, "notebook_html", (slf,));
+}
 
+#[pymethods]
+impl PyModule_ {
     /// The instruction with this number, from 0 to ``n_instructions - 1``.
     ///
     /// Raises :class:`~hlomap.errors.NotFoundError` for any other number.
@@ -298,10 +292,6 @@ impl PyModule_ {
         unlocked(py, || hlo::print_module(&self.0, options))
     }
 
-    fn _repr_html_<'py>(slf: &Bound<'py, PyModule_>) -> PyResult<Bound<'py, PyAny>> {
-        hooks::call(slf.py(), "notebook_html", (slf,))
-    }
-
     fn __str__(&self, py: Python<'_>) -> PyResult<String> {
         unlocked(py, || self.0.to_string())
     }
@@ -309,14 +299,6 @@ impl PyModule_ {
     fn __repr__(&self) -> String {
         let (c, i) = (self.0.computations().len(), self.0.instructions().len());
         format!("<Module {} of {c} computations, {i} instructions>", repr::line(&self.0.name()))
-    }
-
-    fn __eq__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> bool {
-        slf.is(other)
-    }
-
-    fn __hash__(slf: &Bound<'_, Self>) -> u64 {
-        Handle::from(slf).hash_with(u64::MAX)
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {

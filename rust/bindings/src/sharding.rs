@@ -6,9 +6,8 @@ use hlo::{DeviceGroups, DeviceOrder, Iota, Mesh, MeshAxis, Named, Reduction, Sha
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyTuple};
 
-use crate::argument::Arg;
-use crate::class::tuple_of;
-use crate::error::{not_a, raise, InCall};
+use crate::class::{tuple_of, Object};
+use crate::error::{raise, InCall};
 use crate::hooks;
 
 /// More devices than this are not listed.
@@ -175,18 +174,6 @@ getters! { PySharding, self, py;
 
 #[pymethods]
 impl PySharding {
-    /// Reads a sharding with its braces.  Raises :class:`~hlomap.errors.HloSyntaxError` for text that is not a
-    /// sharding.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> hm.hlo.Sharding.parse("{replicated}").kind
-    /// 'replicated'
-    #[staticmethod]
-    fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PySharding> {
-        named!("hlo.Sharding.parse", text);
-        hlo::parse_sharding(text).map(PySharding).ok_or_else(|| not_a(py, "a sharding", text))
-    }
-
     /// The axes that cut each dimension, those with replicas, with summands and with manual parts: each as number,
     /// size before the part, size.
     fn _axis_numbers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
@@ -195,7 +182,9 @@ impl PySharding {
         let dims = tuple_of(py, named.dims.iter().map(|(axes, _)| list(axes)))?;
         PyTuple::new(py, [dims, list(&named.replicated)?, list(&named.unreduced)?, list(&named.manual)?])
     }
+}
 
+methods! { PySharding, slf, py;
     /// Which element of an array lies on each device: a :class:`~hlomap.MapSet` from ``(device, l0, l1, …)``, an
     /// element of a device's part, to the element of the whole array.
     ///
@@ -214,14 +203,8 @@ impl PySharding {
     /// (device, l0, l1) -> ((device floordiv 4) * 5 + l0, (device mod 4) * 3 + l1),
     /// domain: device in [0, 7], l0 in [0, 4], l1 in [0, 2]
     #[pyo3(signature = (shape, num_devices=None))]
-    fn device_map<'py>(
-        slf: &Bound<'py, PySharding>,
-        shape: Bound<'py, PyAny>,
-        num_devices: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        hooks::call(slf.py(), "device_map", (slf, shape, num_devices)).in_call(slf.py(), "hlo.Sharding.device_map")
-    }
-
+    device_map(shape, num_devices): Object<'py> =
+        hooks::call(py, "device_map", (slf, shape, num_devices)).in_call(py, "hlo.Sharding.device_map");
     /// The devices that hold each element: a :class:`~hlomap.MapSet` from the indices of the array to a device.
     ///
     /// Replicas are a range variable.  Everything else is as in :meth:`device_map`, whose pairs these are.
@@ -231,14 +214,8 @@ impl PySharding {
     /// >>> print(sharding.owner_map(hm.Shape("f32", [10, 12])))
     /// (d0, d1)[s0] -> ((d0 floordiv 5) * 4 + s0), domain: d0 in [0, 9], d1 in [0, 11], s0 in [0, 3]
     #[pyo3(signature = (shape, num_devices=None))]
-    fn owner_map<'py>(
-        slf: &Bound<'py, PySharding>,
-        shape: Bound<'py, PyAny>,
-        num_devices: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        hooks::call(slf.py(), "owner_map", (slf, shape, num_devices)).in_call(slf.py(), "hlo.Sharding.owner_map")
-    }
-
+    owner_map(shape, num_devices): Object<'py> =
+        hooks::call(py, "owner_map", (slf, shape, num_devices)).in_call(py, "hlo.Sharding.owner_map");
     /// The shape of the part of an array that a device holds, of the largest part without a device; ``None`` for a
     /// device that the sharding does not have.
     ///
@@ -250,26 +227,27 @@ impl PySharding {
     /// >>> print(sharding.local_shape(shape), sharding.local_shape(shape, 3), sharding.local_shape(shape, 4))
     /// f32[3] f32[1] None
     #[pyo3(signature = (shape, device=None))]
-    fn local_shape<'py>(
-        slf: &Bound<'py, PySharding>,
-        shape: Bound<'py, PyAny>,
-        device: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        hooks::call(slf.py(), "local_shape", (slf, shape, device)).in_call(slf.py(), "hlo.Sharding.local_shape")
-    }
-
+    local_shape(shape, device): Object<'py> =
+        hooks::call(py, "local_shape", (slf, shape, device)).in_call(py, "hlo.Sharding.local_shape");
     /// Whether all devices of the sharding hold parts of one size.  Errors are those of :meth:`local_shape`.
     ///
     /// >>> import hlomap as hm
     /// >>> sharding = hm.hlo.Sharding.parse("{devices=[4]<=[4]}")
     /// >>> sharding.is_even(hm.Shape("f32", [12])), sharding.is_even(hm.Shape("f32", [10]))
     /// (True, False)
-    fn is_even<'py>(slf: &Bound<'py, PySharding>, shape: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        hooks::call(slf.py(), "is_even", (slf, shape)).in_call(slf.py(), "hlo.Sharding.is_even")
-    }
+    is_even(shape): Object<'py> =
+        hooks::call(py, "is_even", (slf, shape)).in_call(py, "hlo.Sharding.is_even");
 }
 
-by_its_text!(PySharding, 0, "Sharding('{}')");
+by_its_text! { PySharding, 0, "Sharding('{}')";
+    /// Reads a sharding with its braces.  Raises :class:`~hlomap.errors.HloSyntaxError` for text that is not a
+    /// sharding.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> hm.hlo.Sharding.parse("{replicated}").kind
+    /// 'replicated'
+    parse(text) = "hlo.Sharding.parse", "a sharding", hlo::parse_sharding(text).map(PySharding);
+}
 
 /// An array of devices whose dimensions have names: ``mesh['x'=2,'y'=4]``.
 ///
@@ -309,21 +287,14 @@ getters! { PyMesh, self, py;
     };
 }
 
-#[pymethods]
-impl PyMesh {
+by_its_text! { PyMesh, 0, "<Mesh {}>";
     /// Reads a mesh.  Raises :class:`~hlomap.errors.HloSyntaxError` for text that is not a mesh.
     ///
     /// >>> import hlomap as hm
     /// >>> hm.hlo.Mesh.parse("mesh['x'=2,'y'=4]").axes
     /// {'x': 2, 'y': 4}
-    #[staticmethod]
-    fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PyMesh> {
-        named!("hlo.Mesh.parse", text);
-        hlo::parse_mesh(text).map(PyMesh).ok_or_else(|| not_a(py, "a mesh", text))
-    }
+    parse(text) = "hlo.Mesh.parse", "a mesh", hlo::parse_mesh(text).map(PyMesh);
 }
-
-by_its_text!(PyMesh, 0, "<Mesh {}>");
 
 /// Groups of devices that work together: a sequence of tuples of int.
 ///
@@ -377,17 +348,6 @@ getters! { PyReplicaGroups, self, py;
 
 #[pymethods]
 impl PyReplicaGroups {
-    /// Reads groups in any of the three forms.  Raises :class:`~hlomap.errors.HloSyntaxError` for other text.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> list(hm.hlo.ReplicaGroups.parse("{{0,1},{2,3}}"))
-    /// [(0, 1), (2, 3)]
-    #[staticmethod]
-    fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PyReplicaGroups> {
-        named!("hlo.ReplicaGroups.parse", text);
-        hlo::parse_device_groups(text).map(PyReplicaGroups::new).ok_or_else(|| not_a(py, "groups of devices", text))
-    }
-
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
         match self.groups.n_groups().and_then(|n| usize::try_from(n).ok()) {
             Some(n) => Ok(n),
@@ -420,4 +380,11 @@ impl PyReplicaGroups {
     }
 }
 
-by_its_text!(PyReplicaGroups, groups, "ReplicaGroups('{}')");
+by_its_text! { PyReplicaGroups, groups, "ReplicaGroups('{}')";
+    /// Reads groups in any of the three forms.  Raises :class:`~hlomap.errors.HloSyntaxError` for other text.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> list(hm.hlo.ReplicaGroups.parse("{{0,1},{2,3}}"))
+    /// [(0, 1), (2, 3)]
+    parse(text) = "hlo.ReplicaGroups.parse", "groups of devices", hlo::parse_device_groups(text).map(PyReplicaGroups::new);
+}
