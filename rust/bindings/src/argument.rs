@@ -228,8 +228,7 @@ fn refused<'py>(
     if error.is_instance_of::<PyOverflowError>(py) {
         let fits = got.extract::<i64>().is_ok();
         let shown = got.str().map_or_else(|_| "an int out of range".to_owned(), |n| n.to_string());
-        let shown: String = shown.chars().take(100).collect();
-        let message = format!("hm.{function}: expected {takes}, got {shown}");
+        let message = format!("hm.{function}: expected {takes}, got {shown:.100}");
         return if fits { PyValueError::new_err(message) } else { raise(py, "SizeError", message) };
     }
     error

@@ -139,9 +139,8 @@ impl Attributes {
         match self.find(name) {
             Some(attribute) => self.value(py, attribute),
             None => {
-                let shown: String = name.chars().take(100).collect();
                 let known: Vec<_> = self.all().iter().map(|a| self.module.attribute_name(a)).collect();
-                Err(raise(py, "NotFoundError", format!("no attribute `{shown}`, there are: {}", known.join(", "))))
+                Err(raise(py, "NotFoundError", format!("no attribute `{name:.100}`, there are: {}", known.join(", "))))
             }
         }
     }
@@ -244,14 +243,13 @@ impl Attributes {
 #[derive(PartialEq, Eq, Hash)]
 pub struct PyWindow(Window);
 
+getters! { PyWindow, self, py;
+    /// The dimensions, in order.
+    dims: PyResult<Bound<'py, PyTuple>> = PyTuple::new(py, self.0.dims.iter().copied().map(PyWindowDim));
+}
+
 #[pymethods]
 impl PyWindow {
-    /// The dimensions, in order.
-    #[getter]
-    fn dims<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.0.dims.iter().copied().map(PyWindowDim))
-    }
-
     fn __len__(&self) -> usize {
         self.0.dims.len()
     }

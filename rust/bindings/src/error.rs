@@ -16,8 +16,7 @@ pub fn raise(py: Python<'_>, class: &str, message: String) -> PyErr {
 
 /// The error of a text that should have been the HLO of one value.
 pub fn not_a(py: Python<'_>, what: &str, text: &str) -> PyErr {
-    let shown: String = text.chars().take(100).collect();
-    raise(py, "HloSyntaxError", format!("expected {what}, found {shown}"))
+    raise(py, "HloSyntaxError", format!("expected {what}, found {text:.100}"))
 }
 
 /// The ``TypeError`` of an argument of the wrong kind, with the message of `hlomap.types.wrong_type`.

@@ -84,8 +84,7 @@ pub fn linear_error(py: Python<'_>, error: LinearError) -> PyErr {
 
 fn text_error(py: Python<'_>, text: &str, error: &Diagnostic) -> PyErr {
     let column = text[..error.span.start as usize].chars().count() + 1;
-    let shown: String = text.chars().take(200).collect();
-    raise(py, "ShapeError", format!("{error} at column {column} of `{shown}`"))
+    raise(py, "ShapeError", format!("{error} at column {column} of `{text:.200}`"))
 }
 
 getters! { PyLayout, self, py;

@@ -92,8 +92,7 @@ pub fn computations<'py>(
 
 fn not_found(py: Python<'_>, what: &str, name: &str, near: Option<&str>) -> PyErr {
     let near = near.map_or(String::new(), |n| format!(", did you mean `{n}`?"));
-    let shown: String = name.chars().take(100).collect();
-    raise(py, "NotFoundError", format!("no {what} `{shown}`{near}"))
+    raise(py, "NotFoundError", format!("no {what} `{name:.100}`{near}"))
 }
 
 /// The error for an instruction that is not among these. Suggested are, in this order: the same name with a number, as
@@ -108,9 +107,8 @@ fn no_instruction(py: Python<'_>, m: &Module, name: &str, within: Range<u32>) ->
     let near = numbered.or_else(|| ::layout::nearest(bare(name), searched().map(|i| m.instruction_name(i))));
     if near.is_none() && !name.is_empty() {
         if let Some(i) = searched().find(|&i| m.metadata(i).op_name.is_some_and(|op_name| op_name == name)) {
-            let shown: String = name.chars().take(100).collect();
             let found = m.instruction_name(i);
-            let message = format!("no instruction `{shown}`; the metadata of `{found}` has this op_name");
+            let message = format!("no instruction `{name:.100}`; the metadata of `{found}` has this op_name");
             return raise(py, "NotFoundError", message);
         }
     }

@@ -14,12 +14,8 @@ use crate::hooks;
 const MAX_DEVICES: usize = 1 << 24;
 
 fn unlisted(py: Python<'_>, text: &str) -> PyErr {
-    let shown: String = text.chars().take(100).collect();
-    raise(
-        py,
-        "UnsupportedError",
-        format!("the devices of {shown} cannot be listed: there are more than 2**24, or the sizes do not agree"),
-    )
+    let why = "there are more than 2**24, or the sizes do not agree";
+    raise(py, "UnsupportedError", format!("the devices of {text:.100} cannot be listed: {why}"))
 }
 
 /// ``(reshape, transpose)``
