@@ -7,7 +7,7 @@ use pyo3::types::PyTuple;
 use crate::argument::Arg;
 use crate::layout::PyShape;
 
-type Index = Vec<i64>;
+type Index<'py> = Arg<'py, Vec<i64>>;
 
 /// A part of a module's output that shares the buffer of a part of a parameter.
 ///
@@ -34,7 +34,7 @@ record! {
     #[pyo3(signature = (output_index, parameter_number, parameter_index, kind=Arg::from("may-alias")),
         text_signature = "(output_index, parameter_number, parameter_index, kind='may-alias')")]
     PyInputOutputAlias = "hlo.InputOutputAlias"(
-        output_index: Index, parameter_number: i64, parameter_index: Index, kind: &str
+        output_index: Index<'_>, parameter_number: Arg<'_, i64>, parameter_index: Index<'_>, kind: Arg<'_, &str>
     ) {
         let must = match kind {
             "must-alias" => true,
@@ -66,7 +66,7 @@ getters! { PyBufferDonor, self, py;
 }
 
 record! {
-    PyBufferDonor = "hlo.BufferDonor"(parameter_number: i64, parameter_index: Index) {
+    PyBufferDonor = "hlo.BufferDonor"(parameter_number: Arg<'_, i64>, parameter_index: Index<'_>) {
         Ok(PyBufferDonor(Donor { number: parameter_number, index: parameter_index }))
     }
 }
@@ -91,7 +91,7 @@ getters! { PyOperandAlias, self, py;
 }
 
 record! {
-    PyOperandAlias = "hlo.OperandAlias"(output_index: Index, operand: i64, operand_index: Index) {
+    PyOperandAlias = "hlo.OperandAlias"(output_index: Index<'_>, operand: Arg<'_, i64>, operand_index: Index<'_>) {
         Ok(PyOperandAlias(Alias { output_index, number: operand, index: operand_index, must: false }))
     }
 }
@@ -127,18 +127,12 @@ getters! { PyResultAccuracy, self, py;
     ulps: i64 = self.fields().3;
 }
 
-#[pymethods]
-impl PyResultAccuracy {
-    #[new]
+record! {
     #[pyo3(signature = (mode, atol=Arg::from(0.0), rtol=Arg::from(0.0), ulps=Arg::from(0)),
         text_signature = "(mode, atol=0.0, rtol=0.0, ulps=0)")]
-    fn new(
-        mode: Arg<'_, &str>,
-        atol: Arg<'_, f64>,
-        rtol: Arg<'_, f64>,
-        ulps: Arg<'_, i64>,
-    ) -> PyResult<PyResultAccuracy> {
-        named!("hlo.ResultAccuracy", mode, atol, rtol, ulps);
+    PyResultAccuracy = "hlo.ResultAccuracy"(
+        mode: Arg<'_, &str>, atol: Arg<'_, f64>, rtol: Arg<'_, f64>, ulps: Arg<'_, i64>
+    ) {
         Ok(PyResultAccuracy(match mode {
             "default" => Accuracy::Default,
             "highest" => Accuracy::Highest,
@@ -149,25 +143,19 @@ impl PyResultAccuracy {
             }
         }))
     }
+    this => match this.get().fields() {
+        ("tolerance", ..) => crate::repr::record(this.as_any(), &["mode", "atol", "rtol", "ulps"]),
+        (mode, ..) => Ok(format!("ResultAccuracy(mode='{mode}')")),
+    }
+}
 
+#[pymethods]
+impl PyResultAccuracy {
     fn __hash__(&self) -> u64 {
         let (mode, atol, rtol, ulps) = self.fields();
         // Equal floats may differ in the sign of zero.
         let bits = |v: f64| if v == 0.0 { 0 } else { v.to_bits() };
         bits(atol).rotate_left(21) ^ bits(rtol).rotate_left(42) ^ ulps as u64 ^ mode.len() as u64
-    }
-
-    fn __repr__(&self) -> String {
-        match self.fields() {
-            ("tolerance", atol, rtol, ulps) => {
-                format!("ResultAccuracy(mode='tolerance', atol={atol:?}, rtol={rtol:?}, ulps={ulps})")
-            }
-            (mode, ..) => format!("ResultAccuracy(mode='{mode}')"),
-        }
-    }
-
-    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyAny>, (&'static str, f64, f64, i64)) {
-        (py.get_type::<PyResultAccuracy>().into_any(), self.fields())
     }
 }
 

@@ -296,7 +296,8 @@ record! {
         base_dilation=Arg::from(1), window_dilation=Arg::from(1), reversal=Arg::from(false)),
         text_signature = "(size, *, stride=1, pad_low=0, pad_high=0, base_dilation=1, window_dilation=1, reversal=False)")]
     PyWindowDim = "hlo.WindowDim"(
-        size: i64, stride: i64, pad_low: i64, pad_high: i64, base_dilation: i64, window_dilation: i64, reversal: bool
+        size: Arg<'_, i64>, stride: Arg<'_, i64>, pad_low: Arg<'_, i64>, pad_high: Arg<'_, i64>,
+        base_dilation: Arg<'_, i64>, window_dilation: Arg<'_, i64>, reversal: Arg<'_, bool>
     ) {
         Ok(PyWindowDim(WindowDim { size, stride, pad_low, pad_high, base_dilation, window_dilation, reversal }))
     }

@@ -64,20 +64,26 @@ macro_rules! copies_are_same {
     )*};
 }
 
-/// The constructor of a class whose properties are its parameters, with its name in messages, and `repr` and pickles.
+/// The constructor of a class whose properties are its parameters, with its name in messages, and pickles; `repr` is that
+/// of a record, or a text of the value `this`.
 macro_rules! record {
     ($(#[$signature:meta])* $class:ident = $name:literal($($field:ident: $kind:ty),*) $new:block) => {
+        record! { $(#[$signature])* $class = $name($($field: $kind),*) $new
+            this => $crate::repr::record(this.as_any(), &[$(stringify!($field)),*]) }
+    };
+    ($(#[$signature:meta])* $class:ident = $name:literal($($field:ident: $kind:ty),*) $new:block
+        $this:ident => $repr:expr) => {
         #[pymethods]
         impl $class {
             #[new]
             $(#[$signature])*
-            fn new($($field: $crate::argument::Arg<'_, $kind>),*) -> pyo3::PyResult<$class> {
+            fn new($($field: $kind),*) -> pyo3::PyResult<$class> {
                 named!($name, $($field),*);
                 $new
             }
 
-            fn __repr__(slf: &pyo3::Bound<'_, Self>) -> pyo3::PyResult<String> {
-                $crate::repr::record(slf.as_any(), &[$(stringify!($field)),*])
+            fn __repr__($this: &pyo3::Bound<'_, Self>) -> pyo3::PyResult<String> {
+                $repr
             }
 
             fn __reduce__<'py>(slf: &pyo3::Bound<'py, Self>) -> pyo3::PyResult<$crate::pickle::Reduced<'py>> {

@@ -14,7 +14,7 @@ use crate::error::raise;
 use crate::hooks;
 use crate::layout::PyShape;
 use crate::module::{computation, computations, Handle, PyComputation, PyModule_};
-use crate::pickle::{by_fields, by_function, Reduced};
+use crate::pickle::{by_function, Reduced};
 use crate::repr;
 
 /// One instruction of a module.
@@ -234,40 +234,25 @@ pub struct PyMetadata {
     stack_frame_id: Option<i64>,
 }
 
-#[pymethods]
-impl PyMetadata {
-    #[new]
-    #[pyo3(signature = (
-        op_name=None, op_type=None, source_file=None, source_line=None, source_column=None, function=None,
-        stack_frame_id=None
-    ))]
-    fn new(
-        op_name: Option<Arg<'_, String>>,
-        op_type: Option<Arg<'_, String>>,
-        source_file: Option<Arg<'_, String>>,
-        source_line: Option<Arg<'_, i64>>,
-        source_column: Option<Arg<'_, i64>>,
-        function: Option<Arg<'_, String>>,
-        stack_frame_id: Option<Arg<'_, i64>>,
-    ) -> PyResult<PyMetadata> {
-        named!("hlo.Metadata", op_name, op_type, source_file, source_line, source_column, function, stack_frame_id);
+record! {
+    #[pyo3(signature = (op_name=None, op_type=None, source_file=None, source_line=None, source_column=None,
+        function=None, stack_frame_id=None))]
+    PyMetadata = "hlo.Metadata"(
+        op_name: Option<Arg<'_, String>>, op_type: Option<Arg<'_, String>>, source_file: Option<Arg<'_, String>>,
+        source_line: Option<Arg<'_, i64>>, source_column: Option<Arg<'_, i64>>, function: Option<Arg<'_, String>>,
+        stack_frame_id: Option<Arg<'_, i64>>
+    ) {
         Ok(PyMetadata { op_name, op_type, source_file, source_line, source_column, function, stack_frame_id })
     }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        let fields =
-            ["op_name", "op_type", "source_file", "source_line", "source_column", "function", "stack_frame_id"];
-        by_fields(slf.as_any(), &fields)
-    }
-
-    fn __repr__(&self) -> String {
-        let op_name = repr::line(&self.op_name.as_deref().unwrap_or(""));
-        if self.source_file.is_none() && self.source_line.is_none() {
-            return format!("Metadata({op_name:?})");
+    this => {
+        let PyMetadata { op_name, source_file, source_line, .. } = this.get();
+        let op_name = repr::line(&op_name.as_deref().unwrap_or(""));
+        if source_file.is_none() && source_line.is_none() {
+            return Ok(format!("Metadata({op_name:?})"));
         }
-        let file = repr::name(&self.source_file.as_deref().unwrap_or(""));
-        let line = self.source_line.map_or(String::new(), |n| format!(":{n}"));
-        format!("Metadata({op_name:?}, {file}{line})")
+        let file = repr::name(&source_file.as_deref().unwrap_or(""));
+        let line = source_line.map_or(String::new(), |n| format!(":{n}"));
+        Ok(format!("Metadata({op_name:?}, {file}{line})"))
     }
 }
 

@@ -9,7 +9,7 @@ use quasiaffine::{Constraint, Count, Equivalence, Interval, Source, Variable};
 
 use crate::argument::Arg;
 use crate::expr::{hash_of, ExprLike, PyExpr};
-use crate::pickle::{by_fields, by_function, Reduced};
+use crate::pickle::{by_function, Reduced};
 use crate::repr;
 
 /// A variable of a map: its name and its inclusive range.
@@ -109,7 +109,8 @@ impl PyVariable {
 /// >>> even = hm.Constraint(hm.Expr.dim(0) % 2, 0, 0)
 /// >>> print(hm.IndexingMap([8], [hm.Expr.dim(0)], constraints=[even]))
 /// (d0) -> (d0), domain: d0 in [0, 7], d0 mod 2 in [0, 0]
-#[pyclass(name = "Constraint", module = "hlomap._core", frozen)]
+#[pyclass(name = "Constraint", module = "hlomap._core", frozen, eq, hash)]
+#[derive(PartialEq, Eq, Hash)]
 pub struct PyConstraint(pub Constraint);
 
 getters! { PyConstraint, self, py;
@@ -121,28 +122,13 @@ getters! { PyConstraint, self, py;
     upper: i64 = self.0.interval.hi;
 }
 
-#[pymethods]
-impl PyConstraint {
-    #[new]
-    fn new(expr: Arg<'_, ExprLike>, lower: Arg<'_, i64>, upper: Arg<'_, i64>) -> PyResult<PyConstraint> {
-        named!("Constraint", expr, lower, upper);
+record! {
+    PyConstraint = "Constraint"(expr: Arg<'_, ExprLike>, lower: Arg<'_, i64>, upper: Arg<'_, i64>) {
         Ok(PyConstraint(Constraint { expr: expr.0, interval: Interval::new(lower, upper) }))
     }
-
-    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<PyConstraint>().is_ok_and(|o| o.get().0 == self.0)
-    }
-
-    fn __hash__(&self) -> u64 {
-        hash_of(&self.0)
-    }
-
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
-        by_fields(slf.as_any(), &["expr", "lower", "upper"])
-    }
-
-    fn __repr__(&self) -> String {
-        format!("Constraint({} in [{}, {}])", repr::line(&self.0.expr), self.0.interval.lo, self.0.interval.hi)
+    this => {
+        let Constraint { expr, interval: Interval { lo, hi } } = &this.get().0;
+        Ok(format!("Constraint({} in [{lo}, {hi}])", repr::line(expr)))
     }
 }
 
