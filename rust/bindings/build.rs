@@ -17,7 +17,7 @@ fn main() {
         let source = fs::read_to_string(file.expect("a source").path()).expect("a source is text");
         read(&syn::parse_file(&source).expect("a source is Rust").items, &mut docs);
     }
-    let stub = with_docs(&with_properties(&fs::read_to_string("_core.pyi").expect("the signatures")), &docs);
+    let stub = with_docs(&fs::read_to_string("_core.pyi").expect("the signatures"), &docs);
     let folder = env::var("OUT_DIR").expect("cargo sets it");
     fs::write(Path::new(&folder).join("_core.pyi"), stub).expect("the folder of the build can be written");
 }
@@ -109,39 +109,26 @@ fn doc(attributes: &[Attribute]) -> String {
     lines.map(|line| line.strip_prefix(' ').unwrap_or(&line).to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// The stub with a property for each attribute of a class: classes are frozen.
-fn with_properties(stub: &str) -> String {
-    let (mut out, mut in_class) = (String::new(), false);
-    for line in stub.lines() {
-        if !line.is_empty() && !line.starts_with(' ') {
-            in_class = line.starts_with("class ");
-        }
-        let attribute = line.strip_prefix("    ").and_then(|code| code.split_once(": ")).filter(|_| in_class);
-        out += &match attribute {
-            Some((name, kind)) if name.chars().all(|c| c.is_alphanumeric() || c == '_') => {
-                format!("    @property\n    def {name}(self) -> {kind}: ...\n")
-            }
-            _ => format!("{line}\n"),
-        };
-    }
-    out
-}
-
-/// The stub with a docstring after every head of a class or function that has one.
+/// The stub with a docstring after every head that has one, and a property for each attribute of a class, as classes are
+/// frozen.
 fn with_docs(stub: &str, docs: &Docs) -> String {
     let (mut class, mut of, mut out) = (String::new(), None, String::new());
     for line in stub.lines() {
         let code = line.trim_start();
         let indent = &line[..line.len() - code.len()];
-        let word = |keyword| {
-            let rest: &str = code.strip_prefix(keyword)?;
-            Some(rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default().to_owned())
-        };
-        if let Some(name) = word("class ") {
-            class.clone_from(&name);
-            of = docs.get(&name);
-        } else if let Some(name) = word("def ") {
-            of = docs.get(&if indent.is_empty() { name } else { format!("{class}.{name}") });
+        let in_word = |c: char| c.is_alphanumeric() || c == '_';
+        let word = |keyword| Some(code.strip_prefix(keyword)?.split(|c| !in_word(c)).next()?.to_owned());
+        if line.starts_with(in_word) {
+            class = word("class ").unwrap_or_default();
+            of = docs.get(&class);
+        }
+        let attribute = code
+            .split_once(": ")
+            .filter(|(name, _)| !class.is_empty() && indent.len() == 4 && name.chars().all(in_word));
+        let line = attribute
+            .map_or(line.to_owned(), |(name, kind)| format!("    @property\n    def {name}(self) -> {kind}: ..."));
+        if let Some(name) = attribute.map(|(name, _)| name.to_owned()).or_else(|| word("def ")) {
+            of = docs.get(&if class.is_empty() { name } else { format!("{class}.{name}") });
         }
         let head = line
             .rsplit_once(": ...")
