@@ -315,7 +315,7 @@ impl PyMap {
             };
             unlocked(py, run)?.or_raise(py).in_call(py, function)?;
         }
-        if tables.dims.is_point {
+        if tables.is_point {
             return out.reshape([width]).map(Bound::into_any);
         }
         Ok(out.into_any())
@@ -351,7 +351,7 @@ impl PyMap {
             State::Undefined => Err(raise(py, "MapError", "the map is undefined".to_owned())).in_call(py, function)?,
         };
         let array = PyArray1::from_vec(py, inside);
-        if tables.dims.is_point {
+        if tables.is_point {
             return array.get_item(0);
         }
         Ok(array.into_any())

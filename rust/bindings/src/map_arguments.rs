@@ -110,69 +110,45 @@ pub fn domain_of(
 }
 
 /// The rows of one kind of variable: a contiguous int64 array, which is the caller's own where that is one already.
-pub struct Table<'py> {
-    rows: Option<PyReadonlyArray2<'py, i64>>,
+type Rows<'py> = PyReadonlyArray2<'py, i64>;
+
+/// The rows of an argument, and whether it is one point.
+fn rows_of<'py>(values: &Bound<'py, PyAny>, width: usize, function: &str, what: &str) -> PyResult<(Rows<'py>, bool)> {
+    let py = values.py();
+    let np = py.import("numpy")?;
+    let array = np.call_method1("asarray", (values,)).map_err(|error| {
+        if error.is_instance_of::<PyMemoryError>(py) || !error.is_instance_of::<PyException>(py) {
+            return error;
+        }
+        let takes = format!("an array [n, {width}] of integers as the values of {what} variables");
+        wrong_type(function, &takes, values, "")
+    })?;
+    let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
+    let size: usize = array.getattr("size")?.extract()?;
+    if kind != "i" && kind != "u" && size > 0 {
+        let takes = format!("an array of integers as the values of {what} variables");
+        return Err(wrong_type(function, &takes, values, ""));
+    }
+    let is_wide = kind == "u" && size > 0 && array.getattr("itemsize")?.extract::<usize>()? == 8;
+    if is_wide && array.call_method0("max")?.extract::<u64>()? > i64::MAX as u64 {
+        let message = format!("a value of the {what} variables does not fit into 64 bits with a sign");
+        return Err(raise(py, "SizeError", message));
+    }
+    let is_point = array.getattr("ndim")?.extract::<usize>()? < 2;
+    let array = np.call_method1("atleast_2d", (array,))?;
+    let rows: Rows<'py> = np.call_method1("ascontiguousarray", (array, np.getattr("int64")?))?.extract()?;
+    let given = rows.shape()[1];
+    if given != width && !(size == 0 && width == 0) {
+        return Err(raise(py, "MapError", format!("expected {width} {what} values for each point, found {given}")));
+    }
+    Ok((rows, is_point))
+}
+
+/// The points at which a map is evaluated: the rows of dims, ranges and runtime variables.
+pub struct Tables<'py> {
+    rows: [Option<Rows<'py>>; 3],
     pub n: usize,
     pub is_point: bool,
-}
-
-impl<'py> Table<'py> {
-    pub fn new(
-        py: Python<'py>,
-        values: Option<&Bound<'py, PyAny>>,
-        width: usize,
-        (function, what): (&str, &str),
-    ) -> PyResult<Table<'py>> {
-        let Some(values) = values else {
-            return if width == 0 {
-                Ok(Table { rows: None, n: usize::MAX, is_point: false })
-            } else {
-                let (s, their) = if width == 1 { ("", "its value") } else { ("s", "their values") };
-                let all = if what == "range" { ", or see image() for the results at all of them" } else { "" };
-                Err(raise(py, "MapError", format!("the map has {width} {what} variable{s}; give {their}{all}")))
-            };
-        };
-        let np = py.import("numpy")?;
-        let array = np.call_method1("asarray", (values,)).map_err(|error| {
-            if error.is_instance_of::<PyMemoryError>(py) || !error.is_instance_of::<PyException>(py) {
-                return error;
-            }
-            let takes = format!("an array [n, {width}] of integers as the values of {what} variables");
-            wrong_type(function, &takes, values, "")
-        })?;
-        let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
-        let size: usize = array.getattr("size")?.extract()?;
-        if kind != "i" && kind != "u" && size > 0 {
-            let takes = format!("an array of integers as the values of {what} variables");
-            return Err(wrong_type(function, &takes, values, ""));
-        }
-        let is_wide = kind == "u" && size > 0 && array.getattr("itemsize")?.extract::<usize>()? == 8;
-        if is_wide && array.call_method0("max")?.extract::<u64>()? > i64::MAX as u64 {
-            let message = format!("a value of the {what} variables does not fit into 64 bits with a sign");
-            return Err(raise(py, "SizeError", message));
-        }
-        let ndim: usize = array.getattr("ndim")?.extract()?;
-        let array = np.call_method1("atleast_2d", (array,))?;
-        let array = np.call_method1("ascontiguousarray", (array, np.getattr("int64")?))?;
-        let rows: PyReadonlyArray2<'py, i64> = array.extract()?;
-        let (n, given) = (rows.shape()[0], rows.shape()[1]);
-        if given != width && !(size == 0 && width == 0) {
-            return Err(raise(py, "MapError", format!("expected {width} {what} values for each point, found {given}")));
-        }
-        Ok(Table { rows: Some(rows), n, is_point: ndim < 2 })
-    }
-
-    fn slice(&self) -> PyResult<&[i64]> {
-        self.rows.as_ref().map_or(Ok(&[][..]), |rows| Ok(rows.as_slice()?))
-    }
-}
-
-/// The points at which a map is evaluated.
-pub struct Tables<'py> {
-    pub dims: Table<'py>,
-    pub ranges: Table<'py>,
-    pub runtime: Table<'py>,
-    pub n: usize,
 }
 
 impl<'py> Tables<'py> {
@@ -185,20 +161,30 @@ impl<'py> Tables<'py> {
         runtime: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Tables<'py>> {
         let py = dims.py();
-        let dims = Table::new(py, Some(dims), domain.n_dims, (function, "dimension"))?;
-        let ranges = Table::new(py, ranges, domain.n_ranges, (function, "range"))?;
-        let runtime = Table::new(py, runtime, domain.n_runtime(), (function, "runtime"))?;
-        let n = if domain.n_dims > 0 { dims.n } else { dims.n.min(ranges.n).min(runtime.n) };
-        for (found, width) in [(ranges.n, domain.n_ranges), (runtime.n, domain.n_runtime())] {
-            if width > 0 && found != n {
-                return Err(raise(py, "MapError", format!("expected {n} points in every table, found {found}")));
+        let (dims, is_point) = rows_of(dims, domain.n_dims, function, "dimension")?;
+        let widths = [domain.n_ranges, domain.n_runtime()];
+        let table = |values: Option<_>, width, what| match values {
+            Some(values) => rows_of(values, width, function, what).map(|(rows, _)| Some(rows)),
+            None if width == 0 => Ok(None),
+            None => {
+                let (s, their) = if width == 1 { ("", "its value") } else { ("s", "their values") };
+                let all = if what == "range" { ", or see image() for the results at all of them" } else { "" };
+                Err(raise(py, "MapError", format!("the map has {width} {what} variable{s}; give {their}{all}")))
             }
+        };
+        let rows = [Some(dims), table(ranges, widths[0], "range")?, table(runtime, widths[1], "runtime")?];
+        let length = |rows: &Option<Rows<'py>>| rows.as_ref().map_or(usize::MAX, |rows| rows.shape()[0]);
+        let lengths = rows.each_ref().map(length);
+        let n = if domain.n_dims > 0 { lengths[0] } else { lengths.into_iter().fold(usize::MAX, usize::min) };
+        if let Some((found, _)) = lengths[1..].iter().zip(widths).find(|&(&found, width)| width > 0 && found != n) {
+            return Err(raise(py, "MapError", format!("expected {n} points in every table, found {found}")));
         }
-        Ok(Tables { dims, ranges, runtime, n })
+        Ok(Tables { rows, n, is_point })
     }
 
     pub fn points(&self) -> PyResult<Points<'_>> {
-        let (dims, ranges, runtime) = (self.dims.slice()?, self.ranges.slice()?, self.runtime.slice()?);
-        Ok(Points { n: self.n, dims, ranges, runtime })
+        let slice =
+            |kind: usize| -> PyResult<&[i64]> { self.rows[kind].as_ref().map_or(Ok(&[]), |rows| Ok(rows.as_slice()?)) };
+        Ok(Points { n: self.n, dims: slice(0)?, ranges: slice(1)?, runtime: slice(2)? })
     }
 }
