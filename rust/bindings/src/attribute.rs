@@ -2,7 +2,7 @@
 
 use hlo::{Attribute, ComputationId, DimLabels, InstructionId, Value, Window, WindowDim};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyIterator, PyList, PyTuple};
+use pyo3::types::{IntoPyDict, PyDict, PyIterator, PyList, PyTuple};
 use pyo3::IntoPyObjectExt;
 
 use crate::alias::{PyBufferDonor, PyEntryLayout, PyInputOutputAlias, PyOperandAlias, PyResultAccuracy};
@@ -117,13 +117,7 @@ impl Attributes {
             }
             Value::EntryLayout(layout) => PyEntryLayout(layout).into_bound_py_any(py),
             Value::Bools(list) => tuple(PyTuple::new(py, list)?),
-            Value::Dictionary(pairs) => {
-                let dict = PyDict::new(py);
-                for (key, value) in pairs {
-                    dict.set_item(key, value)?;
-                }
-                Ok(dict.into_any())
-            }
+            Value::Dictionary(pairs) => pairs.into_py_dict(py).map(Bound::into_any),
         }
     }
 }

@@ -66,6 +66,19 @@ pub fn locked<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
     unwatched(|| Python::attach(work))
 }
 
+/// Objects are made with the interpreter lock; signals are looked for after so many.
+const OBJECTS_BETWEEN_SIGNALS: usize = 1 << 12;
+
+/// Looks for signals now and then in a loop that makes object `i` with the interpreter lock.
+pub fn poll_locked(py: Python<'_>, i: usize) -> PyResult<()> {
+    if i % OBJECTS_BETWEEN_SIGNALS == OBJECTS_BETWEEN_SIGNALS - 1 {
+        // A thread that sends a signal may wait for the lock.
+        py.detach(|| ());
+        py.check_signals()?;
+    }
+    Ok(())
+}
+
 /// Whether the handler of a signal has raised. Asked often; the clock decides whether it looks.
 fn has_raised() -> bool {
     let now = Instant::now();

@@ -61,11 +61,8 @@ impl<'m> Subject<'m> {
             Err(_) => Some(m.shape(id)),
         };
         let given = whole.and_then(|shape| shapes::at(shape, index)).ok_or_else(|| {
-            let name = m.instruction_name(id);
-            raise(py, "ShapeError", {
-                let value = if is_forward { format!("operand {direction}") } else { "the output".to_owned() };
-                format!("{value} of {name} has no array at {index:?}")
-            })
+            let value = if is_forward { format!("operand {direction}") } else { "the output".to_owned() };
+            raise(py, "ShapeError", format!("{value} of {} has no array at {index:?}", m.instruction_name(id)))
         })?;
         let n = if is_forward { n_outputs(m.shape(id)) as usize } else { m.operands(id).len() };
         Ok(Subject { m, id, is_forward, given, n })

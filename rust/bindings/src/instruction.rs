@@ -8,7 +8,7 @@ use pyo3::types::{PyBytes, PyDict, PyTuple};
 use crate::argument::{print_options, Arg};
 use crate::attribute::{Attributes, Owner};
 use crate::class::{tuple_of, Object};
-use crate::detach::unlocked;
+use crate::detach::{poll_locked, unlocked};
 use crate::diagnostic::syntax_error;
 use crate::error::raise;
 use crate::hooks;
@@ -34,20 +34,13 @@ pub fn instruction(py: Python<'_>, module: &Handle, id: InstructionId) -> PyResu
     Py::new(py, PyInstruction { module: module.clone_ref(py), id })
 }
 
-/// Objects are made with the interpreter lock; signals are looked for after so many.
-const OBJECTS_BETWEEN_SIGNALS: usize = 1 << 12;
-
 pub fn instructions<'py>(
     py: Python<'py>,
     module: &Handle,
     ids: impl Iterator<Item = InstructionId>,
 ) -> PyResult<Bound<'py, PyTuple>> {
     let object = |(i, id): (usize, InstructionId)| {
-        if i % OBJECTS_BETWEEN_SIGNALS == OBJECTS_BETWEEN_SIGNALS - 1 {
-            // A thread that sends a signal may wait for the lock.
-            py.detach(|| ());
-            py.check_signals()?;
-        }
+        poll_locked(py, i)?;
         instruction(py, module, id)
     };
     tuple_of(py, ids.enumerate().map(object))

@@ -116,8 +116,8 @@ fn no_instruction(py: Python<'_>, m: &Module, name: &str, within: Range<u32>) ->
 }
 
 /// A name as an argument, which may hold any Python string.
-fn text<'a, 'py>(name: &'a Bound<'py, PyAny>, function: &str, hint: &str) -> PyResult<&'a Bound<'py, PyString>> {
-    name.cast::<PyString>().map_err(|_| wrong_type(function, "a name (str)", name, hint))
+fn text<'a>(name: &'a Bound<'_, PyAny>, function: &str, hint: &str) -> PyResult<&'a str> {
+    name.cast::<PyString>().map_err(|_| wrong_type(function, "a name (str)", name, hint))?.to_str()
 }
 
 fn bare(name: &str) -> &str {
@@ -185,7 +185,6 @@ impl PyModule_ {
     fn __getitem__(slf: &Bound<'_, Self>, name: &Bound<'_, PyAny>) -> PyResult<Py<PyInstruction>> {
         let (py, m) = (slf.py(), &slf.get().0);
         let name = text(name, "Module[]", "module.computations is indexed by position")?;
-        let name = name.to_str()?;
         if let Some(id) = found(py, m, name, None)? {
             return instruction(py, &slf.into(), id);
         }
@@ -215,7 +214,6 @@ impl PyModule_ {
     fn named_computation(slf: &Bound<'_, Self>, name: &Bound<'_, PyAny>) -> PyResult<Py<PyComputation>> {
         let (py, m) = (slf.py(), &slf.get().0);
         let name = text(name, "Module.computation", "iterate module.computations for all of them")?;
-        let name = name.to_str()?;
         if let Some(id) = m.find_computation(bare(name)) {
             return computation(py, &slf.into(), id);
         }
@@ -342,7 +340,6 @@ impl PyComputation {
     /// :class:`~hlomap.errors.NotFoundError`, with a similar name if there is one.
     fn __getitem__(&self, py: Python<'_>, name: &Bound<'_, PyAny>) -> PyResult<Py<PyInstruction>> {
         let name = text(name, "Computation[]", "computation.instructions is indexed by position")?;
-        let name = name.to_str()?;
         if let Some(id) = found(py, &self.module, name, Some(self.id))? {
             return instruction(py, &self.module, id);
         }

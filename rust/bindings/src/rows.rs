@@ -11,7 +11,7 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyList, PyString, PyTuple};
 
-use crate::detach::unlocked;
+use crate::detach::{poll_locked, unlocked};
 use crate::error::raise;
 use crate::hooks;
 use crate::instruction::instruction;
@@ -23,9 +23,6 @@ pub struct PyRows {
     pub module: Handle,
     pub found: Rows,
 }
-
-/// A column of Python values is built with the interpreter lock; signals are looked for after so many rows.
-const ROWS_BETWEEN_SIGNALS: usize = 1 << 12;
 
 #[pymethods]
 impl PyRows {
@@ -42,9 +39,7 @@ impl PyRows {
         let mut known: Vec<Option<Bound<'py, PyAny>>> = vec![None; values.len()];
         let mut found = Vec::with_capacity(view.n_rows());
         for (i, run) in view.runs(column).iter().enumerate() {
-            if i % ROWS_BETWEEN_SIGNALS == 0 {
-                py.check_signals()?;
-            }
+            poll_locked(py, i)?;
             let value = match &mut known[run.key as usize] {
                 Some(value) => value.clone(),
                 free => free.insert(into_python(py, values[run.key as usize])?).clone(),
@@ -63,9 +58,7 @@ impl PyRows {
         let is_sharded = |id: u32| self.module.attribute(id, "sharding").is_some();
         let mut found = Vec::new();
         for (i, row) in self.found.rows.iter().enumerate() {
-            if i % ROWS_BETWEEN_SIGNALS == 0 {
-                py.check_signals()?;
-            }
+            poll_locked(py, i)?;
             if is_sharded(row.instruction) || row.operand.is_some_and(is_sharded) {
                 let operand = row.operand.map(|id| instruction(py, &self.module, id)).transpose()?;
                 found.push((i, instruction(py, &self.module, row.instruction)?, operand));

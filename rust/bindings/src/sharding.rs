@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use hlo::{DeviceGroups, DeviceOrder, Iota, Mesh, MeshAxis, Named, Reduction, Sharding, ShardingKind, Whole};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyIterator, PyTuple};
+use pyo3::types::{IntoPyDict, PyDict, PyIterator, PyTuple};
 
 use crate::class::{tuple_of, Object};
 use crate::error::{raise, InCall};
@@ -257,11 +257,7 @@ pub struct PyMesh(Mesh);
 
 getters! { PyMesh, self, py;
     /// The size of each axis by name, the most major first.
-    axes: PyResult<Bound<'py, PyDict>> = {
-        let dict = PyDict::new(py);
-        self.0.axes.iter().try_for_each(|(name, size)| dict.set_item(name, size))?;
-        Ok(dict)
-    };
+    axes: PyResult<Bound<'py, PyDict>> = self.0.axes.iter().into_py_dict(py);
     /// The devices in row-major order.  Raises :class:`~hlomap.errors.UnsupportedError` for more than 2**24.
     devices: PyResult<Bound<'py, PyTuple>> = {
         let all: Vec<MeshAxis> = self.0.whole_axes().collect();
