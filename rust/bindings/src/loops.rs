@@ -1,6 +1,6 @@
 //! Maps through counted loops, whose bodies Python knows.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use flow::loops::{count_iterations, LoopBody, LoopMaps, Offset, OffsetKey, Step, Window};
 use flow::{Footprint, ShapeIndex, Text};
@@ -15,6 +15,7 @@ use crate::indexing::{index_tuple, End, IndexLike};
 use crate::layout::PyShape;
 use crate::map::PyMap;
 use crate::module::PyComputation;
+use crate::rule_cache::held;
 
 /// The maps through all iterations of a loop in one direction; ``body`` has methods ``step``, ``offset`` and ``window``.
 ///
@@ -24,6 +25,7 @@ use crate::module::PyComputation;
 /// ``(dim, start, step, size, fixed)`` or None.
 #[pyclass(name = "_LoopMaps", module = "hlomap._core", frozen)]
 pub struct PyLoopMaps {
+    /// The maps found so far; a question that is interrupted leaves them right.
     maps: Mutex<LoopMaps>,
 }
 
@@ -104,17 +106,12 @@ impl PyLoopMaps {
     ) -> PyResult<Result<T, Bound<'py, PyAny>>> {
         let py = body.py();
         let body = PythonBody { body: body.clone().unbind() };
-        match unlocked(py, || question(&mut self.state(), &body))? {
+        match unlocked(py, || question(&mut held(&self.maps), &body))? {
             Ok(answer) => Ok(Ok(answer)),
             Err(End::Unknown(unknown)) => Ok(Err(unknown.into_bound(py))),
             Err(End::Raised(error)) => Err(error),
             Err(End::Core(error)) => Err(of_quasiaffine(py, error)),
         }
-    }
-
-    /// The maps found so far; a question that is interrupted leaves them right.
-    fn state(&self) -> MutexGuard<'_, LoopMaps> {
-        self.maps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -162,7 +159,7 @@ impl PyLoopMaps {
     #[pyo3(signature = (leaf, /))]
     fn edges<'py>(&self, py: Python<'py>, leaf: IndexLike) -> PyResult<Vec<EdgeTuple<'py>>> {
         let edges = py.detach(|| {
-            let state = self.state();
+            let state = held(&self.maps);
             let edges = state.edges_of(&leaf.0)?.into_iter();
             Ok(edges
                 .map(|(index, at, reason)| (index.clone(), at, reason.map(ToString::to_string)))
@@ -175,7 +172,7 @@ impl PyLoopMaps {
     /// By how much one iteration moves each dimension of a leaf whose group is known; None where that is not one number.
     #[pyo3(signature = (leaf, /))]
     fn moves(&self, py: Python<'_>, leaf: IndexLike) -> PyResult<Vec<Option<i64>>> {
-        py.detach(|| self.state().moves(&leaf.0)).or_raise(py)
+        py.detach(|| held(&self.maps).moves(&leaf.0)).or_raise(py)
     }
 }
 

@@ -55,8 +55,8 @@ impl Recent {
     }
 }
 
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Entries are complete when they are inserted, so a panic elsewhere leaves them valid.
+/// The value of a mutex, in which a panic elsewhere leaves it valid: entries are complete when they are inserted.
+pub fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

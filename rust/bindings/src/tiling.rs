@@ -171,12 +171,6 @@ impl PyTilePlan {
         }
         Ok((runs, clauses))
     }
-
-    /// How many of the arrays are read.
-    #[getter]
-    fn n_reads(&self) -> usize {
-        self.n_reads
-    }
 }
 
 impl PyTilePlan {
