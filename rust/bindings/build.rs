@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::{env, fs, path::Path};
 
+use syn::ext::IdentExt;
 use syn::parse::ParseStream;
 use syn::{Attribute, Expr, Fields, Ident, ImplItem, Item, Lit, Meta, Token, Type};
 
@@ -62,7 +63,7 @@ fn read(items: &[Item], docs: &mut Docs) {
 }
 
 /// The macros of `class.rs` that begin with a class and then have members, each with attributes and a name.
-const TABLES: [&str; 3] = ["getters", "methods", "by_its_text"];
+const TABLES: [&str; 4] = ["getters", "methods", "prints", "by_its_text"];
 
 /// The class of a table of members, and the name and docstring of each.
 fn members(input: ParseStream<'_>) -> syn::Result<(Ident, Vec<(String, String)>)> {
@@ -77,7 +78,7 @@ fn members(input: ParseStream<'_>) -> syn::Result<(Ident, Vec<(String, String)>)
     let mut members = Vec::new();
     while !input.is_empty() {
         let attributes = input.call(Attribute::parse_outer)?;
-        members.push((input.parse::<Ident>()?.to_string(), doc(&attributes)));
+        members.push((input.parse::<Ident>()?.unraw().to_string(), doc(&attributes)));
         rest()?;
     }
     Ok((class, members))
@@ -91,8 +92,7 @@ fn has(attributes: &[Attribute], name: &str) -> bool {
 fn name(attributes: &[Attribute], rust: &str) -> String {
     let given = attributes.iter().find_map(|a| {
         let arguments = a.meta.require_list().ok()?.tokens.to_string();
-        let quoted = arguments.strip_prefix("name = \"").and_then(|rest| rest.split('"').next());
-        quoted.or_else(|| arguments.strip_prefix("r#").filter(|_| a.path().is_ident("getter"))).map(str::to_owned)
+        arguments.strip_prefix("name = \"").and_then(|rest| rest.split('"').next()).map(str::to_owned)
     });
     given.unwrap_or_else(|| rust.to_owned())
 }

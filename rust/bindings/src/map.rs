@@ -122,6 +122,8 @@ getters! { PyMap, self, py;
     /// The shape index of the tuple element that the map belongs to; ``()`` for an array.
     shape_index: Py<PyTuple> =
         self.origin.as_ref().map_or_else(|| PyTuple::empty(py).unbind(), |p| p.index.clone_ref(py));
+    /// The use that the map belongs to, as (user, operand number); ``None`` for a map that does not belong to one.
+    r#use: Option<Py<PyAny>> = self.origin.as_ref().map(|p| p.usage.clone_ref(py));
 }
 
 #[pymethods]
@@ -193,12 +195,6 @@ impl PyMap {
         let given = [dims, ranges, runtime].map(variables);
         let read = unlocked_if(py, text.len() >= SHORT_TEXT, || text::parse_map_over(text, given))?;
         Ok(read.or_raise(py)?.into())
-    }
-
-    /// The use that the map belongs to, as (user, operand number); ``None`` for a map that does not belong to one.
-    #[getter(r#use)]
-    fn usage(&self, py: Python<'_>) -> Py<PyAny> {
-        self.origin.as_ref().map_or_else(|| py.None(), |p| p.usage.clone_ref(py))
     }
 
     /// The map with its origin in a program: shape index, use, and the instructions behind runtime sources.

@@ -36,6 +36,10 @@ impl PyVariable {
     fn shown_name(&self) -> &str {
         self.variable.name.as_deref().unwrap_or(&self.default_name)
     }
+
+    fn key(&self) -> (&str, Interval, &Option<Arc<Source>>) {
+        (self.shown_name(), self.variable.interval, &self.variable.source)
+    }
 }
 
 getters! { PyVariable, self, py;
@@ -75,16 +79,11 @@ impl PyVariable {
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<PyVariable>().is_ok_and(|o| {
-            let o = o.get();
-            o.shown_name() == self.shown_name()
-                && o.variable.interval == self.variable.interval
-                && o.variable.source == self.variable.source
-        })
+        other.cast::<PyVariable>().is_ok_and(|o| o.get().key() == self.key())
     }
 
     fn __hash__(&self) -> u64 {
-        hash_of(&(self.shown_name(), self.variable.interval, &self.variable.source))
+        hash_of(&self.key())
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
