@@ -47,6 +47,27 @@ macro_rules! methods {
     };
 }
 
+/// The method `to_string` of what prints as HLO: its name in messages, and the text by options.
+macro_rules! prints {
+    ($class:ty, $this:ident, $options:ident; $(#[$doc:meta])* to_string = $name:literal, $text:expr;) => {
+        #[pymethods]
+        impl $class {
+            $(#[$doc])*
+            #[pyo3(signature = (**flags), text_signature = "($self, *, operand_shapes=False, metadata=True, layouts=True, \
+                backend_config=True, control_predecessors=True, large_constants=True, signatures=True, \
+                canonical_names=False)")]
+            fn to_string(
+                &$this,
+                py: pyo3::Python<'_>,
+                flags: Option<pyo3::Bound<'_, pyo3::types::PyDict>>,
+            ) -> pyo3::PyResult<String> {
+                let $options = $crate::argument::print_options($name, flags)?;
+                $crate::detach::unlocked(py, || $text)
+            }
+        }
+    };
+}
+
 /// Copies of values that do not change are the values themselves.
 macro_rules! copies_are_same {
     ($($class:ty)*) => {$(

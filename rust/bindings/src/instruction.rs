@@ -3,9 +3,9 @@
 use hlo::{InstructionId, LiteralError, LiteralValue, Trait};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyTuple};
+use pyo3::types::{PyBytes, PyTuple};
 
-use crate::argument::{print_options, Arg};
+use crate::argument::Arg;
 use crate::attribute::{Attributes, Owner};
 use crate::class::{tuple_of, Object};
 use crate::detach::{poll_locked, unlocked};
@@ -136,6 +136,14 @@ getters! { PyInstruction, self, py;
     parameter_number: Option<u32> = self.module.parameter_number(self.id);
 }
 
+prints! { PyInstruction, self, options;
+    /// The text of this instruction in one line, without ``ROOT``; the arguments are those of
+    /// :meth:`Module.to_string`.
+    ///
+    /// XLA parses it with ``operand_shapes=True``.
+    to_string = "Instruction.to_string", hlo::print_instruction(&self.module, self.id, options);
+}
+
 #[pymethods]
 impl PyInstruction {
     /// Whether the operation has this trait, a column of the table of opcodes.
@@ -160,20 +168,6 @@ impl PyInstruction {
         named!("Instruction.signature", constant_operands);
         let signature = unlocked(py, || self.module.signature(self.id, &constant_operands))?;
         Ok(PyBytes::new(py, &signature))
-    }
-
-    /// The text of this instruction in one line, without ``ROOT``; the arguments are those of
-    /// :meth:`Module.to_string`.
-    ///
-    /// XLA parses it with ``operand_shapes=True``.
-    #[pyo3(
-        signature = (**flags),
-        text_signature = "($self, *, operand_shapes=False, metadata=True, layouts=True, backend_config=True, \
-            control_predecessors=True, large_constants=True, signatures=True, canonical_names=False)"
-    )]
-    fn to_string(&self, py: Python<'_>, flags: Option<Bound<'_, PyDict>>) -> PyResult<String> {
-        let options = print_options("Instruction.to_string", flags)?;
-        unlocked(py, || hlo::print_instruction(&self.module, self.id, options))
     }
 
     fn __str__(&self) -> String {

@@ -5,9 +5,9 @@ use std::ops::{Deref, Range};
 use hlo::{ComputationId, Ids, InstructionId, Module};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyIterator, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyIterator, PyString, PyTuple};
 
-use crate::argument::{print_options, Arg};
+use crate::argument::Arg;
 use crate::attribute::{Attributes, Owner};
 use crate::class::{tuple_of, Object};
 use crate::detach::{unlocked, unlocked_if};
@@ -163,6 +163,28 @@ methods! { PyModule_, slf, py;
     _repr_html_(): Object<'py> = hooks::call(py, "notebook_html", (slf,));
 }
 
+prints! { PyModule_, self, options;
+    /// The text of the module, which XLA parses; without arguments that of ``str``.
+    ///
+    /// ``operand_shapes`` prints the shape before each operand, ``metadata`` the origin of instructions with the
+    /// tables of stack frames, ``layouts`` the layouts of shapes, and ``backend_config`` and
+    /// ``control_predecessors`` these attributes.  ``large_constants=False`` prints ``{...}`` for more than ten
+    /// elements, ``signatures`` the parameters and result of a computation before its brace.  ``canonical_names``
+    /// renames instructions to ``tmp_0``, ``tmp_1``, … and computations to ``computation_0``, ….
+    ///
+    /// >>> import hlomap as hm
+    /// >>> module = hm.parse("HloModule m\nENTRY e { p = f32[2]{0} parameter(0) ROOT n = f32[2]{0} negate(p) }")
+    /// >>> print(module.to_string(layouts=False, operand_shapes=True, canonical_names=True, signatures=False))
+    /// HloModule m
+    /// <BLANKLINE>
+    /// ENTRY %computation_0 {
+    ///   %tmp_0 = f32[2] parameter(0)
+    ///   ROOT %tmp_1 = f32[2] negate(f32[2] %tmp_0)
+    /// }
+    /// <BLANKLINE>
+    to_string = "Module.to_string", hlo::print_module(&self.0, options);
+}
+
 #[pymethods]
 impl PyModule_ {
     /// The instruction with this number, from 0 to ``n_instructions - 1``.
@@ -260,34 +282,6 @@ impl PyModule_ {
         unlocked(py, || self.0.same_as(other, names))
     }
 
-    /// The text of the module, which XLA parses; without arguments that of ``str``.
-    ///
-    /// ``operand_shapes`` prints the shape before each operand, ``metadata`` the origin of instructions with the
-    /// tables of stack frames, ``layouts`` the layouts of shapes, and ``backend_config`` and
-    /// ``control_predecessors`` these attributes.  ``large_constants=False`` prints ``{...}`` for more than ten
-    /// elements, ``signatures`` the parameters and result of a computation before its brace.  ``canonical_names``
-    /// renames instructions to ``tmp_0``, ``tmp_1``, … and computations to ``computation_0``, ….
-    ///
-    /// >>> import hlomap as hm
-    /// >>> module = hm.parse("HloModule m\nENTRY e { p = f32[2]{0} parameter(0) ROOT n = f32[2]{0} negate(p) }")
-    /// >>> print(module.to_string(layouts=False, operand_shapes=True, canonical_names=True, signatures=False))
-    /// HloModule m
-    /// <BLANKLINE>
-    /// ENTRY %computation_0 {
-    ///   %tmp_0 = f32[2] parameter(0)
-    ///   ROOT %tmp_1 = f32[2] negate(f32[2] %tmp_0)
-    /// }
-    /// <BLANKLINE>
-    #[pyo3(
-        signature = (**flags),
-        text_signature = "($self, *, operand_shapes=False, metadata=True, layouts=True, backend_config=True, \
-            control_predecessors=True, large_constants=True, signatures=True, canonical_names=False)"
-    )]
-    fn to_string(&self, py: Python<'_>, flags: Option<Bound<'_, PyDict>>) -> PyResult<String> {
-        let options = print_options("Module.to_string", flags)?;
-        unlocked(py, || hlo::print_module(&self.0, options))
-    }
-
     fn __str__(&self, py: Python<'_>) -> PyResult<String> {
         unlocked(py, || self.0.to_string())
     }
@@ -329,6 +323,13 @@ getters! { PyComputation, self, py;
     fingerprint: Bound<'py, PyBytes> = PyBytes::new(py, &self.module.fingerprint(self.id));
 }
 
+prints! { PyComputation, self, options;
+    /// The text of this computation alone; the arguments are those of :meth:`Module.to_string`.
+    ///
+    /// XLA parses it with ``ENTRY`` before it, if it calls no other computation.
+    to_string = "Computation.to_string", hlo::print_computation(&self.module, self.id, options);
+}
+
 #[pymethods]
 impl PyComputation {
     /// Whether the computation hands the part ``index`` of its parameter on unchanged and in its place.
@@ -352,19 +353,6 @@ impl PyComputation {
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
         self.instructions(py)?.try_iter()
-    }
-
-    /// The text of this computation alone; the arguments are those of :meth:`Module.to_string`.
-    ///
-    /// XLA parses it with ``ENTRY`` before it, if it calls no other computation.
-    #[pyo3(
-        signature = (**flags),
-        text_signature = "($self, *, operand_shapes=False, metadata=True, layouts=True, backend_config=True, \
-            control_predecessors=True, large_constants=True, signatures=True, canonical_names=False)"
-    )]
-    fn to_string(&self, py: Python<'_>, flags: Option<Bound<'_, PyDict>>) -> PyResult<String> {
-        let options = print_options("Computation.to_string", flags)?;
-        unlocked(py, || hlo::print_computation(&self.module, self.id, options))
     }
 
     fn __str__(&self, py: Python<'_>) -> PyResult<String> {
