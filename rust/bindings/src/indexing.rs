@@ -263,11 +263,7 @@ impl<'py> FromPyObject<'_, 'py> for IndexLike {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<IndexLike> {
-        let mut index = ShapeIndex::new();
-        for i in object.try_iter()? {
-            index.push(i?.extract()?);
-        }
-        Ok(IndexLike(index))
+        object.try_iter()?.map(|i| i?.extract()).collect::<PyResult<_>>().map(IndexLike)
     }
 }
 

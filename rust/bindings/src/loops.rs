@@ -34,6 +34,7 @@ struct PythonBody {
     body: Py<PyAny>,
 }
 
+type Member<'py> = (IndexLike, PyRef<'py, PyMap>);
 type Piece<'py> = (PyRef<'py, PyExpr>, Option<(PyRef<'py, PyExpr>, i64, i64)>);
 
 /// An offset as Python gives it.
@@ -59,14 +60,9 @@ impl LoopBody for PythonBody {
         locked(|py| {
             let given = self.body.bind(py).call_method1("step", (index_tuple(py, leaf)?,))?;
             let Ok(found) = given.cast::<PyTuple>() else { return Err(End::Unknown(given.unbind())) };
-            let reason: Option<String> = found.get_item(1)?.extract()?;
-            let crosses_devices = found.get_item(2)?.extract()?;
-            let mut step = Step { maps: Vec::new(), reason: reason.map(Text::from), crosses_devices };
-            for item in found.get_item(0)?.try_iter()? {
-                let (index, map) = item?.extract::<(IndexLike, PyRef<'_, PyMap>)>()?;
-                step.maps.push((index.0, map.map.clone()));
-            }
-            Ok(step)
+            let (maps, reason, crosses_devices) = found.extract::<(Vec<Member<'_>>, Option<String>, bool)>()?;
+            let maps = maps.into_iter().map(|(index, map)| (index.0, map.map.clone())).collect();
+            Ok(Step { maps, reason: reason.map(Text::from), crosses_devices })
         })
     }
 

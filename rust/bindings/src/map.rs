@@ -302,15 +302,11 @@ impl PyMap {
         let points = tables.points()?;
         // NumPy's own memory comes in large pages where the system has them, which is half of the time of a quick map.
         let out = PyArray2::<i64>::zeros(py, [tables.n, width], false);
-        {
-            let mut rows = out.readwrite();
-            let rows = rows.as_slice_mut()?;
-            let run = || match check {
-                true => program.run_to::<true>(&points, threads, rows),
-                false => program.run_to::<false>(&points, threads, rows),
-            };
-            unlocked(py, run)?.or_raise(py).in_call(py, function)?;
-        }
+        let run = if check { Program::run_to::<true> } else { Program::run_to::<false> };
+        let mut rows = out.readwrite();
+        let results = rows.as_slice_mut()?;
+        unlocked(py, || run(&program, &points, threads, results))?.or_raise(py).in_call(py, function)?;
+        drop(rows);
         if tables.is_point {
             return out.reshape([width]).map(Bound::into_any);
         }
@@ -373,11 +369,9 @@ impl PyMap {
                 let i: isize = result.extract().map_err(|_| wrong_type("IndexingMap.bounds", takes, result, ""))?;
                 let n = self.map.results().len() as isize;
                 let at = if i < 0 { i + n } else { i };
-                match self.map.results().get(at as usize) {
-                    Some(e) => e.clone(),
-                    None => Err(raise(py, "NotFoundError", format!("the map has {n} results, no number {i}")))
-                        .in_call(py, "IndexingMap.bounds")?,
-                }
+                let missing = || raise(py, "NotFoundError", format!("the map has {n} results, no number {i}"));
+                let found = self.map.results().get(at as usize).cloned().ok_or_else(missing);
+                found.in_call(py, "IndexingMap.bounds")?
             }
         };
         let is_long = expr.nodes() >= SMALL_MAP || self.map.domain().constraints.len() > 1;

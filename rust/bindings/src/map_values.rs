@@ -156,14 +156,13 @@ impl From<Count> for PyCount {
     }
 }
 
+getters! { PyCount, self, py;
+    /// Whether ``lower`` and ``upper`` are equal.
+    exact: bool = self.lower == self.upper;
+}
+
 #[pymethods]
 impl PyCount {
-    /// Whether ``lower`` and ``upper`` are equal.
-    #[getter]
-    fn exact(&self) -> bool {
-        self.lower == self.upper
-    }
-
     /// The sum of two numbers of different things.
     fn __add__(&self, other: &PyCount) -> PyCount {
         let (lower, upper) = (self.lower.saturating_add(other.lower), self.upper.saturating_add(other.upper));
