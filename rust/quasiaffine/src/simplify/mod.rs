@@ -186,11 +186,8 @@ fn begin_narrowed(map: Map, options: Options) -> (Map, bool) {
 
 /// As [`begin_narrowed`], for a map that is not normal.
 fn begin_other(map: Map, options: Options) -> (Map, bool) {
-    match without_points(&map, options) {
-        Some(map) => {
-            let is_normal = is_normal(&map, options);
-            (map, is_normal)
-        }
+    match without_points(&map, options).filter(|extracted| is_normal(extracted, options)) {
+        Some(extracted) => (extracted, true),
         None => (map, false),
     }
 }
