@@ -178,7 +178,7 @@ fn shared(map: &Map) -> Vec<Clause> {
     (0..n).filter(|k| change_together(map.results(), *k)).map(one_value).collect()
 }
 
-/// Whether terms of some expressions may use the same digits of dimension `k`. One that is no digit uses all of them.
+/// Whether two terms of some expressions may use the same digit of dimension `k`. A term that is not a digit uses all.
 fn change_together(exprs: &[Expr], k: usize) -> bool {
     let terms = exprs.iter().flat_map(Expr::terms).map(|(_, term)| term);
     let with_dim = terms.filter(|term| term.has_var(Var { kind: Kind::Dim, index: k as u32 }));
@@ -187,8 +187,9 @@ fn change_together(exprs: &[Expr], k: usize) -> bool {
     digits.windows(2).any(|pair| pair[0].1 > pair[1].0)
 }
 
-/// The digit that a term is of the only dimension in it: `(a, b)` stands for `(d floordiv a) mod (b/a)`. Constants and factors that the divisors divide make no
-/// difference; those that they do not divide are left to the clauses of the division.
+/// The digit that a term is of the only dimension in it: `(a, b)` stands for `(d floordiv a) mod (b/a)`. Constants and
+/// factors that the divisors divide make no difference; those that they do not divide are left to the clauses of the
+/// division.
 fn digit_of(e: &Expr) -> Option<(i64, i64)> {
     match e {
         Expr::Var(_) => Some((1, i64::MAX)),
