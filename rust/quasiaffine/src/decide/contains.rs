@@ -1,9 +1,10 @@
 //! Does one map relate every pair that another one relates?
 //!
 //! The ranges of the outer map are written as expressions of the inner map's variables: the results are equal, so that
-//! the digits of a result give the ranges in it. With this choice "the outer map has this pair" is a conjunction of
-//! constraints, each of which is proved by showing that no point of the inner map violates it. `true` holds for all
-//! values of the runtime variables; `false` is proved where the choice is the only one.
+//! the digits of a result give the ranges in it; runtime variables of one source are read at one index, which gives
+//! others. With this choice "the outer map has this pair" is a conjunction of constraints, each of which is proved by
+//! showing that no point of the inner map violates it. `true` holds for all values of the runtime variables; `false` is
+//! proved where the choice is the only one.
 
 use crate::limits::EFFORT;
 
@@ -87,12 +88,11 @@ impl Choice {
         let domain = outer.domain();
         let ranges = vec![None; domain.n_ranges];
         let mut choice = Choice { ranges, runtime: Vec::new(), is_only: true, conditions: Vec::new() };
-        while choice.solve_one(outer, inner)? {}
-        // What no result determines may take any of its values, where nothing else uses it.
-        for s in 0..domain.n_ranges {
-            if choice.ranges[s].is_some() {
-                continue;
-            }
+        loop {
+            while choice.solve_one(outer, inner)? {}
+            // What no result determines may take any of its values, where nothing else uses it. With this value a
+            // result may determine another range.
+            let Some(s) = choice.ranges.iter().position(Option::is_none) else { break };
             let own = domain.ranges()[s].interval;
             let is_used = uses(outer, s as u32);
             choice.is_only &= !is_used;
@@ -102,9 +102,16 @@ impl Choice {
         Ok(choice.match_runtime(outer, inner)?.then_some(choice))
     }
 
-    /// Reads ranges off one more result; whether there was one.
+    /// Reads ranges off one more result, or off an element that decides a runtime variable; whether there was one.
     fn solve_one(&mut self, outer: &Map, inner: &Map) -> Result<bool> {
-        for (e, value) in outer.results().iter().zip(inner.results()) {
+        let of_results = outer.results().iter().zip(inner.results());
+        let sources = outer.domain().runtime().iter().enumerate().filter_map(|(i, v)| {
+            // Of several with one source those of the same rank.
+            let same = |w: &&Variable| are_alike(v, w);
+            let rank = outer.domain().runtime()[..i].iter().filter(same).count();
+            inner.domain().runtime().iter().filter(same).nth(rank).map(|w| (v.index(), w.index()))
+        });
+        for (e, value) in of_results.chain(sources.flat_map(|(a, b)| a.iter().zip(b))) {
             let Some(digits) = self.digits(outer.domain(), e) else { continue };
             // The value less everything that is known.
             let ranges =
@@ -151,13 +158,12 @@ impl Choice {
     /// Finds the inner map's variable for each runtime variable of the outer one.
     fn match_runtime(&mut self, outer: &Map, inner: &Map) -> Result<bool> {
         for v in outer.domain().runtime() {
-            let Some(source) = &v.source else { return Ok(false) };
-            let index = source.index.iter().map(|e| self.translate(e)).collect::<Result<Vec<_>>>()?;
+            if v.source.is_none() {
+                return Ok(false);
+            }
+            let index = v.index().iter().map(|e| self.translate(e)).collect::<Result<Vec<_>>>()?;
             let of_inner = || inner.domain().runtime().iter().enumerate();
-            let alike = |w: &&(usize, &Variable)| {
-                let has_source = w.1.source.as_ref().is_some_and(|s| s.id == source.id);
-                has_source && w.1.interval == v.interval && w.1.index().len() == index.len()
-            };
+            let alike = |w: &&(usize, &Variable)| are_alike(v, w.1);
             let equal = of_inner().find(|w| alike(&w) && w.1.index() == index);
             let Some((i, w)) = equal.or_else(|| of_inner().find(|w| alike(&w))) else { return Ok(false) };
             for (x, y) in index.iter().zip(w.index()) {
@@ -186,6 +192,12 @@ impl Choice {
         }
         Ok(out)
     }
+}
+
+/// Whether runtime variables of two maps have the same source and the same values.
+fn are_alike(v: &Variable, w: &Variable) -> bool {
+    let ids = v.source.as_ref().zip(w.source.as_ref());
+    ids.is_some_and(|(a, b)| a.id == b.id) && v.interval == w.interval && v.index().len() == w.index().len()
 }
 
 /// The points of a map, for conditions on them.

@@ -148,13 +148,20 @@ impl Coalesced {
 fn without_contained(mut items: Vec<Coalesced>) -> Vec<Coalesced> {
     let bounds: Vec<SmallVec<[Interval; 8]>> = items.iter().map(|item| bounds(&item.map)).collect();
     let mut order: Vec<usize> = (0..items.len()).collect();
-    // The largest first: a map is contained in one that comes before it, or in an equally large one.
-    let volume = |(item, bounds): (&Coalesced, &SmallVec<[Interval; 8]>)| {
-        let ranges = item.map.domain().ranges().iter().map(|v| v.interval);
-        bounds.iter().copied().chain(ranges).map(|b| (b.size() as f64).ln()).sum::<f64>()
-    };
-    let volumes: Vec<f64> = items.iter().zip(&bounds).map(volume).collect();
-    order.sort_by(|i, j| volumes[*j].total_cmp(&volumes[*i]));
+    // The largest first: a map is contained in one that comes before it, or in an equally large one. Of those with the
+    // same bounds fewer constraints allow more.
+    let volume = |bounds: &mut dyn Iterator<Item = Interval>| bounds.map(|b| (b.size() as f64).ln()).sum::<f64>();
+    let sizes: Vec<(f64, usize, f64)> = (items.iter().zip(&bounds))
+        .map(|(item, bounds)| {
+            let domain = item.map.domain();
+            let of_ranges = volume(&mut domain.ranges().iter().map(|v| v.interval));
+            (volume(&mut bounds.iter().copied()), domain.constraints.len(), of_ranges)
+        })
+        .collect();
+    order.sort_by(|i, j| {
+        let ((all, n, ranges), (other, m, other_ranges)) = (sizes[*i], sizes[*j]);
+        other.total_cmp(&all).then(n.cmp(&m)).then(other_ranges.total_cmp(&ranges))
+    });
     let (mut asked, mut effort) = (0, Effort(TOTAL_EFFORT));
     for (at, inner) in order.iter().enumerate() {
         let covers = |outer: &&usize| {
