@@ -90,15 +90,17 @@ def test_random_programs() -> None:
         at = Values((one.number, rng.integers(-2, 5, one.shape.dimensions)) for one in entry.parameters[3:])
         for index, shape, sets in zip(indices, shapes, needed, strict=True):
             alone = operand_maps(rules, entry, index)
-            assert sets.keys() == alone.keys(), entry.module
-            for k, maps in sets.items():
+            assert sets.keys() <= alone.keys(), entry.module
+            for k in alone:
+                # What one question proves empty may have maps without elements in the other.
+                maps = sets.get(k, hm.MapSet())
                 assert maps.is_unknown == alone[k].is_unknown, entry.module
                 assert maps.exact >= alone[k].exact or maps.reason == CONDITIONAL, entry.module
                 if maps.is_unknown or k > 2:
                     assert k > 2 or together[k].is_unknown
                     continue
                 n_known += 1
-                assert (maps.devices is None) == (alone[k].devices is None), entry.module
+                assert k not in sets or (maps.devices is None) == (alone[k].devices is None), entry.module
                 found, own = (related(m, (), shape, entry.parameters[k].shape, at) for m in (maps, alone[k]))
                 assert (found == own if maps.exact else found >= own).all(), f"{entry.module}\n{maps}"
                 elements[k] |= own.any(axis=0)
