@@ -14,7 +14,7 @@ from itertools import chain
 from math import inf
 from typing import Any, NamedTuple, TypeAlias
 
-from .._core import Computation, Count, Instruction, Module, Shape, _count, _extent, _reads
+from .._core import Computation, Count, Instruction, Module, Shape, _extent, _reads
 from ..devices import Device, as_device
 from ..errors import HlomapError
 from ..hlo.order import reverse_postorder
@@ -435,21 +435,21 @@ def _count_reads(sets: Sequence[MapSet], shape: Shape) -> tuple[Count | None, Co
     """
     n = shape.n_elements
     if any(one.is_unknown for one in sets):
-        return None, _count(0, n)
+        return None, Count(0, n)
     maps, is_exact = list(dict.fromkeys(chain.from_iterable(sets))), all(one.exact for one in sets)
     if is_exact and len(maps) == 1:
         paths, elements = maps[0].count(), maps[0].count(distinct=True)
         upper = min(elements.upper, n)
-        return paths if paths.upper < UNBOUNDED else None, _count(min(elements.lower, upper), upper)
+        return paths if paths.upper < UNBOUNDED else None, Count(min(elements.lower, upper), upper)
     _, _, _, n_paths, lower, most, _ = _reads(maps, is_exact, shape)
     upper = n if most is None else min(most, n)
     if is_exact and lower < upper and len(maps) <= _MAX_MAPS and len({m.shape_index for m in maps}) == 1:
         found = MapSet(maps).count(distinct=True)
         lower, upper = max(lower, found.lower), min(upper, found.upper)
-    distinct = _count(min(lower, upper), upper)
+    distinct = Count(min(lower, upper), upper)
     if n_paths is None:
         return None, distinct
-    return _count(n_paths if is_exact and all(m.count().exact for m in maps) else 0, n_paths), distinct
+    return Count(n_paths if is_exact and all(m.count().exact for m in maps) else 0, n_paths), distinct
 
 
 def _moved(reads: Mapping[Instruction, Sequence[MapSet]], written: Sequence[Shape]) -> _Figures:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from .._core import Count, IndexingMap, _count, bounds_many, count_many, simplify_many
+from .._core import Count, IndexingMap, bounds_many, count_many, simplify_many
 from ..lazy import np, npt
 from .subtract import find_meeting, subtract
 from .variables import with_conditions
@@ -26,10 +26,10 @@ def count_of(maps: MapSet, distinct: bool) -> Count:
     Those of an array are at most those of a box that holds all of them.
     """
     if maps.is_unknown:
-        return _count(0, UNBOUNDED)
+        return Count(0, UNBOUNDED)
     counts = map(count_array, maps._by_array().values()) if distinct else (m.count() for m in maps)
-    found = sum(counts, _count(0, 0))
-    return found if maps.exact else _count(0, found.upper)
+    found = sum(counts, Count(0, 0))
+    return found if maps.exact else Count(0, found.upper)
 
 
 def count_array(maps: MapSet) -> Count:
@@ -40,7 +40,7 @@ def count_array(maps: MapSet) -> Count:
     most = min(most, _box(maps)) if least < most else most
     images = list(maps.image().simplify()) if least < most else []
     if not images:
-        return _count(least, most)
+        return Count(least, most)
     before: set[IndexingMap] = set()
     lower, upper = 0, 0
     for m, meeting in zip(images, find_meeting(images, images), strict=True):
@@ -49,7 +49,7 @@ def count_array(maps: MapSet) -> Count:
         upper += min(m.count(distinct=True).upper, sum(count.upper for count in parts))
         lower += 0 if isinstance(rest, str) else sum(count.lower for count in parts)
         before.add(m)
-    return _count(max(least, lower), min(most, upper))
+    return Count(max(least, lower), min(most, upper))
 
 
 def _box(maps: Iterable[IndexingMap]) -> int:

@@ -14,7 +14,7 @@ from functools import cached_property
 from math import ceil, prod
 from typing import TypeAlias
 
-from .._core import Count, Expr, Footprint, IndexingMap, Instruction, Shape, Sharding, _count
+from .._core import Count, Expr, Footprint, IndexingMap, Instruction, Shape, Sharding
 from ..analysis.queries import input_to_output, operand_maps
 from ..analysis.rule_provider import RuleProvider
 from ..answers import Unknown
@@ -370,11 +370,11 @@ class _Work:
         n_held = 0 if held is None else prod(b - a for a, b in held)
         most = self.operands[k].shape.n_elements - n_held
         if any(maps.is_unknown for maps in self.reads[k].values()):
-            return _count(0, most)
+            return Count(0, most)
         has_runtime = any(m.runtime for m in needed)
         any_values = Footprint(((), m) for m in needed).for_any_runtime("the elements for all values together")
         count = MapSet(m for _, m in any_values.maps).count(distinct=True)
-        return _count(0 if has_runtime else min(count.lower, most), min(count.upper, most))
+        return Count(0 if has_runtime else min(count.lower, most), min(count.upper, most))
 
     def _relations(self, o: int, k: int, box: Side, pieces: Sequence[Sequence[IndexingMap]]) -> Iterator[_Relation]:
         operand = self.operands[k]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple, TypeAlias, overload
 
-from .._core import Computation, Count, Instruction, Shape, _count
+from .._core import Computation, Count, Instruction, Shape
 from ..analysis.loops import loop, over_iterations
 from ..analysis.rule_provider import RuleProvider
 from ..answers import Unknown
@@ -299,7 +299,7 @@ def _by_iteration(instruction: Instruction, maps: MapSet, times: Times) -> tuple
 def _distinct(maps: MapSet, shape: Shape, n: int = 1) -> Count:
     """The elements that maps reach, each ``n`` times at most."""
     found = maps.count(distinct=True)
-    return _count(found.lower, min(found.upper, shape.n_elements * n))
+    return Count(found.lower, min(found.upper, shape.n_elements * n))
 
 
 def _bytes(n: int, shape: Shape) -> int:

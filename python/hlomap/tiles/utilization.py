@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from .._core import Computation, Count, Instruction, Module, Shape, _count, _count_windows
+from .._core import Computation, Count, Instruction, Module, Shape, _count_windows
 from ..analysis.queries import maps_within, needed_by_outputs, operand_maps
 from ..analysis.rule_provider import RuleProvider
 from ..errors import HlomapError
@@ -139,7 +139,7 @@ def _of_operand(
     return Utilization(operand, number, touched, distinct, n_elements, n_bytes, reason is None, reason)
 
 
-_ZERO = _count(0, 0)
+_ZERO = Count(0, 0)
 
 
 def _by_index(reads: Sequence[_Read], indices: Iterable[ShapeIndex]) -> dict[ShapeIndex, list[_Read]]:
@@ -160,9 +160,9 @@ def _count_reads(
     unknown = [own for own, _ in (*reads, *images) if own.is_unknown]
     touched = sum([m.count() for m in maps], _ZERO)
     if unknown or (is_partial and any(own or not own.exact for own, _ in images)):
-        touched = _count(0 if unknown else touched.lower, UNBOUNDED)
+        touched = Count(0 if unknown else touched.lower, UNBOUNDED)
     if any(own.is_unknown for own, _ in (images if unknown else ())):
-        return touched, _count(0, shape.n_elements)
+        return touched, Count(0, shape.n_elements)
     distinct = count_array(images[0][0] if len(images) == 1 else MapSet(m for own, _ in images for m in own))
     if not (unknown or is_partial or (touched.exact and distinct.exact)):
         touched, distinct = _count_windows(maps) or (touched, distinct)
@@ -170,7 +170,7 @@ def _count_reads(
         distinct = _enumerated(images, shape) or distinct
     fewest_reads = 0 if False in [own.exact for own, _ in reads] else touched.lower
     fewest = 0 if False in [own.exact for own, _ in images] else distinct.lower
-    return _count(fewest_reads, touched.upper), _count(fewest, min(distinct.upper, shape.n_elements))
+    return Count(fewest_reads, touched.upper), Count(fewest, min(distinct.upper, shape.n_elements))
 
 
 def _enumerated(reads: Sequence[_Read], shape: Shape) -> Count | None:
@@ -187,4 +187,4 @@ def _enumerated(reads: Sequence[_Read], shape: Shape) -> Count | None:
     except (EnumerationLimitError, HlomapError, OverflowError, ValueError):
         return None
     n = len(np.unique(np.concatenate(elements)))
-    return _count(n, n)
+    return Count(n, n)

@@ -95,6 +95,8 @@ kinds! {
     i64: "a 64-bit int", "64-bit int";
     u32: "an int from 0 to 2**32 - 1", "int from 0 to 2**32 - 1";
     usize: "an int of at least 0", "int of at least 0";
+    u64: "an int of at least 0", "int of at least 0";
+    u128: "an int of at least 0", "int of at least 0";
     f64: "a float", "float";
     &'a str: "a str", "str";
     String: "a str", "str";

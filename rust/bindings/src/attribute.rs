@@ -13,7 +13,7 @@ use crate::error::raise;
 use crate::instruction::{instruction, instructions};
 use crate::layout::PyShape;
 use crate::module::{computation, computations, Handle};
-use crate::pickle::Reduced;
+use crate::pickle::{by_attribute, Reduced};
 use crate::repr;
 use crate::sharding::{PyReplicaGroups, PySharding};
 
@@ -210,12 +210,11 @@ impl Attributes {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-        let owner = match self.owner {
-            Owner::Module => self.module.0.clone_ref(py).into_any(),
-            Owner::Computation(id) => computation(py, &self.module, id)?.into_any(),
-            Owner::Instruction(id) => instruction(py, &self.module, id)?.into_any(),
-        };
-        Ok((py.import("builtins")?.getattr("getattr")?, (owner, "attributes").into_pyobject(py)?))
+        match self.owner {
+            Owner::Module => by_attribute(py, self.module.0.bind(py), "attributes"),
+            Owner::Computation(id) => by_attribute(py, computation(py, &self.module, id)?.bind(py), "attributes"),
+            Owner::Instruction(id) => by_attribute(py, instruction(py, &self.module, id)?.bind(py), "attributes"),
+        }
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

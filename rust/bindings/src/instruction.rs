@@ -14,7 +14,7 @@ use crate::error::raise;
 use crate::hooks;
 use crate::layout::PyShape;
 use crate::module::{computation, computations, Handle, PyComputation, PyModule_};
-use crate::pickle::{by_function, Reduced};
+use crate::pickle::Reduced;
 use crate::repr;
 
 /// One instruction of a module.
@@ -181,7 +181,8 @@ impl PyInstruction {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-        by_function(py, "_instruction", (&self.module.0, self.id))
+        let restore = py.get_type::<PyModule_>().getattr("instruction")?;
+        Ok((restore, (&self.module.0, self.id).into_pyobject(py)?))
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {

@@ -139,14 +139,12 @@ record! {
 /// (4, 4, True)
 /// >>> count + count
 /// Count(lower=8, upper=8)
-#[pyclass(name = "Count", module = "hlomap._core", frozen, eq, hash)]
+#[pyclass(name = "Count", module = "hlomap._core", frozen, get_all, eq, hash)]
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct PyCount {
     /// The number is at least this.
-    #[pyo3(get)]
     pub lower: u128,
     /// The number is at most this; ``2**128 - 1`` where no smaller bound is known.
-    #[pyo3(get)]
     pub upper: u128,
 }
 
@@ -161,20 +159,18 @@ getters! { PyCount, self, py;
     exact: bool = self.lower == self.upper;
 }
 
+record! {
+    PyCount = "Count"(lower: Arg<'_, u128>, upper: Arg<'_, u128>) {
+        Ok(PyCount { lower, upper })
+    }
+}
+
 #[pymethods]
 impl PyCount {
     /// The sum of two numbers of different things.
     fn __add__(&self, other: &PyCount) -> PyCount {
         let (lower, upper) = (self.lower.saturating_add(other.lower), self.upper.saturating_add(other.upper));
         PyCount { lower, upper }
-    }
-
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-        by_function(py, "_count", (self.lower, self.upper))
-    }
-
-    fn __repr__(&self) -> String {
-        format!("Count(lower={}, upper={})", self.lower, self.upper)
     }
 }
 
@@ -184,25 +180,18 @@ impl PyCount {
 /// >>> cost = hm.IndexingMap.parse("(d0) -> (d0 floordiv 8, d0 mod 8), domain: d0 in [0, 31]").cost()
 /// >>> cost.divmod, cost.nodes
 /// (2, 6)
-#[pyclass(name = "Cost", module = "hlomap._core", frozen, eq, hash)]
+#[pyclass(name = "Cost", module = "hlomap._core", frozen, get_all, eq, hash)]
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct PyCost {
     /// The number of floor divisions and remainders.
-    #[pyo3(get)]
     pub divmod: u64,
     /// The number of all nodes: operators, variables and constants.
-    #[pyo3(get)]
     pub nodes: u64,
 }
 
-#[pymethods]
-impl PyCost {
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-        by_function(py, "_cost", (self.divmod, self.nodes))
-    }
-
-    fn __repr__(&self) -> String {
-        format!("Cost(divmod={}, nodes={})", self.divmod, self.nodes)
+record! {
+    PyCost = "Cost"(divmod: Arg<'_, u64>, nodes: Arg<'_, u64>) {
+        Ok(PyCost { divmod, nodes })
     }
 }
 
@@ -256,18 +245,4 @@ pub fn _variable(
     let source = source.map(|id| Arc::new(Source { id, index: index.into_iter().map(|e| e.0).collect() }));
     let variable = Variable { name: name.map(Arc::from), interval: Interval::new(range.0, range.1), source };
     PyVariable { variable, default_name, supplier }
-}
-
-/// A count from its fields; unpickling calls it.
-#[pyfunction]
-#[pyo3(signature = (lower, upper, /))]
-pub fn _count(lower: u128, upper: u128) -> PyCount {
-    PyCount { lower, upper }
-}
-
-/// A cost from its fields; unpickling calls it.
-#[pyfunction]
-#[pyo3(signature = (divmod, nodes, /))]
-pub fn _cost(divmod: u64, nodes: u64) -> PyCost {
-    PyCost { divmod, nodes }
 }

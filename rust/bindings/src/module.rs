@@ -15,7 +15,7 @@ use crate::diagnostic::{syntax_error, PyDiagnostic};
 use crate::error::{raise, wrong_type};
 use crate::hooks;
 use crate::instruction::{instruction, instructions, PyInstruction};
-use crate::pickle::{by_function, Reduced};
+use crate::pickle::{by_attribute, by_function, Reduced};
 use crate::repr;
 
 /// An HLO module: computations of instructions.
@@ -368,7 +368,7 @@ impl PyComputation {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-        by_function(py, "_computation", (&self.module.0, self.id))
+        by_attribute(py, self.root(py)?.bind(py), "computation")
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -395,21 +395,4 @@ pub fn _module(
         Ok(mut modules) => Ok(PyModule_(modules.swap_remove(0).with_ids(ids))),
         Err(errors) => Err(syntax_error(py, &errors.source, &errors.problems)),
     }
-}
-
-/// The computation with this number; unpickling calls it.
-#[pyfunction]
-#[pyo3(signature = (module, number, /))]
-pub fn _computation(py: Python<'_>, module: &Bound<'_, PyModule_>, number: u32) -> PyResult<Py<PyComputation>> {
-    if number as usize >= module.get().0.computations().len() {
-        return Err(not_found(py, "computation with number", &number.to_string(), None));
-    }
-    computation(py, &module.into(), number)
-}
-
-/// The instruction with this number; unpickling calls it.
-#[pyfunction]
-#[pyo3(signature = (module, number, /))]
-pub fn _instruction(module: &Bound<'_, PyModule_>, number: i64) -> PyResult<Py<PyInstruction>> {
-    PyModule_::instruction(module, Arg::from(number))
 }

@@ -18,6 +18,11 @@ pub fn by_function<'py>(
     Ok((py.import("hlomap._core")?.getattr(function)?, arguments.into_pyobject(py)?))
 }
 
+/// An attribute of an object.
+pub fn by_attribute<'py>(py: Python<'py>, owner: &Bound<'py, PyAny>, name: &str) -> PyResult<Reduced<'py>> {
+    Ok((py.import("builtins")?.getattr("getattr")?, (owner, name).into_pyobject(py)?))
+}
+
 /// The method `parse` of a class and a text.
 pub fn by_text<'py, T: pyo3::PyTypeInfo>(py: Python<'py>, text: &str) -> PyResult<Reduced<'py>> {
     Ok((py.get_type::<T>().getattr("parse")?, (text,).into_pyobject(py)?))
