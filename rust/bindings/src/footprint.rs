@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 use crate::class::tuple_of;
 use crate::error::{of_quasiaffine, raise, OrRaise};
 use crate::expr::{ExprLike, PyExpr};
-use crate::indexing::{index_tuple, End, IndexLike};
+use crate::indexing::{index_tuple, End};
 use crate::layout::PyShape;
 use crate::map::{simplified, PyMap};
 use crate::map_arguments::VariableLike;
@@ -34,8 +34,8 @@ type Maps = Vec<(ShapeIndex, Map)>;
 
 fn pairs(maps: &Bound<'_, PyAny>) -> PyResult<Maps> {
     let pair = |pair: PyResult<Bound<'_, PyAny>>| {
-        let (index, m) = pair?.extract::<(IndexLike, PyRef<'_, PyMap>)>()?;
-        Ok((index.0, m.map.clone()))
+        let (index, m) = pair?.extract::<(ShapeIndex, PyRef<'_, PyMap>)>()?;
+        Ok((index, m.map.clone()))
     };
     maps.try_iter()?.map(pair).collect()
 }
@@ -105,8 +105,8 @@ impl PyFootprint {
 
     /// The maps, for a value that is the element ``leaf`` of a tuple.
     #[pyo3(signature = (leaf, /))]
-    fn at(&self, leaf: IndexLike) -> PyFootprint {
-        let below = |index: &ShapeIndex| leaf.0.iter().chain(index).copied().collect();
+    fn at(&self, leaf: ShapeIndex) -> PyFootprint {
+        let below = |index: &ShapeIndex| leaf.iter().chain(index).copied().collect();
         self.with(self.0.maps.iter().map(|(index, m)| (below(index), m.clone())).collect())
     }
 
@@ -332,10 +332,10 @@ pub struct PyReach(pub Arc<Reach>);
 #[pyo3(signature = (shape, start, reach, step, whole, crosses_devices, reason, /))]
 pub fn _closure<'py>(
     shape: &PyShape,
-    start: IndexLike,
+    start: ShapeIndex,
     reach: Option<&PyReach>,
     step: &Bound<'py, PyAny>,
-    whole: Option<Vec<IndexLike>>,
+    whole: Option<Vec<ShapeIndex>>,
     crosses_devices: bool,
     reason: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -352,9 +352,8 @@ pub fn _closure<'py>(
             OperandIndexing::Unknown(_) => Err(End::Unknown(given.unbind())),
         }
     };
-    let whole = whole.map(|whole| whole.into_iter().map(|index| index.0).collect());
     let reach = reach.map_or_else(Arc::default, |reach| reach.0.clone());
-    match closure(&shape.0, &start.0, whole, &reach, &mut follow) {
+    match closure(&shape.0, &start, whole, &reach, &mut follow) {
         Ok(maps) => {
             let reason = Some(reason.into());
             Ok(Bound::new(py, PyFootprint(Footprint { maps, exact: false, reason, crosses_devices }))?.into_any())

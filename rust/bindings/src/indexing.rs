@@ -198,14 +198,13 @@ fn reason_of(py: Python<'_>, error: PyErr) -> PyResult<String> {
 #[pyo3(signature = (instruction, index, direction, rule, *arguments, on_devices=false))]
 pub fn checked_rule(
     instruction: &Bound<'_, PyInstruction>,
-    index: IndexLike,
+    index: ShapeIndex,
     direction: i64,
     rule: &Bound<'_, PyAny>,
     arguments: &Bound<'_, PyTuple>,
     on_devices: bool,
 ) -> PyResult<PyInstructionIndexing> {
-    checked_call(instruction, &index.0, direction, on_devices, || rule.call1(arguments))
-        .map(PyInstructionIndexing::from)
+    checked_call(instruction, &index, direction, on_devices, || rule.call1(arguments)).map(PyInstructionIndexing::from)
 }
 
 /// Whether an object is a mapping. A cast to `PyMapping` asks the same and drops what that raises, Ctrl-C included.
@@ -243,27 +242,16 @@ impl PyInstructionIndexing {
     fn new(
         py: Python<'_>,
         instruction: &Bound<'_, PyInstruction>,
-        index: IndexLike,
+        index: ShapeIndex,
         direction: i64,
         result: &Bound<'_, PyAny>,
         on_devices: bool,
     ) -> PyResult<PyInstructionIndexing> {
-        Ok(Subject::new(py, instruction.get(), &index.0, direction)?.of_result(result, on_devices)?.into())
+        Ok(Subject::new(py, instruction.get(), &index, direction)?.of_result(result, on_devices)?.into())
     }
 
     fn __len__(&self) -> usize {
         self.indexing.parts.len()
-    }
-}
-
-/// A shape index from Python.
-pub struct IndexLike(pub ShapeIndex);
-
-impl<'py> FromPyObject<'_, 'py> for IndexLike {
-    type Error = PyErr;
-
-    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<IndexLike> {
-        object.try_iter()?.map(|i| i?.extract()).collect::<PyResult<_>>().map(IndexLike)
     }
 }
 

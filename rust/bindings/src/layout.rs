@@ -13,7 +13,7 @@ use crate::argument::{Arg, Named};
 use crate::class::{tuple_of, Object};
 use crate::error::{of_quasiaffine, raise, InCall};
 use crate::hooks;
-use crate::indexing::{index_tuple, IndexLike};
+use crate::indexing::index_tuple;
 use crate::repr;
 
 /// The order of an array's elements in memory: ``{1,0:T(8,128)}``.
@@ -426,17 +426,17 @@ impl PyShape {
 
     /// The shape index and the shape of everything in it that is not a tuple, in order, or with ``arrays`` of each array
     /// and buffer; indices begin with ``below``.
-    #[pyo3(signature = (below=IndexLike(ShapeIndex::new()), arrays=false, /))]
+    #[pyo3(signature = (below=ShapeIndex::new(), arrays=false, /))]
     fn _leaves<'py>(
         slf: &Bound<'py, PyShape>,
-        below: IndexLike,
+        below: ShapeIndex,
         arrays: bool,
     ) -> PyResult<Vec<(Bound<'py, PyTuple>, Bound<'py, PyShape>)>> {
         let (py, whole) = (slf.py(), &slf.get().0);
         let leaves = shapes::leaves(whole).into_iter().filter(|(_, part)| !arrays || shapes::array_of(part).is_some());
         let record = |(index, part): (ShapeIndex, &Shape)| {
             let part = if std::ptr::eq(part, whole) { slf.clone() } else { Bound::new(py, PyShape(part.clone()))? };
-            Ok((index_tuple(py, &below.0.iter().copied().chain(index).collect())?, part))
+            Ok((index_tuple(py, &below.iter().copied().chain(index).collect())?, part))
         };
         leaves.map(record).collect()
     }

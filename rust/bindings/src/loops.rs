@@ -11,7 +11,7 @@ use crate::class::tuple_of;
 use crate::detach::{locked, unlocked};
 use crate::error::{of_quasiaffine, OrRaise};
 use crate::expr::PyExpr;
-use crate::indexing::{index_tuple, End, IndexLike};
+use crate::indexing::{index_tuple, End};
 use crate::layout::PyShape;
 use crate::map::PyMap;
 use crate::module::PyComputation;
@@ -34,7 +34,7 @@ struct PythonBody {
     body: Py<PyAny>,
 }
 
-type Member<'py> = (IndexLike, PyRef<'py, PyMap>);
+type Member<'py> = (ShapeIndex, PyRef<'py, PyMap>);
 type Piece<'py> = (PyRef<'py, PyExpr>, Option<(PyRef<'py, PyExpr>, i64, i64)>);
 
 /// An offset as Python gives it.
@@ -61,7 +61,7 @@ impl LoopBody for PythonBody {
             let given = self.body.bind(py).call_method1("step", (index_tuple(py, leaf)?,))?;
             let Ok(found) = given.cast::<PyTuple>() else { return Err(End::Unknown(given.unbind())) };
             let (maps, reason, crosses_devices) = found.extract::<(Vec<Member<'_>>, Option<String>, bool)>()?;
-            let maps = maps.into_iter().map(|(index, map)| (index.0, map.map.clone())).collect();
+            let maps = maps.into_iter().map(|(index, map)| (index, map.map.clone())).collect();
             Ok(Step { maps, reason: reason.map(Text::from), crosses_devices })
         })
     }
@@ -122,9 +122,9 @@ impl PyLoopMaps {
     /// The maps from a leaf, each with the leaf that it leads to, why they are over-approximate, and whether they cross
     /// devices; or what is unknown.  ``anywhere``: after any number of iterations.
     #[pyo3(signature = (body, leaf, anywhere, /))]
-    fn maps<'py>(&self, body: &Bound<'py, PyAny>, leaf: IndexLike, anywhere: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn maps<'py>(&self, body: &Bound<'py, PyAny>, leaf: ShapeIndex, anywhere: bool) -> PyResult<Bound<'py, PyAny>> {
         let py = body.py();
-        let found = match self.ask(body, |maps, body| maps.maps(&leaf.0, anywhere, body))? {
+        let found = match self.ask(body, |maps, body| maps.maps(&leaf, anywhere, body))? {
             Ok(found) => found,
             Err(unknown) => return Ok(unknown),
         };
@@ -136,10 +136,10 @@ impl PyLoopMaps {
 
     /// The kind of the group of a leaf, why it is over-approximate, and its window; or what is unknown.
     #[pyo3(signature = (body, leaf, /))]
-    fn group<'py>(&self, body: &Bound<'py, PyAny>, leaf: IndexLike) -> PyResult<Bound<'py, PyAny>> {
+    fn group<'py>(&self, body: &Bound<'py, PyAny>, leaf: ShapeIndex) -> PyResult<Bound<'py, PyAny>> {
         let py = body.py();
         let found = self.ask(body, |maps, body| {
-            let facts = maps.group(&leaf.0, body)?;
+            let facts = maps.group(&leaf, body)?;
             let window = facts.window.cloned().map(|w| (w.dim, w.start, w.step, w.size, w.fixed));
             let group: GroupTuple = (facts.kind.name(), facts.reason.map(ToString::to_string), window);
             Ok(group)
@@ -153,10 +153,10 @@ impl PyLoopMaps {
     /// The edges of a leaf whose group is known: where each leads, whether each iteration reaches other elements, and
     /// why it may contain too much.
     #[pyo3(signature = (leaf, /))]
-    fn edges<'py>(&self, py: Python<'py>, leaf: IndexLike) -> PyResult<Vec<EdgeTuple<'py>>> {
+    fn edges<'py>(&self, py: Python<'py>, leaf: ShapeIndex) -> PyResult<Vec<EdgeTuple<'py>>> {
         let edges = py.detach(|| {
             let state = held(&self.maps);
-            let edges = state.edges_of(&leaf.0)?.into_iter();
+            let edges = state.edges_of(&leaf)?.into_iter();
             Ok(edges
                 .map(|(index, at, reason)| (index.clone(), at, reason.map(ToString::to_string)))
                 .collect::<Vec<_>>())
@@ -167,8 +167,8 @@ impl PyLoopMaps {
 
     /// By how much one iteration moves each dimension of a leaf whose group is known; None where that is not one number.
     #[pyo3(signature = (leaf, /))]
-    fn moves(&self, py: Python<'_>, leaf: IndexLike) -> PyResult<Vec<Option<i64>>> {
-        py.detach(|| held(&self.maps).moves(&leaf.0)).or_raise(py)
+    fn moves(&self, py: Python<'_>, leaf: ShapeIndex) -> PyResult<Vec<Option<i64>>> {
+        py.detach(|| held(&self.maps).moves(&leaf)).or_raise(py)
     }
 }
 
@@ -179,10 +179,10 @@ pub fn _count_iterations<'py>(
     py: Python<'py>,
     condition: PyRef<'_, PyComputation>,
     body: PyRef<'_, PyComputation>,
-    initial: Vec<(IndexLike, i64)>,
+    initial: Vec<(ShapeIndex, i64)>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (m, condition, body) = (&condition.module, condition.id, body.id);
-    let initial = initial.into_iter().map(|(leaf, value)| (leaf.0, value)).collect();
+    let initial = initial.into_iter().collect();
     match unlocked(py, || count_iterations(m, condition, body, &initial))? {
         Ok(n) => Ok(n.into_pyobject(py)?.into_any()),
         Err(reason) => Ok(reason.into_pyobject(py)?.into_any()),

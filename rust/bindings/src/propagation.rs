@@ -25,7 +25,7 @@ use rustc_hash::FxHashMap;
 use crate::detach::{locked, unlocked};
 use crate::error::raise;
 use crate::footprint::PyReach;
-use crate::indexing::{checked_call, index_tuple, IndexLike, PyInstructionIndexing};
+use crate::indexing::{checked_call, index_tuple, PyInstructionIndexing};
 use crate::instruction::{instruction, PyInstruction};
 use crate::layout::PyShape;
 use crate::map::PyMap;
@@ -235,10 +235,6 @@ impl PyPropagation {
     }
 }
 
-fn all_of(indices: Vec<IndexLike>) -> Vec<ShapeIndex> {
-    indices.into_iter().map(|index| index.0).collect()
-}
-
 #[pymethods]
 impl PyPropagation {
     #[new]
@@ -269,7 +265,7 @@ impl PyPropagation {
         rules: &Bound<'py, PyAny>,
         subject: &Bound<'py, PyAny>,
         direction: i64,
-        indices: Vec<IndexLike>,
+        indices: Vec<ShapeIndex>,
         n_maps: Option<usize>,
     ) -> PyResult<Vec<Bound<'py, PyList>>> {
         let subject = match subject.cast::<PyInstruction>() {
@@ -279,7 +275,7 @@ impl PyPropagation {
         let direction = direction_of(direction);
         let found = self.ask(rules, [subject], |questions| {
             let limit = n_maps.map(Cell::new);
-            let queries = indices.into_iter().map(|index| Query { subject, direction, index: index.0 });
+            let queries = indices.into_iter().map(|index| Query { subject, direction, index });
             let answers = queries.map(|query| match (&limit, subject) {
                 (Some(limit), Subject::Computation(id)) => questions.within(id, &query.index, limit),
                 _ => questions.query(&query).map(Some),
@@ -299,10 +295,10 @@ impl PyPropagation {
         &self,
         rules: &Bound<'py, PyAny>,
         computation: ComputationId,
-        indices: Vec<IndexLike>,
+        indices: Vec<ShapeIndex>,
         as_one: bool,
     ) -> PyResult<Option<Vec<(Vec<u32>, Bound<'py, PyTuple>)>>> {
-        let (about, indices) = ([Subject::Computation(computation)], all_of(indices));
+        let about = [Subject::Computation(computation)];
         let found = self.ask(rules, about, |questions| questions.needed(computation, &indices, as_one))?;
         let mut records = Records::new(rules.py(), self);
         let record = |(number, starts, part)| Ok((starts, records.of_part(number, &part, None)?));
@@ -354,14 +350,13 @@ impl PyPropagation {
         &self,
         rules: &Bound<'py, PyAny>,
         start: InstructionId,
-        indices: Vec<IndexLike>,
+        indices: Vec<ShapeIndex>,
         inside: Vec<InstructionId>,
         root: Option<InstructionId>,
         ends: Vec<InstructionId>,
         elements_alone: bool,
         ends_alone: bool,
     ) -> PyResult<Bound<'py, PyList>> {
-        let indices = all_of(indices);
         let found = self.ask(rules, [Subject::Instruction(start)], |questions| {
             let schedule = questions.schedule(Region::of(inside, root), start)?;
             let propagation = questions.backward(&schedule, &indices, elements_alone)?;
@@ -382,13 +377,12 @@ impl PyPropagation {
         &self,
         rules: &Bound<'py, PyAny>,
         start: InstructionId,
-        indices: Vec<IndexLike>,
+        indices: Vec<ShapeIndex>,
         tiled: usize,
         inside: Vec<InstructionId>,
         root: Option<InstructionId>,
         ends: Vec<InstructionId>,
     ) -> PyResult<(Vec<i64>, Vec<(InstructionId, u32, i64)>, Vec<Option<PyMap>>, Bound<'py, PyList>)> {
-        let indices = all_of(indices);
         let (parameters, maps, reached) = self.ask(rules, [Subject::Instruction(start)], |questions| {
             let schedule = questions.schedule(Region::of(inside, root), start)?;
             let (parameters, maps) = questions.parameters(&schedule, &indices, tiled)?;
@@ -412,10 +406,9 @@ impl PyPropagation {
         &self,
         rules: &Bound<'py, PyAny>,
         start: InstructionId,
-        indices: Vec<IndexLike>,
+        indices: Vec<ShapeIndex>,
         elements_alone: bool,
     ) -> PyResult<Bound<'py, PyList>> {
-        let indices = all_of(indices);
         let found = self.ask(rules, [Subject::Instruction(start)], |questions| {
             let schedule = questions.schedule_of_all(questions.m.computation_of(start))?;
             let propagation = questions.forward(&schedule, start, &indices, elements_alone)?;
@@ -434,12 +427,12 @@ impl PyPropagation {
         rules: &Bound<'_, PyAny>,
         caller: InstructionId,
         computation: ComputationId,
-        index: IndexLike,
+        index: ShapeIndex,
         direction: i64,
     ) -> PyResult<PyInstructionIndexing> {
         let (about, direction) =
             ([Subject::Instruction(caller), Subject::Computation(computation)], direction_of(direction));
-        Ok(self.ask(rules, about, |questions| questions.call(caller, computation, &index.0, direction))?.into())
+        Ok(self.ask(rules, about, |questions| questions.call(caller, computation, &index, direction))?.into())
     }
 
     /// The indexing of one iteration of a loop that runs any number of times: runtime variables have any of their values,
@@ -449,11 +442,11 @@ impl PyPropagation {
         &self,
         rules: &Bound<'_, PyAny>,
         body: ComputationId,
-        index: IndexLike,
+        index: ShapeIndex,
         direction: i64,
     ) -> PyResult<PyInstructionIndexing> {
         let (about, direction) = ([Subject::Computation(body)], direction_of(direction));
-        Ok(self.ask(rules, about, |questions| questions.iteration(body, &index.0, direction))?.into())
+        Ok(self.ask(rules, about, |questions| questions.iteration(body, &index, direction))?.into())
     }
 
     /// The arrays to which iterations of a loop lead backward, where all of them are asked for.

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::indexing::{IndexLike, PyInstructionIndexing};
+use crate::indexing::PyInstructionIndexing;
 use crate::propagation::direction_of;
 
 const MAX_SIGNATURES: usize = 16384;
@@ -108,14 +108,14 @@ impl PyRuleCache {
 
     /// The result of a rule for an instruction with this signature, or None.
     #[pyo3(signature = (signature, index, direction, /))]
-    fn find(&self, signature: &[u8], index: IndexLike, direction: i64) -> Option<PyInstructionIndexing> {
-        self.signatures.find(signature, &index.0, direction_of(direction)).map(PyInstructionIndexing::from)
+    fn find(&self, signature: &[u8], index: ShapeIndex, direction: i64) -> Option<PyInstructionIndexing> {
+        self.signatures.find(signature, &index, direction_of(direction)).map(PyInstructionIndexing::from)
     }
 
     /// Cache the result of a rule, unless it has very many parts.
     #[pyo3(signature = (signature, index, direction, indexing, /))]
-    fn keep(&self, signature: &[u8], index: IndexLike, direction: i64, indexing: &PyInstructionIndexing) {
-        self.signatures.keep(signature, &index.0, direction_of(direction), &indexing.indexing);
+    fn keep(&self, signature: &[u8], index: ShapeIndex, direction: i64, indexing: &PyInstructionIndexing) {
+        self.signatures.keep(signature, &index, direction_of(direction), &indexing.indexing);
     }
 
     /// Drop everything.
