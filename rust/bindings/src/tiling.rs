@@ -223,7 +223,7 @@ fn columns_of<'py>(
 /// of reasons for each array before the one it is about; the reasons of a whole candidate come first.
 #[pyfunction]
 pub fn _tile_reasons() -> Vec<&'static str> {
-    Reason::NAMES.to_vec()
+    Reason::ALL.iter().map(|reason| reason.name()).collect()
 }
 
 /// The map over all parameters, of which there are ``sizes``, instead of those that it uses.

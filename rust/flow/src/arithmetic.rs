@@ -21,47 +21,40 @@ use crate::reads;
 use crate::schedule::{only_callee, Region, Schedule, Step};
 use crate::shapes;
 
-/// How the arithmetic operations of an instruction are counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Work {
-    /// No operations are known.
-    #[default]
-    Unknown,
-    /// Elements are moved or made, and nothing is computed.
-    Moves,
-    /// One flop for each element of the output.
-    Each,
-    /// One transcendental operation for each element of the output.
-    Transcendental,
-    /// The called computation for each element of the output.
-    Applied,
-    /// Two flops for each read of operand 0.
-    MultiplyAdds,
-    /// The called computation for each read of operand 0 but the first of every output element.
-    Reduced,
-    /// As [`RuleProvider::operations`] counts them.
-    Counted,
-    /// The called computation, once.
-    Once,
-    /// Computations that run repeatedly, or one of them.
-    Runs,
+named! {
+    /// How the arithmetic operations of an instruction are counted.
+    #[derive(Default)]
+    Work {
+        /// No operations are known.
+        #[default]
+        Unknown = "unknown";
+        /// Elements are moved or made, and nothing is computed.
+        Moves = "moves";
+        /// One flop for each element of the output.
+        Each = "each";
+        /// One transcendental operation for each element of the output.
+        Transcendental = "transcendental";
+        /// The called computation for each element of the output.
+        Applied = "applied";
+        /// Two flops for each read of operand 0.
+        MultiplyAdds = "multiply-adds";
+        /// The called computation for each read of operand 0 but the first of every output element.
+        Reduced = "reduced";
+        /// As [`RuleProvider::operations`] counts them.
+        Counted = "counted";
+        /// The called computation, once.
+        Once = "once";
+        /// Computations that run repeatedly.
+        Loop = "loop";
+        /// One of some computations.
+        Branch = "branch";
+    }
 }
 
 impl Work {
     /// The way of counting with a name.
     pub fn named(name: &str) -> Work {
-        match name {
-            "moves" => Work::Moves,
-            "each" => Work::Each,
-            "transcendental" => Work::Transcendental,
-            "applied" => Work::Applied,
-            "multiply-adds" => Work::MultiplyAdds,
-            "reduced" => Work::Reduced,
-            "counted" => Work::Counted,
-            "once" => Work::Once,
-            "loop" | "branch" => Work::Runs,
-            _ => Work::Unknown,
-        }
+        Work::ALL.iter().copied().find(|work| work.name() == name).unwrap_or_default()
     }
 }
 
@@ -152,7 +145,7 @@ impl<P: RuleProvider> Questions<'_, P> {
         let traits = self.signature(id)?.traits;
         match only_callee(self.m, id).filter(|&called| traits.inlines && self.m.is_fusion(called)) {
             Some(fused) => self.of_fusion(fused),
-            None if matches!(traits.work, Work::Once | Work::Runs) => Ok(Arithmetic::default()),
+            None if matches!(traits.work, Work::Once | Work::Loop | Work::Branch) => Ok(Arithmetic::default()),
             None => Ok(Arithmetic::of(once(self.operations(id)?.map(|all| (all, all.sum()))))),
         }
     }
@@ -364,7 +357,7 @@ impl<P: RuleProvider> Questions<'_, P> {
             }
             Work::Once => (self.of_callee(id)?, Ok(Count::exact(1))),
             Work::Counted => return self.counted(id),
-            Work::Runs => return unknown(&format!("{}: runs computations", m.opcode_name(id))),
+            Work::Loop | Work::Branch => return unknown(&format!("{}: runs computations", m.opcode_name(id))),
             Work::Unknown => return unknown(&format!("{}: no operations are known of this opcode", m.opcode_name(id))),
         };
         Ok(each.and_then(|each| each.times(n?)))

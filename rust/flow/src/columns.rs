@@ -15,34 +15,21 @@ use crate::indexing::Text;
 use crate::reads::Reads;
 use crate::rows::{Answer, Operand, Output, Row, Rows};
 
-/// The type of a column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// UTF-8.
-    Text,
-    /// A list of [`Kind::Text`].
-    Texts,
-    /// A truth value.
-    Bool,
-    /// 64 bits, signed.
-    Int,
-    /// A list of [`Kind::Int`].
-    Ints,
-    /// A double.
-    Float,
-}
-
-impl Kind {
-    /// The name of the type.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Text => "text",
-            Kind::Texts => "texts",
-            Kind::Bool => "bool",
-            Kind::Int => "int",
-            Kind::Ints => "ints",
-            Kind::Float => "float",
-        }
+named! {
+    /// The type of a column.
+    Kind {
+        /// UTF-8.
+        Text = "text";
+        /// A list of [`Kind::Text`].
+        Texts = "texts";
+        /// A truth value.
+        Bool = "bool";
+        /// 64 bits, signed.
+        Int = "int";
+        /// A list of [`Kind::Int`].
+        Ints = "ints";
+        /// A double.
+        Float = "float";
     }
 }
 

@@ -63,6 +63,9 @@
 //! # Ok::<(), String>(())
 //! ```
 
+#[macro_use]
+mod named;
+
 pub mod query;
 
 pub mod arithmetic;

@@ -121,49 +121,32 @@ pub struct DeviceCounts {
     pub sector_bytes: i64,
 }
 
-macro_rules! reasons {
-    ($($reason:ident $name:literal;)*) => {
-        /// Why a candidate is not legal.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[allow(missing_docs, reason = "the names of the reasons say it")]
-        pub enum Reason {
-            $($reason,)*
-        }
-
-        impl Reason {
-            /// The names of all reasons, in the order of their numbers.
-            pub const NAMES: &[&'static str] = &[$($name),*];
-        }
-    };
-}
-
-reasons! {
-    UnknownMap "unknown_map";
-    NotABox "not_a_box";
-    Gap "gap";
-    DependentResults "dependent_results";
-    RuntimeVariesInTile "runtime_varies_in_tile";
-    Overflow "overflow";
-    OutputsDisagree "outputs_disagree";
-    TileTooLarge "tile_too_large";
-    GridTooLarge "grid_too_large";
-    SharedMemory "shared_memory";
-    Registers "registers";
-    NotPowerOfTwo "not_power_of_two";
-    NotMultiple "not_multiple";
-    Overshoot "overshoot";
+named! {
+    /// Why a candidate is not legal.
+    #[allow(missing_docs, reason = "the names of the reasons say it")]
+    Reason {
+        UnknownMap = "unknown_map";
+        NotABox = "not_a_box";
+        Gap = "gap";
+        DependentResults = "dependent_results";
+        RuntimeVariesInTile = "runtime_varies_in_tile";
+        Overflow = "overflow";
+        OutputsDisagree = "outputs_disagree";
+        TileTooLarge = "tile_too_large";
+        GridTooLarge = "grid_too_large";
+        SharedMemory = "shared_memory";
+        Registers = "registers";
+        NotPowerOfTwo = "not_power_of_two";
+        NotMultiple = "not_multiple";
+        Overshoot = "overshoot";
+    }
 }
 
 impl Reason {
     /// The number of the reason for an array, or for the candidate as a whole: 1 and up.
     pub fn number(self, array: Option<usize>) -> i16 {
         let of_array = array.map_or(0, |k| k + 1);
-        i16::try_from(1 + of_array * Reason::NAMES.len() + self as usize).unwrap_or(i16::MAX)
-    }
-
-    /// The name of the reason.
-    pub const fn name(self) -> &'static str {
-        Reason::NAMES[self as usize]
+        i16::try_from(1 + of_array * Reason::ALL.len() + self as usize).unwrap_or(i16::MAX)
     }
 }
 

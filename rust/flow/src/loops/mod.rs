@@ -112,31 +112,19 @@ struct Reached {
     reason: Option<Text>,
 }
 
-/// The kind of a group's relation over many iterations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// The body reads nothing of the leaf for the leaf itself.
-    Forwarded,
-    /// Every element stays.
-    Kept,
-    /// Its powers repeat, or one map moves every dimension.
-    Recurrence,
-    /// Every iteration writes another window.
-    Stacked,
-    /// Over-approximate, dimension by dimension.
-    General,
-}
-
-impl Kind {
-    /// The word for it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Kind::Forwarded => "forwarded",
-            Kind::Kept => "kept",
-            Kind::Recurrence => "recurrence",
-            Kind::Stacked => "stacked",
-            Kind::General => "general",
-        }
+named! {
+    /// The kind of a group's relation over many iterations.
+    Kind {
+        /// The body reads nothing of the leaf for the leaf itself.
+        Forwarded = "forwarded";
+        /// Every element stays.
+        Kept = "kept";
+        /// Its powers repeat, or one map moves every dimension.
+        Recurrence = "recurrence";
+        /// Every iteration writes another window.
+        Stacked = "stacked";
+        /// Over-approximate, dimension by dimension.
+        General = "general";
     }
 }
 
