@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 
 use crate::arithmetic::{Known, Operations, Work};
 use crate::closure::Reach;
-use crate::deep_calls::DeepCalls;
+use crate::deep_calls::Prepared;
 use crate::devices::DeviceTable;
 use crate::indexing::{InstructionIndexing, OperandIndexing, ShapeIndex};
 use crate::outputs::{self, Needed};
@@ -135,7 +135,8 @@ pub struct Propagator {
     cache: Mutex<Cache>,
     sources: Arc<Sources>,
     devices: Option<DeviceTable>,
-    pub(crate) depth: OnceLock<u32>,
+    /// How deeply calls nest, by computation.
+    pub(crate) depths: OnceLock<Vec<u32>>,
     /// Whether the questions are about all outputs of each instruction.
     pub(crate) asks_for_all: AtomicBool,
 }
@@ -158,7 +159,7 @@ pub(crate) struct Cache {
     fingerprints: Cached<Key>,
     /// Those through a computation, and whether that is forward.
     schedules: FxHashMap<(ComputationId, bool), Arc<Schedule>>,
-    pub(crate) deep_calls: DeepCalls,
+    pub(crate) prepared: Prepared,
     /// The operations of computations that are called once.
     pub(crate) once: FxHashMap<ComputationId, Known<Operations>>,
 }
@@ -487,7 +488,7 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
         let schedule = Arc::new(if is_forward {
             Schedule::operands(self.m, root, &mut |id| self.element_taken(id))?
         } else {
-            let enters = !self.cache().deep_calls.is_deep(computation);
+            let enters = !self.is_deep(computation);
             self.schedule(Region::computation(self.m, computation, enters), root)?
         });
         self.cache().schedules.insert((computation, is_forward), schedule.clone());
