@@ -541,15 +541,12 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
     }
 
     /// From arrays of the first value of a schedule to all values that it is made of; `elements_alone` as in [`Setting`].
-    pub fn backward<'p>(
+    pub fn backward(
         &self,
-        schedule: &'p Schedule,
+        schedule: &'a Schedule,
         indices: &[ShapeIndex],
         elements_alone: bool,
-    ) -> Result<Propagation<'p>, P::Error>
-    where
-        'a: 'p,
-    {
+    ) -> Result<Propagation<'a>, P::Error> {
         let setting = Setting { elements_alone, ..self.setting(schedule) };
         Propagation::backward(setting, indices.iter(), &mut self.rule(false))
     }
@@ -560,39 +557,30 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
     }
 
     /// From arrays of `start` to all values of a schedule that are made of it; `elements_alone` as in [`Setting`].
-    pub fn forward<'p>(
+    pub fn forward(
         &self,
-        schedule: &'p Schedule,
+        schedule: &'a Schedule,
         start: InstructionId,
         indices: &[ShapeIndex],
         elements_alone: bool,
-    ) -> Result<Propagation<'p>, P::Error>
-    where
-        'a: 'p,
-    {
+    ) -> Result<Propagation<'a>, P::Error> {
         let setting = Setting { elements_alone, ..self.setting(schedule) };
         Propagation::forward(setting, start, indices.iter(), &mut self.rule(false))
     }
 
     /// From tiling parameters to all values that the first one of a schedule is made of; each of these arrays of it has a
     /// map from the parameters to its elements.
-    pub fn from_parameters<'p>(
+    pub fn from_parameters(
         &self,
-        schedule: &'p Schedule,
-        parameters: &'p Parameters,
+        schedule: &'a Schedule,
+        parameters: &'a Parameters,
         outputs: &[(ShapeIndex, Map)],
-    ) -> Result<Propagation<'p>, P::Error>
-    where
-        'a: 'p,
-    {
+    ) -> Result<Propagation<'a>, P::Error> {
         let setting = Setting { parameters: Some(parameters), ..self.setting(schedule) };
         Propagation::through(setting, State::of(outputs), &mut self.rule(false))
     }
 
-    fn setting<'p>(&self, schedule: &'p Schedule) -> Setting<'p>
-    where
-        'a: 'p,
-    {
+    fn setting(&self, schedule: &'a Schedule) -> Setting<'a> {
         let (sources, devices) = (&*self.propagator.sources, self.propagator.devices.as_ref());
         let (parameters, elements_alone, repeats, limit) = (None, false, false, None);
         Setting { m: self.m, schedule, sources, devices, parameters, elements_alone, repeats, limit }
