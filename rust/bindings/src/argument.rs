@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
-use crate::error::{raise, wrong_type};
+use crate::error::{wrong_type, SizeError};
 use crate::expr::ExprLike;
 use crate::layout::{PyLayout, PyShape};
 use crate::map::PyMap;
@@ -231,7 +231,7 @@ fn refused<'py>(
         let fits = got.extract::<i64>().is_ok();
         let shown = got.str().map_or_else(|_| "an int out of range".to_owned(), |n| n.to_string());
         let message = format!("hm.{function}: expected {takes}, got {shown:.100}");
-        return if fits { PyValueError::new_err(message) } else { raise(py, "SizeError", message) };
+        return if fits { PyValueError::new_err(message) } else { SizeError::new_err(message) };
     }
     error
 }

@@ -9,7 +9,7 @@ use crate::alias::{PyBufferDonor, PyEntryLayout, PyInputOutputAlias, PyOperandAl
 use crate::argument::Arg;
 use crate::class::tuple_of;
 use crate::diagnostic::syntax_error;
-use crate::error::raise;
+use crate::error::NotFoundError;
 use crate::instruction::{instruction, instructions};
 use crate::layout::PyShape;
 use crate::module::{computation, computations, Handle};
@@ -134,7 +134,7 @@ impl Attributes {
             Some(attribute) => self.value(py, attribute),
             None => {
                 let known: Vec<_> = self.all().iter().map(|a| self.module.attribute_name(a)).collect();
-                Err(raise(py, "NotFoundError", format!("no attribute `{name:.100}`, there are: {}", known.join(", "))))
+                Err(NotFoundError::new_err(format!("no attribute `{name:.100}`, there are: {}", known.join(", "))))
             }
         }
     }

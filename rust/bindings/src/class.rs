@@ -121,9 +121,9 @@ macro_rules! by_its_text {
         impl $class {
             $(#[$doc])*
             #[staticmethod]
-            fn parse(py: pyo3::Python<'_>, $text: $crate::argument::Arg<'_, &str>) -> pyo3::PyResult<Self> {
+            fn parse($text: $crate::argument::Arg<'_, &str>) -> pyo3::PyResult<Self> {
                 named!($name, $text);
-                $value.ok_or_else(|| $crate::error::not_a(py, $what, $text))
+                $value.ok_or_else(|| $crate::error::not_a($what, $text))
             }
 
             fn __repr__(&self) -> String {

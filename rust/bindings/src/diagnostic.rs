@@ -6,7 +6,7 @@ use hlo::{describe, Diagnostic, Source};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::error::raise;
+use crate::error::HloSyntaxError;
 use crate::pickle::{by_function, Reduced};
 use crate::repr;
 
@@ -111,8 +111,7 @@ pub fn syntax_error(py: Python<'_>, source: &Arc<Source>, problems: &[Diagnostic
         let fields = all[0].fields.clone().into_pyobject(py)?;
         fields.del_item("message")?;
         fields.set_item("errors", PyTuple::new(py, all)?)?;
-        let class = py.import("hlomap.errors")?.getattr("HloSyntaxError")?;
-        Ok(PyErr::from_value(class.call((&message,), Some(&fields))?))
+        Ok(PyErr::from_value(py.get_type::<HloSyntaxError>().call((message,), Some(&fields))?))
     };
-    build().unwrap_or_else(|_| raise(py, "HloSyntaxError", message.clone()))
+    build().unwrap_or_else(|error| error)
 }

@@ -1,22 +1,19 @@
 //! Errors of the core crates as exceptions of `hlomap.errors`: one exhaustive match for each crate.
 
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 use quasiaffine::Error;
 
-/// An exception of the class `class` of `hlomap.errors`.
-pub fn raise(py: Python<'_>, class: &str, message: String) -> PyErr {
-    let build = || -> PyResult<PyErr> {
-        let class = py.import("hlomap.errors")?.getattr(class)?;
-        Ok(PyErr::from_value(class.call1((message,))?))
-    };
-    build().unwrap_or_else(|e| PyRuntimeError::new_err(e.to_string()))
+macro_rules! exceptions {
+    ($($class:ident)*) => { $(pyo3::import_exception!(hlomap.errors, $class);)* };
 }
 
+exceptions!(DomainError HloSyntaxError HlomapError MapError MapSyntaxError NotFoundError ShapeError SizeError
+    UnsupportedError);
+
 /// The error of a text that should have been the HLO of one value.
-pub fn not_a(py: Python<'_>, what: &str, text: &str) -> PyErr {
-    raise(py, "HloSyntaxError", format!("expected {what}, found {text:.100}"))
+pub fn not_a(what: &str, text: &str) -> PyErr {
+    HloSyntaxError::new_err(format!("expected {what}, found {text:.100}"))
 }
 
 /// The ``TypeError`` of an argument of the wrong kind, with the message of `hlomap.types.wrong_type`.
@@ -48,24 +45,24 @@ pub fn expect_many<'py, T>(
 }
 
 /// An error of the algebra as an exception.
-pub fn of_quasiaffine(py: Python<'_>, error: Error) -> PyErr {
+pub fn of_quasiaffine(error: Error) -> PyErr {
     let message = error.to_string();
     match error {
-        Error::Overflow(_) | Error::PointOverflow { .. } => raise(py, "SizeError", message),
-        Error::OutsideDomain(_) => raise(py, "DomainError", message),
+        Error::Overflow(_) | Error::PointOverflow { .. } => SizeError::new_err(message),
+        Error::OutsideDomain(_) => DomainError::new_err(message),
         Error::Divisor(_)
         | Error::UnknownVariable(_)
         | Error::Arity { .. }
         | Error::Name(_)
         | Error::TooLarge(_)
-        | Error::Undefined => raise(py, "MapError", message),
-        Error::Text(e) => {
-            let exception = raise(py, "MapSyntaxError", message);
+        | Error::Undefined => MapError::new_err(message),
+        Error::Text(e) => Python::attach(|py| {
+            let exception = MapSyntaxError::new_err(message);
             // Attributes are set on a fresh instance of a Python class, which takes them.
             let _ = exception.value(py).setattr("line", e.line);
             let _ = exception.value(py).setattr("column", e.column);
             exception
-        }
+        }),
     }
 }
 
@@ -86,11 +83,11 @@ impl<T> InCall for PyResult<T> {
 /// `?` for results of the algebra.
 pub trait OrRaise<T> {
     /// The value, or the exception.
-    fn or_raise(self, py: Python<'_>) -> PyResult<T>;
+    fn or_raise(self) -> PyResult<T>;
 }
 
 impl<T> OrRaise<T> for quasiaffine::Result<T> {
-    fn or_raise(self, py: Python<'_>) -> PyResult<T> {
-        self.map_err(|e| of_quasiaffine(py, e))
+    fn or_raise(self) -> PyResult<T> {
+        self.map_err(of_quasiaffine)
     }
 }

@@ -10,7 +10,7 @@ use quasiaffine::text;
 use quasiaffine::{Domain, Expr};
 
 use crate::argument::Arg;
-use crate::error::{of_quasiaffine, raise, InCall, OrRaise};
+use crate::error::{of_quasiaffine, InCall, OrRaise, SizeError};
 use crate::pickle::{by_text, Reduced};
 use crate::repr;
 
@@ -62,7 +62,7 @@ impl<'py> FromPyObject<'_, 'py> for ExprLike {
         match object.extract::<i64>() {
             Ok(value) => Ok(ExprLike(Expr::Const(value))),
             Err(e) if e.is_instance_of::<PyOverflowError>(object.py()) => {
-                Err(raise(object.py(), "SizeError", format!("{} does not fit into 64 bits", object.str()?)))
+                Err(SizeError::new_err(format!("{} does not fit into 64 bits", object.str()?)))
             }
             Err(_) => {
                 let found = object.get_type().name()?;
@@ -85,7 +85,7 @@ fn operator(
             Err(e) => return Err(e),
         },
     };
-    Ok(Bound::new(py, PyExpr::from(made.or_raise(py)?))?.into_any().unbind())
+    Ok(Bound::new(py, PyExpr::from(made.or_raise()?))?.into_any().unbind())
 }
 
 macro_rules! operators {
@@ -148,7 +148,7 @@ getters! { PyExpr, self, py;
     /// (Expr('-d0'), Expr('d1 * 3'), Expr('2'))
     operands: PyResult<Bound<'py, PyTuple>> = {
         let operands = match self.0.op() {
-            Some(Op::Sum(sum)) => sum.summands().or_raise(py)?,
+            Some(Op::Sum(sum)) => sum.summands().or_raise()?,
             _ => self.0.operands().cloned().collect(),
         };
         PyTuple::new(py, operands.into_iter().map(PyExpr::from))
@@ -210,9 +210,9 @@ impl PyExpr {
     /// True
     #[staticmethod]
     #[pyo3(signature = (text, /))]
-    fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PyExpr> {
+    fn parse(text: Arg<'_, &str>) -> PyResult<PyExpr> {
         named!("Expr.parse", text);
-        Ok(PyExpr::from(text::parse_expr(text).or_raise(py)?))
+        Ok(PyExpr::from(text::parse_expr(text).or_raise()?))
     }
 
     /// The smaller of two expressions.
@@ -224,7 +224,7 @@ impl PyExpr {
     #[pyo3(signature = (a, b, /))]
     fn minimum(py: Python<'_>, a: Arg<'_, ExprLike>, b: Arg<'_, ExprLike>) -> PyResult<PyExpr> {
         named!("Expr.minimum", a, b);
-        Ok(PyExpr::from(a.0.minimum(&b.0).or_raise(py).in_call(py, "Expr.minimum")?))
+        Ok(PyExpr::from(a.0.minimum(&b.0).or_raise().in_call(py, "Expr.minimum")?))
     }
 
     /// The larger of two expressions.
@@ -236,7 +236,7 @@ impl PyExpr {
     #[pyo3(signature = (a, b, /))]
     fn maximum(py: Python<'_>, a: Arg<'_, ExprLike>, b: Arg<'_, ExprLike>) -> PyResult<PyExpr> {
         named!("Expr.maximum", a, b);
-        Ok(PyExpr::from(a.0.maximum(&b.0).or_raise(py).in_call(py, "Expr.maximum")?))
+        Ok(PyExpr::from(a.0.maximum(&b.0).or_raise().in_call(py, "Expr.maximum")?))
     }
 
     /// The quotient rounded up: ``(self + divisor - 1) // divisor``.
@@ -247,7 +247,7 @@ impl PyExpr {
     #[pyo3(signature = (divisor, /))]
     fn ceildiv(&self, py: Python<'_>, divisor: Arg<'_, ExprLike>) -> PyResult<PyExpr> {
         named!("Expr.ceildiv", divisor);
-        Ok(PyExpr::from(self.0.ceil_div(&divisor.0).or_raise(py).in_call(py, "Expr.ceildiv")?))
+        Ok(PyExpr::from(self.0.ceil_div(&divisor.0).or_raise().in_call(py, "Expr.ceildiv")?))
     }
 
     /// The expression with variables replaced by number; a variable past the end of its list stays.
@@ -274,11 +274,11 @@ impl PyExpr {
             };
             Ok(list.get(v.index as usize).map_or(Expr::Var(v), |e| e.0.clone()))
         };
-        Ok(PyExpr::from(self.0.substitute(&replace).or_raise(py).in_call(py, "Expr.substitute")?))
+        Ok(PyExpr::from(self.0.substitute(&replace).or_raise().in_call(py, "Expr.substitute")?))
     }
 
-    fn __neg__(&self, py: Python<'_>) -> PyResult<PyExpr> {
-        Ok(PyExpr::from(self.0.scale(-1).or_raise(py)?))
+    fn __neg__(&self) -> PyResult<PyExpr> {
+        Ok(PyExpr::from(self.0.scale(-1).or_raise()?))
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -300,7 +300,7 @@ impl PyExpr {
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         if u64::from(self.0.nodes()) > quasiaffine::limits::EFFORT {
             let too_large = quasiaffine::Error::TooLarge("the expression has too many nodes to print");
-            return Err(of_quasiaffine(py, too_large));
+            return Err(of_quasiaffine(too_large));
         }
         by_text::<PyExpr>(py, &self.0.to_string())
     }

@@ -14,7 +14,7 @@ use quasiaffine::{delinearize, Constraint, Domain, Expr, Interval, Map, Options,
 use smallvec::SmallVec;
 
 use crate::class::tuple_of;
-use crate::error::{of_quasiaffine, raise, OrRaise};
+use crate::error::{of_quasiaffine, OrRaise, ShapeError};
 use crate::expr::{ExprLike, PyExpr};
 use crate::indexing::{index_tuple, End};
 use crate::layout::PyShape;
@@ -82,8 +82,8 @@ impl PyFootprint {
     /// The elements for all values of the runtime variables.  They are more than those that are read, for this
     /// ``reason``.
     #[pyo3(signature = (reason, /))]
-    fn for_any_runtime(&self, py: Python<'_>, reason: &str) -> PyResult<PyFootprint> {
-        self.0.for_any_runtime(reason).map(PyFootprint).or_raise(py)
+    fn for_any_runtime(&self, reason: &str) -> PyResult<PyFootprint> {
+        self.0.for_any_runtime(reason).map(PyFootprint).or_raise()
     }
 
     /// The maps of both.
@@ -127,7 +127,7 @@ impl PyFootprint {
         let mut maps = Maps::new();
         for (_, m) in &self.0.maps {
             let converse = m.converse(&sizes[..m.results().len().min(sizes.len())]);
-            let inverse = simplified(py, &converse.or_raise(py)?, options)?;
+            let inverse = simplified(py, &converse.or_raise()?, options)?;
             if inverse.state() != State::Empty {
                 maps.push((ShapeIndex::new(), inverse));
             }
@@ -210,7 +210,6 @@ fn footprint(maps: impl IntoIterator<Item = Map>) -> PyFootprint {
 #[pyfunction]
 #[pyo3(signature = (dims, results, *, ranges=None, runtime=None, constraints=None))]
 pub fn _single_map(
-    py: Python<'_>,
     dims: &Bound<'_, PyAny>,
     results: &Bound<'_, PyAny>,
     ranges: Option<&Bound<'_, PyAny>>,
@@ -227,7 +226,7 @@ pub fn _single_map(
             domain.constraints.push(Constraint { expr: expr.0, interval: Interval::new(lo, hi) });
         }
     }
-    Ok(footprint([Map::new(domain, exprs(results)?).or_raise(py)?]))
+    Ok(footprint([Map::new(domain, exprs(results)?).or_raise()?]))
 }
 
 /// The points at which conditions do not all hold, in disjoint pieces, each mapped to ``results``.
@@ -237,7 +236,6 @@ pub fn _single_map(
 #[pyfunction]
 #[pyo3(signature = (dims, results, conditions, *, ranges=None, runtime=None))]
 pub fn _outside(
-    py: Python<'_>,
     dims: &Bound<'_, PyAny>,
     results: &Bound<'_, PyAny>,
     conditions: Vec<(ExprLike, i64, i64, i64, i64)>,
@@ -250,37 +248,32 @@ pub fn _outside(
         inside: Interval::new(lo, hi),
         all: Interval::new(least, most),
     });
-    Ok(footprint(outside(&domain, &exprs(results)?, conditions.collect()).or_raise(py)?))
+    Ok(footprint(outside(&domain, &exprs(results)?, conditions.collect()).or_raise()?))
 }
 
 /// Each element to the element with the same index; ``sizes`` are those of the array, or its shape.
 #[pyfunction]
 #[pyo3(signature = (sizes, /))]
-pub fn _identity_map(py: Python<'_>, sizes: &Bound<'_, PyAny>) -> PyResult<PyFootprint> {
+pub fn _identity_map(sizes: &Bound<'_, PyAny>) -> PyResult<PyFootprint> {
     let Some(domain) = domain_over(sizes, None, None)? else { return Ok(footprint(None)) };
-    Ok(footprint([Map::identity(domain).or_raise(py)?]))
+    Ok(footprint([Map::identity(domain).or_raise()?]))
 }
 
 /// Every element to every element of the target; both are given by their sizes or shapes.
 #[pyfunction]
 #[pyo3(signature = (sizes, target, /))]
-pub fn _map_to_all(py: Python<'_>, sizes: &Bound<'_, PyAny>, target: &Bound<'_, PyAny>) -> PyResult<PyFootprint> {
+pub fn _map_to_all(sizes: &Bound<'_, PyAny>, target: &Bound<'_, PyAny>) -> PyResult<PyFootprint> {
     let Some(domain) = domain_over(sizes, Some(target), None)? else { return Ok(footprint(None)) };
     let results = (0..domain.n_ranges as u32).map(Expr::range);
-    Ok(footprint([Map::new(domain, results).or_raise(py)?]))
+    Ok(footprint([Map::new(domain, results).or_raise()?]))
 }
 
 /// The index into an array of sizes ``target`` with the linear index that ``variables`` have in one of sizes ``source``.
 #[pyfunction]
 #[pyo3(signature = (variables, source, target, /))]
-pub fn _delinearize(
-    py: Python<'_>,
-    variables: Vec<ExprLike>,
-    source: Vec<i64>,
-    target: Vec<i64>,
-) -> PyResult<Vec<PyExpr>> {
+pub fn _delinearize(variables: Vec<ExprLike>, source: Vec<i64>, target: Vec<i64>) -> PyResult<Vec<PyExpr>> {
     let variables: Vec<Expr> = variables.into_iter().map(|e| e.0).collect();
-    Ok(delinearize(&variables, &source, &target).or_raise(py)?.into_iter().map(PyExpr::from).collect())
+    Ok(delinearize(&variables, &source, &target).or_raise()?.into_iter().map(PyExpr::from).collect())
 }
 
 /// Checks the result of a rule for a value of shape `target` and an array of this rank; maps may have device
@@ -301,14 +294,14 @@ pub fn checked(
         if map.domain().n_dims != rank + n_device_dims {
             let n = count(map.domain().n_dims, "dimension");
             let message = format!("the rule returned a map with {n}; the array has rank {rank}");
-            return Err(raise(py, "ShapeError", message));
+            return Err(ShapeError::new_err(message));
         }
         let at = shapes::at(target, index);
-        let at = at.ok_or_else(|| raise(py, "ShapeError", format!("{target} has no shape index {index:?}")))?;
+        let at = at.ok_or_else(|| ShapeError::new_err(format!("{target} has no shape index {index:?}")))?;
         let n_results = shapes::sizes(at).count() + n_device_dims;
         if map.results().len() != n_results && map.state() == State::Defined {
             let n = count(map.results().len(), "result");
-            return Err(raise(py, "ShapeError", format!("the rule returned a map with {n} to {at}")));
+            return Err(ShapeError::new_err(format!("the rule returned a map with {n} to {at}")));
         }
     }
     Ok(OperandIndexing::Known(found.clone()))
@@ -360,6 +353,6 @@ pub fn _closure<'py>(
         }
         Err(End::Unknown(unknown)) => Ok(unknown.into_bound(py)),
         Err(End::Raised(error)) => Err(error),
-        Err(End::Core(error)) => Err(of_quasiaffine(py, error)),
+        Err(End::Core(error)) => Err(of_quasiaffine(error)),
     }
 }

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use smallvec::SmallVec;
 
-use crate::error::raise;
+use crate::error::{HlomapError, ShapeError};
 use crate::footprint::{checked, PyFootprint};
 use crate::instruction::PyInstruction;
 
@@ -48,12 +48,7 @@ struct Subject<'m> {
 }
 
 impl<'m> Subject<'m> {
-    fn new(
-        py: Python<'_>,
-        instruction: &'m PyInstruction,
-        index: &ShapeIndex,
-        direction: i64,
-    ) -> PyResult<Subject<'m>> {
+    fn new(instruction: &'m PyInstruction, index: &ShapeIndex, direction: i64) -> PyResult<Subject<'m>> {
         let (m, id): (&Module, _) = (&instruction.module, instruction.id);
         let is_forward = direction >= 0;
         let whole = match usize::try_from(direction) {
@@ -62,7 +57,7 @@ impl<'m> Subject<'m> {
         };
         let given = whole.and_then(|shape| shapes::at(shape, index)).ok_or_else(|| {
             let value = if is_forward { format!("operand {direction}") } else { "the output".to_owned() };
-            raise(py, "ShapeError", format!("{value} of {} has no array at {index:?}", m.instruction_name(id)))
+            ShapeError::new_err(format!("{value} of {} has no array at {index:?}", m.instruction_name(id)))
         })?;
         let n = if is_forward { n_outputs(m.shape(id)) as usize } else { m.operands(id).len() };
         Ok(Subject { m, id, is_forward, given, n })
@@ -94,7 +89,7 @@ impl<'m> Subject<'m> {
             let number = u32::try_from(k).ok();
             let target = number.and_then(|k| Some((k, self.target(k)?)));
             let (k, target) = target.ok_or_else(|| {
-                raise(py, "ShapeError", format!("the rule returned part {k}, expected parts 0 to {}", n as i64 - 1))
+                ShapeError::new_err(format!("the rule returned part {k}, expected parts 0 to {}", n as i64 - 1))
             })?;
             // Forward, shape indices are those of the whole output.
             let target = if self.is_forward { self.m.shape(self.id) } else { target };
@@ -116,7 +111,7 @@ impl<'m> Subject<'m> {
         } else {
             let parts = result.try_iter()?.collect::<PyResult<SmallVec<[_; 4]>>>()?;
             if parts.len() != n {
-                return Err(raise(py, "ShapeError", format!("the rule returned {} parts, expected {n}", parts.len())));
+                return Err(ShapeError::new_err(format!("the rule returned {} parts, expected {n}", parts.len())));
             }
             for (k, part) in parts.iter().enumerate() {
                 push(k as i64, part)?;
@@ -138,7 +133,7 @@ pub fn checked_call<'py>(
     call: impl FnOnce() -> PyResult<Bound<'py, PyAny>>,
 ) -> PyResult<Arc<InstructionIndexing>> {
     let (py, this) = (instruction.py(), instruction.get());
-    let subject = || Subject::new(py, this, index, direction);
+    let subject = || Subject::new(this, index, direction);
     let reason = match unanswerable(this, index, direction) {
         Some(reason) => reason,
         None => match call().and_then(|result| subject()?.of_result(&result, on_devices)) {
@@ -175,8 +170,7 @@ const MAX_MESSAGE: usize = 1000;
 
 /// What an error of a rule says about attributes and shapes; any other error is raised.
 fn reason_of(py: Python<'_>, error: PyErr) -> PyResult<String> {
-    let of_hlomap = py.import(intern!(py, "hlomap.errors"))?.getattr(intern!(py, "HlomapError"))?;
-    if error.is_instance(py, &of_hlomap) || error.is_instance_of::<PyOverflowError>(py) {
+    if error.is_instance_of::<HlomapError>(py) || error.is_instance_of::<PyOverflowError>(py) {
         return error.value(py).str()?.extract();
     }
     macro_rules! is_one_of {
@@ -240,14 +234,13 @@ impl PyInstructionIndexing {
     #[new]
     #[pyo3(signature = (instruction, index, direction, result, /, *, on_devices=false))]
     fn new(
-        py: Python<'_>,
         instruction: &Bound<'_, PyInstruction>,
         index: ShapeIndex,
         direction: i64,
         result: &Bound<'_, PyAny>,
         on_devices: bool,
     ) -> PyResult<PyInstructionIndexing> {
-        Ok(Subject::new(py, instruction.get(), &index, direction)?.of_result(result, on_devices)?.into())
+        Ok(Subject::new(instruction.get(), &index, direction)?.of_result(result, on_devices)?.into())
     }
 
     fn __len__(&self) -> usize {

@@ -10,7 +10,7 @@ use crate::attribute::{Attributes, Owner};
 use crate::class::{tuple_of, Object};
 use crate::detach::{poll_locked, unlocked};
 use crate::diagnostic::syntax_error;
-use crate::error::raise;
+use crate::error::{ShapeError, UnsupportedError};
 use crate::hooks;
 use crate::layout::PyShape;
 use crate::module::{computation, computations, Handle, PyComputation, PyModule_};
@@ -95,7 +95,7 @@ getters! { PyInstruction, self, py;
             }
             Some(Err(LiteralError::Elided)) => {
                 let message = format!("the text leaves the value of constant `{}` out: {{...}}", self.module.instruction_name(self.id));
-                Err(raise(py, "UnsupportedError", message))
+                Err(UnsupportedError::new_err(message))
             }
             Some(Err(LiteralError::Text(problem))) => {
                 Err(syntax_error(py, self.module.source(), std::slice::from_ref(&problem)))
@@ -261,6 +261,6 @@ fn array<'py>(
             make.call1((PyBytes::new(py, bytes), a.element().name(), PyTuple::new(py, sizes.unwrap_or(a.dims()))?))
         }
         (value, ::layout::Shape::Buffer(inner)) => array(py, value, inner, sizes),
-        _ => Err(raise(py, "ShapeError", format!("constant of shape {shape}: the value does not fit the shape"))),
+        _ => Err(ShapeError::new_err(format!("constant of shape {shape}: the value does not fit the shape"))),
     }
 }

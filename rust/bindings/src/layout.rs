@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 use crate::argument::{Arg, Named};
 use crate::class::{tuple_of, Object};
-use crate::error::{of_quasiaffine, raise, InCall};
+use crate::error::{of_quasiaffine, InCall, ShapeError, UnsupportedError};
 use crate::hooks;
 use crate::indexing::index_tuple;
 use crate::repr;
@@ -53,38 +53,34 @@ pub struct PyShape(pub Shape);
 /// The pickled form of a value: a function, the text, and the fields that the text lacks.
 type Pickled<'py, T> = (Bound<'py, PyAny>, (String, T));
 
-fn element_type(py: Python<'_>, name: &str) -> PyResult<ElementType> {
+fn element_type(name: &str) -> PyResult<ElementType> {
     ElementType::from_name(name).ok_or_else(|| {
         let nearest = ::layout::nearest(name, ElementType::all().map(ElementType::name));
-        shape_error(py, Diagnostic::unknown_word(Span::default(), "element type", name, nearest))
+        shape_error(Diagnostic::unknown_word(Span::default(), "element type", name, nearest))
     })
 }
 
-pub fn shape_error(py: Python<'_>, error: impl ToString) -> PyErr {
-    raise(py, "ShapeError", error.to_string())
+pub fn shape_error(error: impl ToString) -> PyErr {
+    ShapeError::new_err(error.to_string())
 }
 
 /// The answer of the core about an array, or its exception.
-pub fn linear<T>(
-    py: Python<'_>,
-    shape: &PyShape,
-    ask: impl FnOnce(&ArrayShape) -> Result<T, LinearError>,
-) -> PyResult<T> {
-    ask(shape.array(py, "positions")?).map_err(|e| linear_error(py, e))
+pub fn linear<T>(shape: &PyShape, ask: impl FnOnce(&ArrayShape) -> Result<T, LinearError>) -> PyResult<T> {
+    ask(shape.array("positions")?).map_err(linear_error)
 }
 
 /// An error of positions in memory as an exception.
-pub fn linear_error(py: Python<'_>, error: LinearError) -> PyErr {
+pub fn linear_error(error: LinearError) -> PyErr {
     match error {
-        LinearError::Algebra(e) => of_quasiaffine(py, e),
-        LinearError::Sparse => raise(py, "UnsupportedError", error.to_string()),
-        LinearError::Invalid(reason) => shape_error(py, reason),
+        LinearError::Algebra(e) => of_quasiaffine(e),
+        LinearError::Sparse => UnsupportedError::new_err(error.to_string()),
+        LinearError::Invalid(reason) => shape_error(reason),
     }
 }
 
-fn text_error(py: Python<'_>, text: &str, error: &Diagnostic) -> PyErr {
+fn text_error(text: &str, error: &Diagnostic) -> PyErr {
     let column = text[..error.span.start as usize].chars().count() + 1;
-    raise(py, "ShapeError", format!("{error} at column {column} of `{text:.200}`"))
+    ShapeError::new_err(format!("{error} at column {column} of `{text:.200}`"))
 }
 
 getters! { PyLayout, self, py;
@@ -163,9 +159,9 @@ impl PyLayout {
     /// (0, 1)
     #[staticmethod]
     #[pyo3(signature = (text, /))]
-    fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PyLayout> {
+    fn parse(text: Arg<'_, &str>) -> PyResult<PyLayout> {
         named!("Layout.parse", text);
-        parse_layout(text).map(PyLayout).map_err(|e| text_error(py, text, &e))
+        parse_layout(text).map(PyLayout).map_err(|e| text_error(text, &e))
     }
 
     /// A picture of an array with this layout and these ``dimensions``; without them, of an array of a few tiles.
@@ -193,8 +189,8 @@ impl PyLayout {
 
     #[staticmethod]
     #[pyo3(signature = (text, padded, /))]
-    fn _restored(py: Python<'_>, text: &str, padded: Vec<i64>) -> PyResult<PyLayout> {
-        let layout = PyLayout::parse(py, Arg::from(text))?;
+    fn _restored(text: &str, padded: Vec<i64>) -> PyResult<PyLayout> {
+        let layout = PyLayout::parse(Arg::from(text))?;
         Ok(PyLayout(Layout { padded_dimensions: padded, ..layout.0 }))
     }
 
@@ -231,8 +227,8 @@ fn with_fields(py: Python<'_>, mut layout: Layout, fields: Option<&Bound<'_, PyD
             }
             "padded_dimensions" => layout.padded_dimensions = given!(Vec<i64>),
             "dim_level_types" => layout.dim_level_types = given!(Option<String>).map(String::into_boxed_str),
-            "index_type" => layout.index_type = given!(Option<&str>).map(|t| element_type(py, t)).transpose()?,
-            "pointer_type" => layout.pointer_type = given!(Option<&str>).map(|t| element_type(py, t)).transpose()?,
+            "index_type" => layout.index_type = given!(Option<&str>).map(element_type).transpose()?,
+            "pointer_type" => layout.pointer_type = given!(Option<&str>).map(element_type).transpose()?,
             "physical_shape" => layout.physical_shape = given!(Option<PyShape>).map(|s| Box::new(s.0)),
             "dynamic_shape_metadata_prefix_bytes" => layout.dynamic_shape_metadata_prefix_bytes = given!(i64),
             other => return Err(PyTypeError::new_err(format!("hm.Layout: expected a field of a layout, got {other}"))),
@@ -244,15 +240,15 @@ fn with_fields(py: Python<'_>, mut layout: Layout, fields: Option<&Bound<'_, PyD
         *d = d.saturating_add(rank as i64);
     }
     match layout.problem(rank) {
-        Some(problem) => Err(shape_error(py, format!("invalid layout: {problem}"))).in_call(py, "Layout"),
+        Some(problem) => Err(shape_error(format!("invalid layout: {problem}"))).in_call(py, "Layout"),
         None => Ok(PyLayout(layout)),
     }
 }
 
 impl PyShape {
-    pub fn array(&self, py: Python<'_>, what: &str) -> PyResult<&ArrayShape> {
+    pub fn array(&self, what: &str) -> PyResult<&ArrayShape> {
         let message = || format!("{what} of {}: expected an array", self.0);
-        self.0.as_array().ok_or_else(|| raise(py, "ShapeError", message()))
+        self.0.as_array().ok_or_else(|| ShapeError::new_err(message()))
     }
 }
 
@@ -294,17 +290,17 @@ getters! { PyShape, self, py;
     /// Raises :class:`~hlomap.errors.ShapeError` for everything but an array, and for a dimension without bound.
     n_elements: PyResult<i64> = {
         let unbounded =
-            || raise(py, "ShapeError", format!("number of elements of {}: a dimension has no bound", self.0));
-        self.array(py, "number of elements")?.n_elements().ok_or_else(unbounded)
+            || ShapeError::new_err(format!("number of elements of {}: a dimension has no bound", self.0));
+        self.array("number of elements")?.n_elements().ok_or_else(unbounded)
     };
     /// The number of bits of an element in memory: whole bytes, or ``n`` of ``E(n)``.
     ///
     /// >>> import hlomap as hm
     /// >>> [hm.Shape.parse(text).element_bits for text in ("s4[8]", "s4[8]{0:E(4)}", "c64[8]")]
     /// [8, 4, 64]
-    element_bits: PyResult<i64> = Ok(self.array(py, "element size")?.element_width());
+    element_bits: PyResult<i64> = Ok(self.array("element size")?.element_width());
     /// The number of bits that carry the value of an element: 1 for ``pred``, 4 for ``s4``.
-    value_bits: PyResult<u32> = Ok(self.array(py, "element size")?.element().value_bits());
+    value_bits: PyResult<u32> = Ok(self.array("element size")?.element().value_bits());
     /// The size of the buffer in elements, padding included.
     ///
     /// Raises :class:`~hlomap.errors.ShapeError` for everything but an array with a valid layout and bounded
@@ -314,24 +310,24 @@ getters! { PyShape, self, py;
     /// >>> shape = hm.Shape.parse("f32[3,5]{1,0:T(2,2)}")
     /// >>> shape.n_elements, shape.buffer_elements, shape.buffer_bytes, shape.padding_percent
     /// (15, 24, 96, 60.0)
-    buffer_elements: PyResult<i64> = linear(py, self, ::layout::buffer_elements);
+    buffer_elements: PyResult<i64> = linear(self, ::layout::buffer_elements);
     /// The size of the buffer in bytes, padding included, the metadata of ``M(n)`` not.  Errors as
     /// :attr:`buffer_elements`.
-    buffer_bytes: PyResult<i64> = linear(py, self, ::layout::buffer_bytes);
+    buffer_bytes: PyResult<i64> = linear(self, ::layout::buffer_bytes);
     /// The size of the padding, in per cent of the elements; infinite for a buffer of padding alone.
-    padding_percent: PyResult<f64> = linear(py, self, ::layout::padding_percent);
+    padding_percent: PyResult<f64> = linear(self, ::layout::padding_percent);
     /// The array as it lies in memory before tiling: dimensions major to minor, the tiles kept.
     ///
     /// >>> import hlomap as hm
     /// >>> print(hm.Shape.parse("f32[3,5,7]{0,2,1:T(8,128)}").physical)
     /// f32[5,7,3]{2,1,0:T(8,128)}
-    physical: PyResult<PyShape> = linear(py, self, ::layout::physical).map(|a| PyShape(Shape::Array(a)));
+    physical: PyResult<PyShape> = linear(self, ::layout::physical).map(|a| PyShape(Shape::Array(a)));
     /// The buffer as a row-major array: the number of tiles along each dimension, then the sizes of a tile.
     ///
     /// >>> import hlomap as hm
     /// >>> print(hm.Shape.parse("bf16[16,300]{1,0:T(8,128)(2,1)}").tiled)
     /// bf16[2,3,4,128,2,1]
-    tiled: PyResult<PyShape> = linear(py, self, ::layout::tiled).map(|a| PyShape(Shape::Array(a)));
+    tiled: PyResult<PyShape> = linear(self, ::layout::tiled).map(|a| PyShape(Shape::Array(a)));
     /// The parts into which the split configs cut the array: the first index and the shape of each.
     ///
     /// They are in row-major order, where the config that is written first is the most major.  An array without
@@ -343,7 +339,7 @@ getters! { PyShape, self, py;
     /// (0, 0) f32[2,6]{1,0}
     /// (2, 0) f32[3,6]{1,0}
     parts: PyResult<Bound<'py, PyTuple>> = {
-        let parts = linear(py, self, ::layout::SplitPart::all)?.into_iter();
+        let parts = linear(self, ::layout::SplitPart::all)?.into_iter();
         tuple_of(py, parts.map(|p| Ok((PyTuple::new(py, p.start)?, PyShape(Shape::Array(p.shape))))))
     };
 }
@@ -359,13 +355,13 @@ impl PyShape {
         layout: Option<Arg<'_, PyLayout>>,
     ) -> PyResult<PyShape> {
         named!("Shape", dtype, dimensions, layout);
-        let element = element_type(py, dtype).in_call(py, "Shape")?;
+        let element = element_type(dtype).in_call(py, "Shape")?;
         if dimensions.contains(&UNBOUNDED) {
-            return Err(shape_error(py, ::layout::negative_size(UNBOUNDED))).in_call(py, "Shape");
+            return Err(shape_error(::layout::negative_size(UNBOUNDED))).in_call(py, "Shape");
         }
         ArrayShape::new(element, &dimensions, &[], layout.map(|l| l.0))
             .map(|a| PyShape(Shape::Array(a)))
-            .map_err(|e| shape_error(py, e))
+            .map_err(shape_error)
             .in_call(py, "Shape")
     }
 
@@ -378,7 +374,7 @@ impl PyShape {
     #[pyo3(signature = (text, /))]
     fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PyShape> {
         named!("Shape.parse", text);
-        parse_shape(text).map(PyShape).map_err(|e| text_error(py, text, &e)).in_call(py, "Shape.parse")
+        parse_shape(text).map(PyShape).map_err(|e| text_error(text, &e)).in_call(py, "Shape.parse")
     }
 
     /// The tuple of these shapes.
@@ -394,12 +390,12 @@ impl PyShape {
         let left = shapes.iter().try_fold(MAX_PARTS, |left, shape| left.checked_sub(shape.get().0.n_parts()));
         if left.is_none() {
             let message = format!("a tuple has at most {MAX_PARTS} shapes in all, nested ones included");
-            return Err(shape_error(py, message)).in_call(py, "Shape.tuple");
+            return Err(shape_error(message)).in_call(py, "Shape.tuple");
         }
         let shape = Shape::Tuple(shapes.iter().map(|s| s.get().0.clone()).collect());
         // Built up step by step, a tuple could nest without bound.
         if shape.depth() > ::layout::MAX_DEPTH {
-            return Err(shape_error(py, ::layout::too_deep(Span::default()))).in_call(py, "Shape.tuple");
+            return Err(shape_error(::layout::too_deep(Span::default()))).in_call(py, "Shape.tuple");
         }
         Ok(PyShape(shape))
     }
@@ -419,7 +415,7 @@ impl PyShape {
         for (depth, &i) in index.iter().enumerate() {
             let part = usize::try_from(i).ok().and_then(|i| here.as_tuple()?.get(i));
             let message = || format!("shape index {index:?} leaves the shape at position {depth}: no element {i}");
-            here = part.ok_or_else(|| shape_error(py, message())).in_call(py, "Shape.at")?;
+            here = part.ok_or_else(|| shape_error(message())).in_call(py, "Shape.at")?;
         }
         Ok(PyShape(here.clone()))
     }
@@ -451,10 +447,10 @@ impl PyShape {
     #[pyo3(signature = (dimension, /))]
     fn size(&self, py: Python<'_>, dimension: Arg<'_, i64>) -> PyResult<i64> {
         named!("Shape.size", dimension);
-        let array = self.array(py, "size")?;
+        let array = self.array("size")?;
         let rank = array.rank();
         let d = if dimension < 0 { dimension.saturating_add(rank as i64) } else { dimension };
-        let message = || shape_error(py, format!("dimension {dimension} of {array}: it has {rank}"));
+        let message = || shape_error(format!("dimension {dimension} of {array}: it has {rank}"));
         let &n =
             usize::try_from(d).ok().and_then(|d| array.dims().get(d)).ok_or_else(message).in_call(py, "Shape.size")?;
         Ok(if n == UNBOUNDED { -1 } else { n })
@@ -470,8 +466,8 @@ impl PyShape {
     #[pyo3(signature = (layout, /))]
     fn with_layout(&self, py: Python<'_>, layout: Option<Arg<'_, PyLayout>>) -> PyResult<PyShape> {
         named!("Shape.with_layout", layout);
-        let array = self.array(py, "layout")?.with_layout(layout.map(|l| l.0));
-        array.map(|a| PyShape(Shape::Array(a))).map_err(|e| shape_error(py, e)).in_call(py, "Shape.with_layout")
+        let array = self.array("layout")?.with_layout(layout.map(|l| l.0));
+        array.map(|a| PyShape(Shape::Array(a))).map_err(shape_error).in_call(py, "Shape.with_layout")
     }
 
     /// The shape without layouts, also in the elements of tuples.
@@ -509,9 +505,9 @@ impl PyShape {
     /// >>> print(hm.Shape.parse("f32[5,7,3]{2,1,0:T(8,128)}").logical([0, 2, 1]))
     /// f32[3,5,7]{0,2,1:T(8,128)}
     #[pyo3(signature = (minor_to_major, /))]
-    fn logical(&self, py: Python<'_>, minor_to_major: Arg<'_, Vec<i64>>) -> PyResult<PyShape> {
+    fn logical(&self, minor_to_major: Arg<'_, Vec<i64>>) -> PyResult<PyShape> {
         named!("Shape.logical", minor_to_major);
-        linear(py, self, |a| ::layout::logical(a, &minor_to_major)).map(|a| PyShape(Shape::Array(a)))
+        linear(self, |a| ::layout::logical(a, &minor_to_major)).map(|a| PyShape(Shape::Array(a)))
     }
 
     fn __str__(&self) -> String {

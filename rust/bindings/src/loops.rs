@@ -106,7 +106,7 @@ impl PyLoopMaps {
             Ok(answer) => Ok(Ok(answer)),
             Err(End::Unknown(unknown)) => Ok(Err(unknown.into_bound(py))),
             Err(End::Raised(error)) => Err(error),
-            Err(End::Core(error)) => Err(of_quasiaffine(py, error)),
+            Err(End::Core(error)) => Err(of_quasiaffine(error)),
         }
     }
 }
@@ -161,14 +161,14 @@ impl PyLoopMaps {
                 .map(|(index, at, reason)| (index.clone(), at, reason.map(ToString::to_string)))
                 .collect::<Vec<_>>())
         });
-        let edges = edges.or_raise(py)?;
+        let edges = edges.or_raise()?;
         edges.into_iter().map(|(index, at, reason)| Ok((index_tuple(py, &index)?, at, reason))).collect()
     }
 
     /// By how much one iteration moves each dimension of a leaf whose group is known; None where that is not one number.
     #[pyo3(signature = (leaf, /))]
     fn moves(&self, py: Python<'_>, leaf: ShapeIndex) -> PyResult<Vec<Option<i64>>> {
-        py.detach(|| held(&self.maps).moves(&leaf)).or_raise(py)
+        py.detach(|| held(&self.maps).moves(&leaf)).or_raise()
     }
 }
 

@@ -15,7 +15,7 @@ use quasiaffine::{Expr, Interval, Options, Program, Variable};
 use crate::argument::Arg;
 use crate::class::Object;
 use crate::detach::{n_threads, unlocked, unlocked_if};
-use crate::error::{raise, wrong_type, InCall, OrRaise};
+use crate::error::{wrong_type, InCall, MapError, NotFoundError, OrRaise};
 use crate::expr::{hash_of, ExprLike, PyExpr};
 use crate::hooks;
 use crate::map_arguments::{domain_of, expect_no_sources, ConstraintLike, Tables, VariableLike};
@@ -141,7 +141,7 @@ impl PyMap {
     ) -> PyResult<PyMap> {
         named!("IndexingMap", dims, results, ranges, runtime, constraints);
         let domain = domain_of(dims, ranges, runtime, constraints)?;
-        Ok(Map::new(domain, results.into_iter().map(|e| e.0)).or_raise(py).in_call(py, "IndexingMap")?.into())
+        Ok(Map::new(domain, results.into_iter().map(|e| e.0)).or_raise().in_call(py, "IndexingMap")?.into())
     }
 
     /// The map ``(d0, d1, …) -> (d0, d1, …)`` over these dims.
@@ -154,7 +154,7 @@ impl PyMap {
     fn identity(py: Python<'_>, dims: Arg<'_, Vec<VariableLike>>) -> PyResult<PyMap> {
         named!("IndexingMap.identity", dims);
         let domain = domain_of(dims, Vec::new(), Vec::new(), Vec::new())?;
-        Ok(Map::identity(domain).or_raise(py).in_call(py, "IndexingMap.identity")?.into())
+        Ok(Map::identity(domain).or_raise().in_call(py, "IndexingMap.identity")?.into())
     }
 
     /// The map over these dims about which nothing is known.
@@ -194,7 +194,7 @@ impl PyMap {
         };
         let given = [dims, ranges, runtime].map(variables);
         let read = unlocked_if(py, text.len() >= SHORT_TEXT, || text::parse_map_over(text, given))?;
-        Ok(read.or_raise(py)?.into())
+        Ok(read.or_raise()?.into())
     }
 
     /// The map with its origin in a program: shape index, use, and the instructions behind runtime sources.
@@ -255,7 +255,7 @@ impl PyMap {
         let (py, first, second) = (slf.py(), &slf.get().map, &second.get().map);
         let is_long = !(is_small(first) && is_small(second));
         let composed = unlocked_if(py, is_long, || quasiaffine::then(first, second))?;
-        Ok(Bound::new(py, PyMap::from(composed.or_raise(py).in_call(py, "IndexingMap.then")?))?.into_any())
+        Ok(Bound::new(py, PyMap::from(composed.or_raise().in_call(py, "IndexingMap.then")?))?.into_any())
     }
 
     /// The map with the sources of runtime variables renumbered; numbers that are not in ``sources`` stay.
@@ -297,7 +297,7 @@ impl PyMap {
         let threads = n_threads(threads);
         let function = "IndexingMap.evaluate";
         let tables = Tables::new(self.map.domain(), function, dims, ranges, runtime).in_call(py, function)?;
-        let program = Program::new(&self.map).or_raise(py).in_call(py, function)?;
+        let program = Program::new(&self.map).or_raise().in_call(py, function)?;
         let width = program.n_results();
         let points = tables.points()?;
         // NumPy's own memory comes in large pages where the system has them, which is half of the time of a quick map.
@@ -305,7 +305,7 @@ impl PyMap {
         let run = if check { Program::run_to::<true> } else { Program::run_to::<false> };
         let mut rows = out.readwrite();
         let results = rows.as_slice_mut()?;
-        unlocked(py, || run(&program, &points, threads, results))?.or_raise(py).in_call(py, function)?;
+        unlocked(py, || run(&program, &points, threads, results))?.or_raise().in_call(py, function)?;
         drop(rows);
         if tables.is_point {
             return out.reshape([width]).map(Bound::into_any);
@@ -335,12 +335,12 @@ impl PyMap {
         let tables = Tables::new(self.map.domain(), function, dims, ranges, runtime).in_call(py, function)?;
         let inside = match self.map.state() {
             State::Defined => {
-                let program = Program::new(&self.map).or_raise(py).in_call(py, function)?;
+                let program = Program::new(&self.map).or_raise().in_call(py, function)?;
                 let points = tables.points()?;
-                unlocked(py, || program.in_domain(&points))?.or_raise(py).in_call(py, function)?
+                unlocked(py, || program.in_domain(&points))?.or_raise().in_call(py, function)?
             }
             State::Empty => vec![false; tables.n],
-            State::Undefined => Err(raise(py, "MapError", "the map is undefined".to_owned())).in_call(py, function)?,
+            State::Undefined => Err(MapError::new_err("the map is undefined")).in_call(py, function)?,
         };
         let array = PyArray1::from_vec(py, inside);
         if tables.is_point {
@@ -369,14 +369,14 @@ impl PyMap {
                 let i: isize = result.extract().map_err(|_| wrong_type("IndexingMap.bounds", takes, result, ""))?;
                 let n = self.map.results().len() as isize;
                 let at = if i < 0 { i + n } else { i };
-                let missing = || raise(py, "NotFoundError", format!("the map has {n} results, no number {i}"));
+                let missing = || NotFoundError::new_err(format!("the map has {n} results, no number {i}"));
                 let found = self.map.results().get(at as usize).cloned().ok_or_else(missing);
                 found.in_call(py, "IndexingMap.bounds")?
             }
         };
         let is_long = expr.nodes() >= SMALL_MAP || self.map.domain().constraints.len() > 1;
         let Interval { lo, hi } =
-            unlocked_if(py, is_long, || self.map.bounds(&expr))?.or_raise(py).in_call(py, "IndexingMap.bounds")?;
+            unlocked_if(py, is_long, || self.map.bounds(&expr))?.or_raise().in_call(py, "IndexingMap.bounds")?;
         Ok((lo, hi))
     }
 
@@ -481,18 +481,18 @@ impl PyMap {
     }
 
     #[pyo3(signature = (spec, /))]
-    fn __format__(&self, py: Python<'_>, spec: &str) -> PyResult<String> {
+    fn __format__(&self, spec: &str) -> PyResult<String> {
         let style = match spec {
             "" => Style::Line,
             "xla" => Style::Xla,
             "multiline" => Style::Multiline,
             other => return Err(PyValueError::new_err(format!("expected '', 'xla' or 'multiline', found '{other}'"))),
         };
-        self.map.to_text(style).or_raise(py)
+        self.map.to_text(style).or_raise()
     }
 
-    fn __str__(&self, py: Python<'_>) -> PyResult<String> {
-        self.map.to_text(Style::Line).or_raise(py)
+    fn __str__(&self) -> PyResult<String> {
+        self.map.to_text(Style::Line).or_raise()
     }
 
     fn __repr__(&self) -> String {
@@ -508,7 +508,7 @@ impl PyMap {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-        let text = self.__str__(py)?;
+        let text = self.__str__()?;
         match &self.origin {
             None => by_text::<PyMap>(py, &text),
             Some(origin) => by_function(py, "_map", (text, &origin.index, &origin.usage, &origin.suppliers)),
@@ -636,7 +636,7 @@ pub fn _map(
     suppliers: Py<PyDict>,
 ) -> PyResult<PyMap> {
     let map = unlocked_if(py, text.len() >= SHORT_TEXT, || text::parse_map(text))?;
-    Ok(PyMap::placed(map.or_raise(py)?, index, usage, suppliers))
+    Ok(PyMap::placed(map.or_raise()?, index, usage, suppliers))
 }
 
 /// The set of one map.

@@ -10,7 +10,7 @@ use pyo3::types::{PyList, PyTuple};
 use quasiaffine::map::domain::default_var;
 use quasiaffine::{Constraint, Domain, Interval, Points, Variable};
 
-use crate::error::{raise, wrong_type};
+use crate::error::{wrong_type, MapError, SizeError};
 use crate::expr::ExprLike;
 use crate::map_values::{PyConstraint, PyVariable};
 
@@ -132,14 +132,14 @@ fn rows_of<'py>(values: &Bound<'py, PyAny>, width: usize, function: &str, what: 
     let is_wide = kind == "u" && size > 0 && array.getattr("itemsize")?.extract::<usize>()? == 8;
     if is_wide && array.call_method0("max")?.extract::<u64>()? > i64::MAX as u64 {
         let message = format!("a value of the {what} variables does not fit into 64 bits with a sign");
-        return Err(raise(py, "SizeError", message));
+        return Err(SizeError::new_err(message));
     }
     let is_point = array.getattr("ndim")?.extract::<usize>()? < 2;
     let array = np.call_method1("atleast_2d", (array,))?;
     let rows: Rows<'py> = np.call_method1("ascontiguousarray", (array, np.getattr("int64")?))?.extract()?;
     let given = rows.shape()[1];
     if given != width && !(size == 0 && width == 0) {
-        return Err(raise(py, "MapError", format!("expected {width} {what} values for each point, found {given}")));
+        return Err(MapError::new_err(format!("expected {width} {what} values for each point, found {given}")));
     }
     Ok((rows, is_point))
 }
@@ -160,7 +160,6 @@ impl<'py> Tables<'py> {
         ranges: Option<&Bound<'py, PyAny>>,
         runtime: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Tables<'py>> {
-        let py = dims.py();
         let (dims, is_point) = rows_of(dims, domain.n_dims, function, "dimension")?;
         let widths = [domain.n_ranges, domain.n_runtime()];
         let table = |values: Option<_>, width, what| match values {
@@ -169,7 +168,7 @@ impl<'py> Tables<'py> {
             None => {
                 let (s, their) = if width == 1 { ("", "its value") } else { ("s", "their values") };
                 let all = if what == "range" { ", or see image() for the results at all of them" } else { "" };
-                Err(raise(py, "MapError", format!("the map has {width} {what} variable{s}; give {their}{all}")))
+                Err(MapError::new_err(format!("the map has {width} {what} variable{s}; give {their}{all}")))
             }
         };
         let rows = [Some(dims), table(ranges, widths[0], "range")?, table(runtime, widths[1], "runtime")?];
@@ -177,7 +176,7 @@ impl<'py> Tables<'py> {
         let lengths = rows.each_ref().map(length);
         let n = if domain.n_dims > 0 { lengths[0] } else { lengths.into_iter().fold(usize::MAX, usize::min) };
         if let Some((found, _)) = lengths[1..].iter().zip(widths).find(|&(&found, width)| width > 0 && found != n) {
-            return Err(raise(py, "MapError", format!("expected {n} points in every table, found {found}")));
+            return Err(MapError::new_err(format!("expected {n} points in every table, found {found}")));
         }
         Ok(Tables { rows, n, is_point })
     }

@@ -83,7 +83,7 @@ pub fn compose_many(
     })?;
     composed
         .into_iter()
-        .map(|m: quasiaffine::Result<Map>| Ok(m.or_raise(py).in_call(py, "compose_many")?.into()))
+        .map(|m: quasiaffine::Result<Map>| Ok(m.or_raise().in_call(py, "compose_many")?.into()))
         .collect()
 }
 
@@ -144,7 +144,7 @@ pub fn bounds_many<'py>(
         let of = |e: &Expr| m.bounds(e).map(|range| (range.lo, range.hi));
         m.results().iter().map(of).collect::<quasiaffine::Result<Vec<_>>>()
     })?;
-    bounds.into_iter().map(|found| PyTuple::new(py, found.or_raise(py).in_call(py, "bounds_many")?)).collect()
+    bounds.into_iter().map(|found| PyTuple::new(py, found.or_raise().in_call(py, "bounds_many")?)).collect()
 }
 
 /// The name and the law of a rule that fired, what was there before, and after.

@@ -100,8 +100,8 @@ fn map_of(
 ) -> PyResult<PyMap> {
     let shape = shape_argument(shape, function)?.get();
     let map = match index {
-        None => linear(py, shape, ask),
-        Some(index) => shape.at(py, Arg::from(index)).and_then(|part| linear(py, &part, ask)),
+        None => linear(shape, ask),
+        Some(index) => shape.at(py, Arg::from(index)).and_then(|part| linear(&part, ask)),
     };
     map.in_call(py, function).map(PyMap::from)
 }
@@ -114,9 +114,9 @@ fn related(
     ask: impl FnOnce(&ArrayShape, &ArrayShape) -> Result<Equivalence, LinearError> + Send,
 ) -> PyResult<Answer> {
     let (operand, output) = (shape_argument(operand, function)?, shape_argument(output, function)?);
-    let output = output.get().array(py, "positions")?;
-    let operand = operand.get().array(py, "positions")?;
-    unlocked(py, || ask(operand, output))?.map_err(|e| linear_error(py, e)).map(Answer::from)
+    let output = output.get().array("positions")?;
+    let operand = operand.get().array("positions")?;
+    unlocked(py, || ask(operand, output))?.map_err(linear_error).map(Answer::from)
 }
 
 /// Whether a reshape moves no bytes, tiles and padding taken into account.
@@ -186,11 +186,11 @@ macro_rules! by_width {
     };
 }
 
-fn must_have(py: Python<'_>, what: &str, expected: usize, found: usize) -> PyResult<()> {
+fn must_have(what: &str, expected: usize, found: usize) -> PyResult<()> {
     if expected == found {
         return Ok(());
     }
-    Err(shape_error(py, format!("{what} of {found} elements: expected {expected}")))
+    Err(shape_error(format!("{what} of {found} elements: expected {expected}")))
 }
 
 /// Lays out a flat array of unsigned integers or complex numbers; ``fill`` has one element for the padding.
@@ -204,15 +204,15 @@ pub fn pack_into(
     fill: &Bound<'_, PyAny>,
     threads: usize,
 ) -> PyResult<()> {
-    let plan = linear(py, shape.get(), Packing::of)?;
+    let plan = linear(shape.get(), Packing::of)?;
     by_width!(array, T => {
         let array: PyReadonlyArray1<'_, T> = array.extract()?;
         let mut buffer: PyReadwriteArray1<'_, T> = buffer.extract()?;
         let fill: PyReadonlyArray1<'_, T> = fill.extract()?;
         let (array, buffer, fill) = (array.as_slice()?, buffer.as_slice_mut()?, fill.as_slice()?);
-        must_have(py, "array", plan.n_elements(), array.len())?;
-        must_have(py, "buffer", plan.n_buffer(), buffer.len())?;
-        must_have(py, "fill", 1, fill.len())?;
+        must_have("array", plan.n_elements(), array.len())?;
+        must_have("buffer", plan.n_buffer(), buffer.len())?;
+        must_have("fill", 1, fill.len())?;
         let fill = fill[0];
         unlocked(py, || plan.pack(array, buffer, fill, threads))?;
     });
@@ -229,13 +229,13 @@ pub fn unpack_into(
     array: &Bound<'_, PyAny>,
     threads: usize,
 ) -> PyResult<()> {
-    let plan = linear(py, shape.get(), Packing::of)?;
+    let plan = linear(shape.get(), Packing::of)?;
     by_width!(buffer, T => {
         let buffer: PyReadonlyArray1<'_, T> = buffer.extract()?;
         let mut array: PyReadwriteArray1<'_, T> = array.extract()?;
         let (buffer, array) = (buffer.as_slice()?, array.as_slice_mut()?);
-        must_have(py, "buffer", plan.n_buffer(), buffer.len())?;
-        must_have(py, "array", plan.n_elements(), array.len())?;
+        must_have("buffer", plan.n_buffer(), buffer.len())?;
+        must_have("array", plan.n_elements(), array.len())?;
         unlocked(py, || plan.unpack(buffer, array, threads))?;
     });
     Ok(())
@@ -253,7 +253,7 @@ pub fn squeeze_bits(
 ) -> PyResult<()> {
     let (wide, narrow) = (wide.as_slice()?, narrow.as_slice_mut()?);
     let n = wide.len().checked_div(n_bytes).unwrap_or(0);
-    must_have(py, "bits", n.saturating_mul(width).div_ceil(8), narrow.len())?;
+    must_have("bits", n.saturating_mul(width).div_ceil(8), narrow.len())?;
     unlocked(py, || ::layout::pack_bits(wide, n_bytes, width, narrow))
 }
 
@@ -271,7 +271,7 @@ pub fn spread_bits(
 ) -> PyResult<()> {
     let (narrow, wide) = (narrow.as_slice()?, wide.as_slice_mut()?);
     let n = wide.len().checked_div(n_bytes).unwrap_or(0);
-    must_have(py, "bits", n.saturating_mul(width).div_ceil(8), narrow.len())?;
+    must_have("bits", n.saturating_mul(width).div_ceil(8), narrow.len())?;
     unlocked(py, || ::layout::unpack_bits(narrow, width, value, is_signed, n_bytes, wide))
 }
 
@@ -309,11 +309,11 @@ pub fn count_requests(
         many_points: many.into(),
         max_points: most.into(),
     });
-    let (threads, rest, array) = (threads.get(), rest.map(|m| &m.get().map), shape.get().array(py, "positions")?);
+    let (threads, rest, array) = (threads.get(), rest.map(|m| &m.get().map), shape.get().array("positions")?);
     let warps = Warps { warp, vector, base_alignment, sector_bytes };
     let access = |elements| Access::new(elements, array, warps, &effort);
     let elements = || rest.map_or_else(|| Ok(threads.map.clone()), |rest| then(&threads.map, rest));
-    let found = unlocked(py, || elements().map(access))?.or_raise(py)?;
+    let found = unlocked(py, || elements().map(access))?.or_raise()?;
     let totals = |c: Counts| (c.requests, c.sectors, c.bytes_used, c.sectors * i128::from(sector_bytes), c.longest_run);
     Ok((
         found.map.map(|m| if rest.is_none() { threads.with(m) } else { m.into() }),
@@ -337,7 +337,6 @@ pub fn count_requests(
 #[pyo3(signature = (threads, blocks, indices, ranges=Vec::new(), constraints=Vec::new(), /))]
 #[allow(clippy::type_complexity, reason = "a record in Python")]
 pub fn grid_maps(
-    py: Python<'_>,
     threads: i64,
     blocks: (i64, i64, i64),
     indices: Vec<(Vec<ExprLike>, Vec<i64>, Option<Bound<'_, PyShape>>)>,
@@ -345,12 +344,12 @@ pub fn grid_maps(
     constraints: Vec<ConstraintLike>,
 ) -> PyResult<Vec<PyMap>> {
     let to = indices.iter().map(|(at, sizes, array)| {
-        let array = array.as_ref().map(|shape| shape.get().array(py, "positions")).transpose()?;
+        let array = array.as_ref().map(|shape| shape.get().array("positions")).transpose()?;
         Ok(To { at: at.iter().map(|e| e.0.clone()).collect(), sizes: sizes.clone(), array })
     });
     let (to, grid) = (to.collect::<PyResult<_>>()?, [threads, 1, 1, blocks.0, blocks.1, blocks.2]);
     let constraints = constraints.into_iter().map(|c| c.0).collect();
-    let maps = ::layout::grid_maps(grid, to, &ranges, constraints).map_err(|e| linear_error(py, e))?;
+    let maps = ::layout::grid_maps(grid, to, &ranges, constraints).map_err(linear_error)?;
     Ok(maps.into_iter().map(PyMap::from).collect())
 }
 
@@ -365,7 +364,7 @@ impl<'py> Kind<'_, 'py> for GridSizes {
         };
         if given.is_empty() || given.len() > 3 || given.iter().any(|&size| size < 1) {
             let message = format!("expected at most 3 grid sizes, each at least 1, found {given:?}");
-            return Err(shape_error(object.py(), message)).in_call(object.py(), "flat_thread_map");
+            return Err(shape_error(message)).in_call(object.py(), "flat_thread_map");
         }
         let mut sizes = [1; 3];
         sizes[..given.len()].copy_from_slice(&given);
@@ -418,8 +417,8 @@ pub fn flat_thread_map(
     let Some(array) = shape.0.as_array().filter(|_| per_thread >= 1) else {
         let found = format!("{} and {per_thread}", shape.0);
         let message = format!("expected an array and at least 1 element per thread, found {found}");
-        return Err(shape_error(py, message)).in_call(py, name);
+        return Err(shape_error(message)).in_call(py, name);
     };
     let found = ::layout::flat_thread_map(array, threads.0, blocks.map(|sizes| sizes.0), per_thread);
-    found.map(PyMap::from).map_err(|e| linear_error(py, e)).in_call(py, name)
+    found.map(PyMap::from).map_err(linear_error).in_call(py, name)
 }

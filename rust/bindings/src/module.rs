@@ -12,7 +12,7 @@ use crate::attribute::{Attributes, Owner};
 use crate::class::{tuple_of, Object};
 use crate::detach::{unlocked, unlocked_if};
 use crate::diagnostic::{syntax_error, PyDiagnostic};
-use crate::error::{raise, wrong_type};
+use crate::error::{wrong_type, NotFoundError, UnsupportedError};
 use crate::hooks;
 use crate::instruction::{instruction, instructions, PyInstruction};
 use crate::pickle::{by_attribute, by_function, Reduced};
@@ -90,14 +90,14 @@ pub fn computations<'py>(
     tuple_of(py, ids.map(|id| computation(py, module, id)))
 }
 
-fn not_found(py: Python<'_>, what: &str, name: &str, near: Option<&str>) -> PyErr {
+fn not_found(what: &str, name: &str, near: Option<&str>) -> PyErr {
     let near = near.map_or(String::new(), |n| format!(", did you mean `{n}`?"));
-    raise(py, "NotFoundError", format!("no {what} `{name:.100}`{near}"))
+    NotFoundError::new_err(format!("no {what} `{name:.100}`{near}"))
 }
 
 /// The error for an instruction that is not among these. Suggested are, in this order: the same name with a number, as
 /// XLA makes names unique; a similar name; an instruction with this operation of the source program.
-fn no_instruction(py: Python<'_>, m: &Module, name: &str, within: Range<u32>) -> PyErr {
+fn no_instruction(m: &Module, name: &str, within: Range<u32>) -> PyErr {
     let searched = || within.clone().take(NEAR_NAMES);
     let is_numbered = |i: &u32| {
         let number = m.instruction_name(*i).strip_prefix(bare(name)).and_then(|rest| rest.strip_prefix('.'));
@@ -109,10 +109,10 @@ fn no_instruction(py: Python<'_>, m: &Module, name: &str, within: Range<u32>) ->
         if let Some(i) = searched().find(|&i| m.metadata(i).op_name.is_some_and(|op_name| op_name == name)) {
             let found = m.instruction_name(i);
             let message = format!("no instruction `{name:.100}`; the metadata of `{found}` has this op_name");
-            return raise(py, "NotFoundError", message);
+            return NotFoundError::new_err(message);
         }
     }
-    not_found(py, "instruction", name, near)
+    not_found("instruction", name, near)
 }
 
 /// A name as an argument, which may hold any Python string.
@@ -196,7 +196,7 @@ impl PyModule_ {
         let n = slf.get().0.instructions().len();
         match u32::try_from(number).ok().filter(|&id| (id as usize) < n) {
             Some(id) => instruction(slf.py(), &slf.into(), id),
-            None => Err(not_found(slf.py(), "instruction with number", &format!("{number}"), None)),
+            None => Err(not_found("instruction with number", &format!("{number}"), None)),
         }
     }
 
@@ -212,9 +212,9 @@ impl PyModule_ {
         }
         if m.find_computation(bare(name)).is_some() {
             let message = format!("`{name}` is a computation, not an instruction: use module.computation({name:?})");
-            return Err(raise(py, "NotFoundError", message));
+            return Err(NotFoundError::new_err(message));
         }
-        Err(no_instruction(py, m, name, 0..m.instructions().len() as u32))
+        Err(no_instruction(m, name, 0..m.instructions().len() as u32))
     }
 
     /// Raises ``TypeError``: a module has computations as well as instructions.
@@ -241,10 +241,10 @@ impl PyModule_ {
         }
         if found(py, m, name, None)?.is_some() {
             let message = format!("`{name}` is an instruction, not a computation: use module[{name:?}]");
-            return Err(raise(py, "NotFoundError", message));
+            return Err(NotFoundError::new_err(message));
         }
         let names = (0..m.computations().len() as u32).map(|c| m.computation_name(c));
-        Err(not_found(py, "computation", name, ::layout::nearest(bare(name), names.take(NEAR_NAMES))))
+        Err(not_found("computation", name, ::layout::nearest(bare(name), names.take(NEAR_NAMES))))
     }
 
     /// The module as a serialized ``HloModuleProto``, which XLA reads.
@@ -261,7 +261,7 @@ impl PyModule_ {
     fn to_proto<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         match unlocked(py, || self.0.to_proto())? {
             Ok(bytes) => Ok(PyBytes::new(py, &bytes)),
-            Err(message) => Err(raise(py, "UnsupportedError", message)),
+            Err(message) => Err(UnsupportedError::new_err(message)),
         }
     }
 
@@ -344,7 +344,7 @@ impl PyComputation {
         if let Some(id) = found(py, &self.module, name, Some(self.id))? {
             return instruction(py, &self.module, id);
         }
-        Err(no_instruction(py, &self.module, name, self.module.instructions_of(self.id)))
+        Err(no_instruction(&self.module, name, self.module.instructions_of(self.id)))
     }
 
     fn __len__(&self) -> usize {

@@ -23,7 +23,7 @@ use quasiaffine::{Count, Interval, Map};
 use rustc_hash::FxHashMap;
 
 use crate::detach::{locked, unlocked};
-use crate::error::raise;
+use crate::error::{NotFoundError, ShapeError};
 use crate::footprint::PyReach;
 use crate::indexing::{checked_call, index_tuple, PyInstructionIndexing};
 use crate::instruction::{instruction, PyInstruction};
@@ -182,7 +182,7 @@ impl RuleProvider for PythonRules<'_> {
     }
 
     fn mismatch(&self, message: &'static str) -> PyErr {
-        locked(|py| raise(py, "ShapeError", message.into()))
+        ShapeError::new_err(message)
     }
 }
 
@@ -223,7 +223,7 @@ impl PyPropagation {
                 Subject::Computation(id) => ("computation", id, self.module.computations().len()),
             };
             if number as usize >= n {
-                return Err(raise(rules.py(), "NotFoundError", format!("no {what} with number {number}")));
+                return Err(NotFoundError::new_err(format!("no {what} with number {number}")));
             }
         }
         let cache: Option<Bound<'_, PyRuleCache>> = rules.getattr(intern!(rules.py(), "cache"))?.extract()?;

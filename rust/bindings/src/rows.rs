@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyList, PyString, PyTuple};
 
 use crate::detach::{poll_locked, unlocked};
-use crate::error::raise;
+use crate::error::UnsupportedError;
 use crate::hooks;
 use crate::instruction::instruction;
 use crate::module::Handle;
@@ -78,7 +78,7 @@ impl PyRows {
         let found = found.map_err(|TooLong(n)| {
             let message =
                 format!("the texts of the module take {n} bytes in one column, more than an Arrow column can hold");
-            raise(py, "UnsupportedError", message)
+            UnsupportedError::new_err(message)
         })?;
         Ok(PyArray1::from_vec(py, found))
     }

@@ -42,7 +42,7 @@ pub fn _image_many(py: Python<'_>, maps: Vec<(PyRef<'_, PyMap>, Bounds)>) -> PyR
         maps.iter().map(|(m, bounds)| (m.map.clone(), bounds.iter().map(interval).collect())).collect();
     let images =
         || maps.iter().map(|(m, bounds)| quasiaffine::image(m, bounds)).collect::<quasiaffine::Result<Vec<_>>>();
-    Ok(unlocked(py, images)?.or_raise(py)?.into_iter().map(PyMap::from).collect())
+    Ok(unlocked(py, images)?.or_raise()?.into_iter().map(PyMap::from).collect())
 }
 
 /// Whether the union of the images of the first maps meets that of the second ones; the witness is an element of both.
@@ -50,7 +50,7 @@ pub fn _image_many(py: Python<'_>, maps: Vec<(PyRef<'_, PyMap>, Bounds)>) -> PyR
 #[pyo3(signature = (first, second, /))]
 pub fn _overlap(py: Python<'_>, first: Vec<PyRef<'_, PyMap>>, second: Vec<PyRef<'_, PyMap>>) -> PyResult<Answer> {
     let (first, second) = (shared(&first), shared(&second));
-    Ok(match unlocked(py, || quasiaffine::overlap(&first, &second))?.or_raise(py)? {
+    Ok(match unlocked(py, || quasiaffine::overlap(&first, &second))?.or_raise()? {
         Overlap::Disjoint => (Some(false), None, None),
         Overlap::Meets(meeting) => {
             let Meeting { first, second, common } = *meeting;

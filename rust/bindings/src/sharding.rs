@@ -7,15 +7,15 @@ use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict, PyIterator, PyTuple};
 
 use crate::class::{tuple_of, Object};
-use crate::error::{raise, InCall};
+use crate::error::{InCall, UnsupportedError};
 use crate::hooks;
 
 /// More devices than this are not listed.
 const MAX_DEVICES: usize = 1 << 24;
 
-fn unlisted(py: Python<'_>, text: &str) -> PyErr {
+fn unlisted(text: &str) -> PyErr {
     let why = "there are more than 2**24, or the sizes do not agree";
-    raise(py, "UnsupportedError", format!("the devices of {text:.100} cannot be listed: {why}"))
+    UnsupportedError::new_err(format!("the devices of {text:.100} cannot be listed: {why}"))
 }
 
 /// ``(reshape, transpose)``
@@ -115,7 +115,7 @@ getters! { PySharding, self, py;
         let Some(tiles) = self.tiles() else { return Ok(None) };
         match tiles.devices.expand(MAX_DEVICES) {
             Some(all) => PyTuple::new(py, all).map(Some),
-            None => Err(unlisted(py, &self.0.to_string())),
+            None => Err(unlisted(&self.0.to_string())),
         }
     };
     /// ``(reshape, transpose)`` where the devices of a ``"tiled"`` sharding are an iota; else ``None``.
@@ -265,7 +265,7 @@ getters! { PyMesh, self, py;
             Some(DeviceOrder::List(list)) => Some(list.clone()),
             _ => self.0.groups(&all, MAX_DEVICES).map(|groups| groups.concat()),
         };
-        PyTuple::new(py, listed.ok_or_else(|| unlisted(py, &self.0.to_string()))?)
+        PyTuple::new(py, listed.ok_or_else(|| unlisted(&self.0.to_string()))?)
     };
     /// ``(reshape, transpose)`` where the devices are an iota, as for a mesh without ``device_ids``; ``None`` where
     /// they are listed.
@@ -313,7 +313,7 @@ impl PyReplicaGroups {
 
     fn listed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let all = self.listed.get_or_init(|| self.groups.expand(MAX_DEVICES));
-        let all = all.as_ref().ok_or_else(|| unlisted(py, &self.groups.to_string()))?;
+        let all = all.as_ref().ok_or_else(|| unlisted(&self.groups.to_string()))?;
         tuple_of(py, all.iter().map(|group| PyTuple::new(py, group)))
     }
 }

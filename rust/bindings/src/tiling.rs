@@ -15,7 +15,7 @@ use quasiaffine::{Domain, Expr, Interval, Kind, Map, Var, Variable};
 
 use crate::class::tuple_of;
 use crate::detach::unlocked;
-use crate::error::{raise, OrRaise};
+use crate::error::{OrRaise, ShapeError};
 use crate::expr::PyExpr;
 use crate::layout::PyShape;
 use crate::map::PyMap;
@@ -51,7 +51,7 @@ impl PyTilePlan {
         let mut given = Vec::new();
         for (map, shape, exact, is_write) in &arrays {
             let Some(array) = shape.0.as_array() else {
-                return Err(raise(py, "ShapeError", format!("expected the shape of an array, found {}", shape.0)));
+                return Err(ShapeError::new_err(format!("expected the shape of an array, found {}", shape.0)));
             };
             let map: Option<Map> = map.as_ref().map(|m| m.map.clone());
             let fits = map.as_ref().is_none_or(|m| {
@@ -59,7 +59,7 @@ impl PyTilePlan {
                 are_known && (m.results().is_empty() || m.results().len() == array.rank())
             });
             if !fits || n_parallel > sizes.len() {
-                return Err(raise(py, "ShapeError", "a map does not fit the parameters or the array".to_owned()));
+                return Err(ShapeError::new_err("a map does not fit the parameters or the array"));
             }
             given.push((map, array.clone(), *exact, *is_write));
         }
@@ -71,7 +71,7 @@ impl PyTilePlan {
             let arrays = arrays.collect::<quasiaffine::Result<_>>()?;
             quasiaffine::Result::Ok(TilePlan::new(sizes, n_parallel, arrays, tiled))
         })?
-        .or_raise(py)?;
+        .or_raise()?;
         Ok(PyTilePlan { plan, n_reads, names: OnceLock::new() })
     }
 
@@ -92,7 +92,7 @@ impl PyTilePlan {
     ) -> PyResult<Bound<'py, PyDict>> {
         if candidates.shape()[1] != self.plan.n_params() {
             let expected = format!("expected {} sizes for each candidate", self.plan.n_params());
-            return Err(raise(py, "ShapeError", format!("{expected}, found {}", candidates.shape()[1])));
+            return Err(ShapeError::new_err(format!("{expected}, found {}", candidates.shape()[1])));
         }
         let (max_tile_elements, power_of_two, max_grid, max_shared_bytes, max_live_bytes, multiple_of, over, all) =
             limits;
@@ -131,7 +131,7 @@ impl PyTilePlan {
     ) -> PyResult<Option<Vec<Run>>> {
         let n = self.plan.n_params();
         let Some(array) = self.plan.arrays().get(number).filter(|_| candidate.len() == n && tile.len() == n) else {
-            return Err(raise(py, "ShapeError", format!("expected {n} sizes and {n} numbers of a tile")));
+            return Err(ShapeError::new_err(format!("expected {n} sizes and {n} numbers of a tile")));
         };
         let found = unlocked(py, || array.tile(&candidate, &tile, &runtime))?;
         let run = |b: quasiaffine::tile::TileBox| (b.offset, b.size, b.stride, b.lower, b.upper);
@@ -160,7 +160,7 @@ impl PyTilePlan {
                 _ => Expr::Var(v),
             })
         };
-        let e = |e: Expr| -> PyResult<PyExpr> { Ok(PyExpr::named(e.substitute(&everywhere).or_raise(py)?, &names)) };
+        let e = |e: Expr| -> PyResult<PyExpr> { Ok(PyExpr::named(e.substitute(&everywhere).or_raise()?, &names)) };
         for run in tile.runs {
             let exprs = (e(run.offset)?, e(run.size)?, e(run.stride)?, e(run.lower)?, e(run.upper)?);
             runs.append((exprs, run.reversed, run.exact))?;
@@ -208,7 +208,7 @@ fn columns_of<'py>(
     macro_rules! add {
         ($shape:expr; $($name:ident)*) => { $(if wanted.$name {
             let column = Array::from_shape_vec($shape, columns.$name);
-            let column = column.map_err(|error| raise(py, "ShapeError", error.to_string()))?;
+            let column = column.map_err(|error| ShapeError::new_err(error.to_string()))?;
             all.set_item(intern!(py, stringify!($name)), column.into_pyarray(py))?;
         })* };
     }
@@ -232,6 +232,6 @@ pub fn _tile_reasons() -> Vec<&'static str> {
 pub fn _over_all_parameters(py: Python<'_>, map: &PyMap, sizes: Vec<i64>) -> PyResult<PyMap> {
     let numbers: Vec<u32> = (0..sizes.len() as u32).collect();
     let variable = |k: u32| Variable::new(Interval::new(0, sizes[k as usize].saturating_sub(1)));
-    let found = unlocked(py, || over(&map.map, &numbers, &variable))?.or_raise(py)?;
+    let found = unlocked(py, || over(&map.map, &numbers, &variable))?.or_raise()?;
     Ok(map.with(without_names(&found)))
 }
