@@ -361,24 +361,28 @@ fn follow(
     let (part, sizes) = (&indexing.parts[n].1, &indexing.sizes);
     let crosses_again = |f: &Footprint| f.crosses_devices && from.state.crosses_devices;
     let footprint = match part {
-        OperandIndexing::Unknown(reason) => return mark_all_unknown(target, shape, at, reason),
-        OperandIndexing::Known(f) if crosses_again(f) && devices.is_some_and(|table| !table.each_once) => {
-            return mark_all_unknown(target, shape, at, &"a device in several groups".into());
+        OperandIndexing::Known(f) if !crosses_again(f) || devices.is_none_or(|table| table.each_once) => f,
+        OperandIndexing::Known(_) => {
+            let reason = "a device in several groups".into();
+            return arrays_below(shape, at).for_each(|to| target.mark_unknown(&to, &reason));
         }
-        OperandIndexing::Known(f) => f,
+        OperandIndexing::Unknown(reason) => {
+            return arrays_below(shape, at).for_each(|to| target.mark_unknown(&to, reason));
+        }
     };
     let indices = || footprint.maps.iter().map(|(to, _)| to);
     if !footprint.exact {
-        indices().for_each(|to| target.mark_inexact(Some(to), footprint.reason.as_ref()));
+        let reason = footprint.reason.as_ref();
+        indices().for_each(|to| target.mark_inexact(to, reason));
         if footprint.maps.is_empty() {
-            target.mark_inexact(None, footprint.reason.as_ref());
+            arrays_below(shape, at).for_each(|to| target.mark_inexact(&to, reason));
         }
     }
     if let Some(reason) = &from.array.unknown {
         return indices().for_each(|to| target.mark_unknown(to, reason));
     }
-    if let Some(reason) = from.state.inexact_at(from.array) {
-        indices().for_each(|to| target.mark_inexact(Some(to), reason));
+    if let Some(reason) = &from.array.inexact {
+        indices().for_each(|to| target.mark_inexact(to, reason.as_ref()));
     }
     let counts_reads = !from.setting.counts_no_reads() && !from.array.is_uncounted;
     if from.array.is_uncounted {
@@ -389,7 +393,7 @@ fn follow(
     if footprint.crosses_devices && devices.is_none() {
         if from.state.crosses_devices {
             let reason = Text::from(UNRELATED_DEVICES);
-            indices().for_each(|to| target.mark_inexact(Some(to), Some(&reason)));
+            indices().for_each(|to| target.mark_inexact(to, Some(&reason)));
         }
         // A runtime value on another device is another value.
         let elsewhere = |m: &Map| m.remap_sources(&|source| Some(sources.on_another_device(source)));
@@ -434,10 +438,9 @@ fn follow(
     }
 }
 
-fn mark_all_unknown(target: &mut State, shape: &Shape, at: &ShapeIndex, reason: &Text) {
-    for (below, _) in shapes::array_indices(shape) {
-        target.mark_unknown(&at.iter().chain(&below).copied().collect(), reason);
-    }
+/// The arrays of a value that lies at a shape index.
+fn arrays_below<'s>(shape: &'s Shape, at: &'s ShapeIndex) -> impl Iterator<Item = ShapeIndex> + 's {
+    shapes::array_indices(shape).map(|(below, _)| at.iter().chain(&below).copied().collect())
 }
 
 /// The number of outputs of a value: the elements of a tuple, otherwise one.
@@ -451,13 +454,9 @@ fn by_output(state: &State, shape: &Shape) -> Vec<(u32, OperandIndexing)> {
         let part = state.part();
         return if part.reads_nothing() { Vec::new() } else { vec![(0, part)] };
     }
-    let n = n_outputs(shape);
-    let marked = if state.all_inexact { (0..n).collect() } else { state.elements() };
-    let mut arrays: BTreeMap<u32, Vec<_>> = marked.into_iter().filter(|&i| i < n).map(|i| (i, Vec::new())).collect();
+    let mut arrays: BTreeMap<u32, Vec<_>> = BTreeMap::new();
     for one in &state.arrays {
-        if let Some(arrays) = one.0.first().and_then(|i| arrays.get_mut(i)) {
-            arrays.push(one);
-        }
+        one.0.first().into_iter().for_each(|&i| arrays.entry(i).or_default().push(one));
     }
     let parts = arrays.into_iter().map(|(i, arrays)| (i, state.part_of(&arrays)));
     parts.filter(|(_, part)| !part.footprint().is_some_and(|f| f.maps.is_empty() && f.exact)).collect()

@@ -50,7 +50,7 @@ pub struct Array {
     /// Why any element may be read, if so.
     pub unknown: Option<Text>,
     /// `Some` where the maps may contain too much, with the reason where one is known.
-    inexact: Option<Option<Text>>,
+    pub(crate) inexact: Option<Option<Text>>,
     /// Whether the maps no longer tell how often an element is read, since a box has replaced too many.
     pub(crate) is_uncounted: bool,
     /// The size of all maps.
@@ -188,10 +188,6 @@ pub struct State {
     /// In the order in which they were found.
     pub(crate) arrays: Vec<(ShapeIndex, Array)>,
     positions: FxHashMap<ShapeIndex, usize>,
-    /// The first reason why the maps are not exact.
-    reason: Option<Text>,
-    /// Whether the maps to all arrays may contain too much.
-    pub(crate) all_inexact: bool,
     /// Whether the value is reached on other devices.
     pub crosses_devices: bool,
     /// Whether some maps are not simplified, since no composition was needed yet.
@@ -255,9 +251,6 @@ impl State {
     /// Adds all that is in another state, with renumbered sources.
     pub(crate) fn take(&mut self, other: &State, usage: Option<Use>, new: &dyn Fn(i64) -> Option<i64>) {
         self.is_raw |= other.is_raw;
-        // Every array is at most as exact as the same array of the other value.
-        self.all_inexact |= other.all_inexact;
-        self.reason = self.reason.take().or_else(|| other.reason.clone());
         self.crosses_devices |= other.crosses_devices;
         for (index, more) in &other.arrays {
             for e in &more.entries {
@@ -266,6 +259,7 @@ impl State {
                     self.array(index).add(map, usage, e.is_wider);
                 }
             }
+            // Every array is at most as exact as the same array of the other value.
             let own = self.array(index);
             own.unknown = own.unknown.take().or_else(|| more.unknown.clone());
             own.inexact = own.inexact.take().or_else(|| more.inexact.clone());
@@ -273,21 +267,9 @@ impl State {
         }
     }
 
-    /// The maps to one array, or to all of them, may contain too much.
-    pub fn mark_inexact(&mut self, index: Option<&ShapeIndex>, reason: Option<&Text>) {
-        self.reason = self.reason.take().or_else(|| reason.cloned());
-        match index {
-            Some(index) => _ = self.array(index).inexact.get_or_insert_with(|| reason.cloned()),
-            None => self.all_inexact = true,
-        }
-    }
-
-    /// `Some` where the maps to an array are not exact, with the reason where one is known.
-    pub(crate) fn inexact_at<'s>(&'s self, array: &'s Array) -> Option<Option<&'s Text>> {
-        match self.all_inexact {
-            true => Some(self.reason.as_ref()),
-            false => array.inexact.as_ref().map(Option::as_ref),
-        }
+    /// The maps to an array may contain too much. The first reason is kept.
+    pub fn mark_inexact(&mut self, index: &ShapeIndex, reason: Option<&Text>) {
+        self.array(index).inexact.get_or_insert_with(|| reason.cloned());
     }
 
     /// Marks the arrays with maps that are wider by a condition on runtime values. Until then another map may have all of
@@ -298,7 +280,7 @@ impl State {
             if array.entries.iter().any(|e| e.is_wider) {
                 array.entries.iter_mut().for_each(|e| e.is_wider = false);
                 let index = index.clone();
-                self.mark_inexact(Some(&index), Some(&CONDITIONAL.into()));
+                self.mark_inexact(&index, Some(&CONDITIONAL.into()));
             }
         }
     }
@@ -315,7 +297,7 @@ impl State {
 
     /// Whether the maps to all arrays are exact.
     pub fn is_exact(&self) -> bool {
-        !self.all_inexact && self.arrays.iter().all(|(_, array)| array.inexact.is_none())
+        self.arrays.iter().all(|(_, array)| array.inexact.is_none())
     }
 
     /// The elements of a tuple, by number, in which an array has maps, is unknown or is marked as inexact.
@@ -341,8 +323,7 @@ impl State {
         let all = arrays.iter().flat_map(|(index, array)| array.entries.iter().map(move |e| (index, e)));
         let maps = all.map(|(index, e)| (index.clone(), e.map.clone())).collect();
         let reasons = || arrays.iter().filter_map(|(_, array)| array.inexact.as_ref());
-        let exact = !self.all_inexact && reasons().next().is_none();
-        let reason = if self.all_inexact { self.reason.clone() } else { reasons().flatten().next().cloned() };
+        let (exact, reason) = (reasons().next().is_none(), reasons().flatten().next().cloned());
         OperandIndexing::Known(Footprint { maps, exact, reason, crosses_devices: self.crosses_devices })
     }
 
@@ -359,11 +340,10 @@ impl State {
         let mut over: Vec<ShapeIndex> = Vec::new();
         for (index, array) in &mut self.arrays {
             let own = shapes::at(shape, index);
-            let is_inexact = self.all_inexact || array.inexact.is_some();
             let may_have_all = array.entries.len() > 1
                 && setting
                     .parameters
-                    .filter(|_| is_inexact)
+                    .filter(|_| array.inexact.is_some())
                     .zip(own)
                     .is_some_and(|(parameters, own)| array.entries.iter().any(|e| parameters.has_all(&e.map, own)));
             if !may_have_all && !is_over(array) {
@@ -385,7 +365,7 @@ impl State {
         }
         let reason = Text::from(format!("the maps of {name} exceed the budget"));
         for index in &over {
-            self.mark_inexact(Some(index), Some(&reason));
+            self.mark_inexact(index, Some(&reason));
             self.array(index).is_uncounted |= setting.devices.is_none() && setting.parameters.is_none();
         }
         !over.is_empty()
