@@ -42,6 +42,11 @@ impl Timeline {
         self.sizes[leaf].iter().map(|n| (0, n - 1)).collect()
     }
 
+    /// The bounds of (element, clock), or of (element, iteration), where there are `n` of them.
+    pub(super) fn bounds_with(&self, leaf: Leaf, n: i64) -> Vec<Bounds> {
+        self.sizes[leaf].iter().chain([&n]).map(|n| (0, n - 1)).collect()
+    }
+
     /// Every element stays where it is, for at least `least` and at most `most` iterations.
     pub(super) fn stays(&self, leaf: Leaf, least: i64, most: i64) -> Result<Piece> {
         let clocks = self.clocks(leaf)?;
@@ -105,8 +110,7 @@ fn close_identity(time: &Timeline, group: &mut Group, edges: &[(Leaf, &Edge)]) -
     if edges.iter().any(|(_, e)| e.reason.is_some() || e.map.domain().n_ranges + e.map.domain().n_runtime() > 0) {
         return Ok(false);
     }
-    let mut bounds = time.bounds(leaf);
-    bounds.push((0, (time.n - 1).max(0)));
+    let bounds = time.bounds_with(leaf, time.n.max(1));
     let n = bounds.len();
     let identity = map(&bounds, &[], dims(n).collect(), Vec::new());
     let (stays, others): (Vec<Map>, Vec<Map>) =

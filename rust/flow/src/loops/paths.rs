@@ -165,9 +165,7 @@ impl LoopMaps {
     }
 
     fn with_clock(&self, leaf: Leaf) -> Vec<Bounds> {
-        let mut bounds = self.time.bounds(leaf);
-        bounds.push((0, self.time.n));
-        bounds
+        self.time.bounds_with(leaf, self.time.n + 1)
     }
 
     /// From (element, clock) to (element, clock, the clock before any iteration).

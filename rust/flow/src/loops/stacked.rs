@@ -65,8 +65,7 @@ fn unwritten(time: &Timeline, leaf: Leaf, window: &Window) -> Result<Vec<Piece>>
 fn close_chain(time: &Timeline, group: &mut Group, window: &Window, kept: &[Map], outside: &[Map]) -> Result<bool> {
     let leaf = group.leaves[0];
     let (sizes, n) = (&time.sizes[leaf], time.sizes[leaf].len());
-    let mut bounds = time.bounds(leaf);
-    bounds.push((0, time.n - 1));
+    let bounds = time.bounds_with(leaf, time.n);
     let identity = map(&bounds, &[], dims(n + 1).collect(), Vec::new());
     let (stays, others): (Vec<Map>, Vec<Map>) =
         kept.iter().cloned().partition(|m| m.results().iter().cloned().eq(dims(n + 1)));
@@ -153,8 +152,7 @@ fn chain(time: &Timeline, leaf: Leaf, window: &Window, distance: i64, itself: bo
 /// The identity on the elements that iteration t does not write; the last dimension, and result, is t.
 fn outside(time: &Timeline, leaf: Leaf, window: &Window) -> Result<Vec<Map>> {
     let n = time.sizes[leaf].len();
-    let mut bounds = time.bounds(leaf);
-    bounds.push((0, time.n - 1));
+    let bounds = time.bounds_with(leaf, time.n);
     let far = far(time, leaf, window, 0)?;
     let mut found = Vec::new();
     for choice in choices_outside(window, &dims(n + 1).collect::<Vec<_>>(), n, far)? {
