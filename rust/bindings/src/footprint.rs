@@ -14,9 +14,9 @@ use quasiaffine::{delinearize, Constraint, Domain, Expr, Interval, Map, Options,
 use smallvec::SmallVec;
 
 use crate::class::tuple_of;
-use crate::error::{of_quasiaffine, OrRaise, ShapeError};
+use crate::error::{OrRaise, ShapeError};
 use crate::expr::{ExprLike, PyExpr};
-use crate::indexing::{index_tuple, End};
+use crate::indexing::{in_python, index_tuple, End};
 use crate::layout::PyShape;
 use crate::map::{simplified, PyMap};
 use crate::map_arguments::VariableLike;
@@ -346,13 +346,9 @@ pub fn _closure<'py>(
         }
     };
     let reach = reach.map_or_else(Arc::default, |reach| reach.0.clone());
-    match closure(&shape.0, &start, whole, &reach, &mut follow) {
-        Ok(maps) => {
-            let reason = Some(reason.into());
-            Ok(Bound::new(py, PyFootprint(Footprint { maps, exact: false, reason, crosses_devices }))?.into_any())
-        }
-        Err(End::Unknown(unknown)) => Ok(unknown.into_bound(py)),
-        Err(End::Raised(error)) => Err(error),
-        Err(End::Core(error)) => Err(of_quasiaffine(error)),
-    }
+    let found = closure(&shape.0, &start, whole, &reach, &mut follow);
+    in_python(py, found, |maps| {
+        let reason = Some(reason.into());
+        Ok(Bound::new(py, PyFootprint(Footprint { maps, exact: false, reason, crosses_devices }))?.into_any())
+    })
 }

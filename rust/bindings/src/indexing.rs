@@ -15,7 +15,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use smallvec::SmallVec;
 
-use crate::error::{HlomapError, ShapeError};
+use crate::class::Object;
+use crate::error::{of_quasiaffine, HlomapError, ShapeError};
 use crate::footprint::{checked, PyFootprint};
 use crate::instruction::PyInstruction;
 
@@ -268,5 +269,15 @@ impl From<PyErr> for End {
 impl From<quasiaffine::Error> for End {
     fn from(error: quasiaffine::Error) -> End {
         End::Core(error)
+    }
+}
+
+/// An answer in Python, or what is unknown.
+pub fn in_python<'py, T>(py: Python<'py>, found: Result<T, End>, answer: impl FnOnce(T) -> Object<'py>) -> Object<'py> {
+    match found {
+        Ok(found) => answer(found),
+        Err(End::Unknown(unknown)) => Ok(unknown.into_bound(py)),
+        Err(End::Raised(error)) => Err(error),
+        Err(End::Core(error)) => Err(of_quasiaffine(error)),
     }
 }

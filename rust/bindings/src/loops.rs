@@ -7,11 +7,11 @@ use flow::{Footprint, ShapeIndex, Text};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::class::tuple_of;
+use crate::class::{tuple_of, Object};
 use crate::detach::{locked, unlocked};
-use crate::error::{of_quasiaffine, OrRaise};
+use crate::error::OrRaise;
 use crate::expr::PyExpr;
-use crate::indexing::{index_tuple, End};
+use crate::indexing::{in_python, index_tuple, End};
 use crate::layout::PyShape;
 use crate::map::PyMap;
 use crate::module::PyComputation;
@@ -99,15 +99,10 @@ impl PyLoopMaps {
         &self,
         body: &Bound<'py, PyAny>,
         question: impl FnOnce(&mut LoopMaps, &PythonBody) -> Result<T, End> + Send,
-    ) -> PyResult<Result<T, Bound<'py, PyAny>>> {
-        let py = body.py();
-        let body = PythonBody { body: body.clone().unbind() };
-        match unlocked(py, || question(&mut held(&self.maps), &body))? {
-            Ok(answer) => Ok(Ok(answer)),
-            Err(End::Unknown(unknown)) => Ok(Err(unknown.into_bound(py))),
-            Err(End::Raised(error)) => Err(error),
-            Err(End::Core(error)) => Err(of_quasiaffine(error)),
-        }
+        answer: impl FnOnce(T) -> Object<'py>,
+    ) -> Object<'py> {
+        let (py, body) = (body.py(), PythonBody { body: body.clone().unbind() });
+        in_python(py, unlocked(py, || question(&mut held(&self.maps), &body))?, answer)
     }
 }
 
@@ -122,32 +117,26 @@ impl PyLoopMaps {
     /// The maps from a leaf, each with the leaf that it leads to, why they are over-approximate, and whether they cross
     /// devices; or what is unknown.  ``anywhere``: after any number of iterations.
     #[pyo3(signature = (body, leaf, anywhere, /))]
-    fn maps<'py>(&self, body: &Bound<'py, PyAny>, leaf: ShapeIndex, anywhere: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn maps<'py>(&self, body: &Bound<'py, PyAny>, leaf: ShapeIndex, anywhere: bool) -> Object<'py> {
         let py = body.py();
-        let found = match self.ask(body, |maps, body| maps.maps(&leaf, anywhere, body))? {
-            Ok(found) => found,
-            Err(unknown) => return Ok(unknown),
-        };
-        let Footprint { maps, reason, crosses_devices, .. } = found;
         let pair = |(index, map): (ShapeIndex, _)| Ok((index_tuple(py, &index)?, PyMap::from(map)));
-        let maps = tuple_of(py, maps.into_iter().map(pair))?;
-        Ok((maps, reason.as_deref(), crosses_devices).into_pyobject(py)?.into_any())
+        let answer = |Footprint { maps, reason, crosses_devices, .. }| {
+            let maps = tuple_of(py, maps.into_iter().map(pair))?;
+            Ok((maps, reason.as_deref(), crosses_devices).into_pyobject(py)?.into_any())
+        };
+        self.ask(body, |maps, body| maps.maps(&leaf, anywhere, body), answer)
     }
 
     /// The kind of the group of a leaf, why it is over-approximate, and its window; or what is unknown.
     #[pyo3(signature = (body, leaf, /))]
-    fn group<'py>(&self, body: &Bound<'py, PyAny>, leaf: ShapeIndex) -> PyResult<Bound<'py, PyAny>> {
-        let py = body.py();
-        let found = self.ask(body, |maps, body| {
+    fn group<'py>(&self, body: &Bound<'py, PyAny>, leaf: ShapeIndex) -> Object<'py> {
+        let question = |maps: &mut LoopMaps, body: &PythonBody| {
             let facts = maps.group(&leaf, body)?;
             let window = facts.window.cloned().map(|w| (w.dim, w.start, w.step, w.size, w.fixed));
-            let group: GroupTuple = (facts.kind.name(), facts.reason.map(ToString::to_string), window);
-            Ok(group)
-        })?;
-        match found {
-            Ok(group) => Ok(group.into_pyobject(py)?.into_any()),
-            Err(unknown) => Ok(unknown),
-        }
+            Ok((facts.kind.name(), facts.reason.map(ToString::to_string), window))
+        };
+        let answer = |group: GroupTuple| Ok(group.into_pyobject(body.py())?.into_any());
+        self.ask(body, question, answer)
     }
 
     /// The edges of a leaf whose group is known: where each leads, whether each iteration reaches other elements, and
