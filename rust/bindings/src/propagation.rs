@@ -615,6 +615,6 @@ pub fn _reads(
 #[pyfunction]
 #[pyo3(signature = (parts, /))]
 pub fn _extent(parts: Vec<PyRef<'_, PyShape>>) -> (Option<i64>, Option<i64>) {
-    let r = reads::unknown("".into(), parts.iter().map(|shape| &shape.0));
+    let r = reads::unknown("".into(), reads::total(parts.iter().map(|shape| &shape.0)));
     (r.distinct.1, r.bytes)
 }

@@ -128,36 +128,31 @@ pub fn count(maps: &[&Map]) -> (Count, Count) {
     (bounds(touched), bounds(distinct))
 }
 
-/// The record of an unknown indexing: between no element and all elements of all arrays are read.
-pub fn unknown<'s>(reason: Text, parts: impl Iterator<Item = &'s Shape>) -> Reads {
-    let (mut size, mut n_bytes) = (0u128, 0u128);
-    for part in parts {
-        let (n, bits) = extent(part);
-        let n = n.unwrap_or(u128::MAX);
-        size = size.saturating_add(n);
-        n_bytes = n_bytes.saturating_add(bytes(n, bits));
-    }
+/// The record of an unknown indexing: between no element and all elements of arrays of a [total] size are read.
+pub fn unknown(reason: Text, (n_elements, n_bytes): (u128, u128)) -> Reads {
     Reads {
         union: Arc::default(),
         exact: false,
         touched: (0, None),
-        distinct: (0, fitting(size)),
+        distinct: (0, fitting(n_elements)),
         bytes: fitting(n_bytes),
         bytes_reread: None,
         unknown: Some(reason),
     }
 }
 
+/// The elements of some arrays, and the bytes that these take in memory, without padding.
+pub fn total<'s>(parts: impl Iterator<Item = &'s Shape>) -> (u128, u128) {
+    parts.fold((0u128, 0u128), |(n_elements, n_bytes), part| {
+        let (n, bits) = extent(part);
+        let n = n.unwrap_or(u128::MAX);
+        (n_elements.saturating_add(n), n_bytes.saturating_add(bytes(n, bits)))
+    })
+}
+
 /// The bytes that all arrays in a value take in memory, without padding.
 pub fn n_bytes(shape: &Shape) -> Option<i64> {
-    let size = |part: &Shape| {
-        let (n, bits) = extent(part);
-        n.map_or(u128::MAX, |n| bytes(n, bits))
-    };
-    fitting(match shape {
-        Shape::Tuple(_) => shapes::leaves(shape).into_iter().map(|(_, part)| size(part)).fold(0, u128::saturating_add),
-        _ => size(shape),
-    })
+    fitting(total(shapes::leaves(shape).into_iter().map(|(_, part)| part)).1)
 }
 
 fn bounds(m: &Map, e: &Expr) -> Interval {

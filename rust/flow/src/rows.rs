@@ -316,9 +316,8 @@ impl<'a, P: RuleProvider> CellBuilder<'a, P> {
         let place = (k, ShapeIndex::new(), shape);
         let (leaves, exact) = match at.map(|at| (at, &indexing.parts[at].1)) {
             Some((_, OperandIndexing::Unknown(reason))) => {
-                let all = || shapes::leaves(shape).into_iter().map(|(_, s)| s);
-                let reads = |reason| Ok(reads::unknown(reason, all()));
-                return self.push_text(output, Some(place), stays, reason, reads);
+                let all = || reads::total(shapes::leaves(shape).into_iter().map(|(_, s)| s));
+                return self.push_text(output, Some(place), stays, reason, |reason| Ok(reads::unknown(reason, all())));
             }
             Some((at, OperandIndexing::Known(footprint))) => (&indexing.unions()[at][..], footprint.exact),
             None => (&[][..], true),
@@ -336,17 +335,7 @@ impl<'a, P: RuleProvider> CellBuilder<'a, P> {
 
     fn unnamed(&mut self, id: InstructionId, reason: &str) {
         let output = self.output(&ShapeIndex::new(), self.questions.m.shape(id));
-        let nothing = self.nothing.of(&Shape::Token, false);
-        let reads = |reason| {
-            Ok(Reads {
-                touched: (0, None),
-                distinct: (0, None),
-                bytes: None,
-                bytes_reread: None,
-                unknown: Some(reason),
-                ..nothing
-            })
-        };
+        let reads = |reason| Ok(reads::unknown(reason, (u128::MAX, u128::MAX)));
         self.push_text(output, None, None, &reason.into(), reads);
     }
 
