@@ -1,9 +1,9 @@
 //! The cost of tiles of given sizes: a row of columns for each candidate.
 //!
 //! Everything that does not depend on the sizes is worked out once, in [`TilePlan::new`]; a candidate then costs a
-//! look-up for each group of results of each read. Candidates are independent, so threads take them in chunks.
+//! look-up for each group of results of each read. Candidates are independent, so threads share them.
 
-use std::sync::Mutex;
+use std::ops::Range;
 
 use layout::{strides, ArrayShape, Digit};
 use quasiaffine::interrupt::{on_threads, poll};
@@ -16,8 +16,8 @@ use crate::tiles;
 /// The most bytes of a sector.
 const MAX_SECTOR: i64 = 1 << 20;
 
-/// How many candidates a thread takes at once.
-const CHUNK: usize = 1024;
+/// The fewest candidates of a thread.
+const MIN_PART: usize = 1024;
 
 /// An array that tiles read or write.
 pub struct TiledArray {
@@ -348,37 +348,23 @@ impl TilePlan {
     /// A row for each of `n` candidates; `candidates` has a size for each parameter, row by row.
     pub fn evaluate(&self, candidates: &[i64], n: usize, request: &Request, threads: usize) -> Columns {
         let k = self.sizes.len();
-        let row = |i: usize| &candidates[i * k..(i + 1) * k];
-        let n_chunks = n.div_ceil(CHUNK);
         let n_reads = self.arrays.iter().filter(|array| !array.is_write).count();
-        let next = Mutex::new(0usize);
-        let work = |_| {
+        let part = |rows: Range<usize>| {
             let mut memos: Vec<Memo> = self.arrays.iter().map(|_| Memo::default()).collect();
-            let mut done: Vec<(usize, Columns)> = Vec::new();
-            loop {
-                let chunk = {
-                    let mut next = next.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                    *next += 1;
-                    *next - 1
-                };
-                if chunk >= n_chunks {
-                    return done;
-                }
-                let mut columns = Columns::with_capacity(CHUNK, n_reads, &request.wanted);
-                for i in chunk * CHUNK..n.min((chunk + 1) * CHUNK) {
-                    poll();
-                    self.candidate(row(i), request, &mut memos, &mut columns);
-                }
-                done.push((chunk, columns));
+            let mut columns = Columns::with_capacity(rows.len(), n_reads, &request.wanted);
+            for i in rows {
+                poll();
+                self.candidate(&candidates[i * k..(i + 1) * k], request, &mut memos, &mut columns);
             }
+            columns
         };
-        let mut parts: Vec<(usize, Columns)> = match threads.min(n_chunks) {
-            0 | 1 => work(0),
-            n => on_threads(0..n, work).into_iter().flatten().collect(),
-        };
-        parts.sort_by_key(|(chunk, _)| *chunk);
+        let size = n.div_ceil(threads.max(1)).max(MIN_PART);
+        if size >= n {
+            return part(0..n);
+        }
+        let parts = on_threads((0..n).step_by(size).map(|start| start..n.min(start + size)), part);
         let mut all = Columns::default();
-        parts.into_iter().for_each(|(_, columns)| all.append(columns));
+        parts.into_iter().for_each(|columns| all.append(columns));
         all
     }
 
@@ -398,8 +384,7 @@ impl TilePlan {
             || want.run_bytes_exact
             || want.sectors_exact;
         let n: SmallVec<[i64; 8]> = given.iter().zip(&self.sizes).map(|(&n, &size)| n.clamp(1, size.max(1))).collect();
-        let tiles =
-            |range: std::ops::Range<usize>| range.fold(1i64, |t, p| t.saturating_mul(tiles_of(self.sizes[p], n[p])));
+        let tiles = |range: Range<usize>| range.fold(1i64, |t, p| t.saturating_mul(tiles_of(self.sizes[p], n[p])));
         let (grid, steps) = (tiles(0..self.n_parallel), tiles(self.n_parallel..n.len()));
         let mut reason = 0i16;
         let mut refuse = |why: Reason, array: Option<usize>| {
