@@ -80,20 +80,15 @@ pub fn path(index: &[u32]) -> SmallVec<[usize; 4]> {
     index.iter().map(|&i| i as usize).collect()
 }
 
+fn sizes_of((index, array): (ShapeIndex, &ArrayShape)) -> (ShapeIndex, &[i64]) {
+    (index, array.dims())
+}
+
 /// Whether two values have arrays of equal sizes at the same shape indices.
 pub fn same_arrays(a: &Shape, b: &Shape) -> bool {
     match (a, b) {
         (Shape::Array(a), Shape::Array(b)) => a.dims() == b.dims(),
         _ if a == b => true,
-        _ => {
-            let (mut here, mut there) = (array_indices(a), array_indices(b));
-            loop {
-                match (here.next(), there.next()) {
-                    (None, None) => return true,
-                    (Some((i, x)), Some((k, y))) if i == k && x.dims() == y.dims() => {}
-                    _ => return false,
-                }
-            }
-        }
+        _ => array_indices(a).map(sizes_of).eq(array_indices(b).map(sizes_of)),
     }
 }
