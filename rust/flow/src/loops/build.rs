@@ -17,12 +17,10 @@ pub(super) type Bounded = (Expr, i64, i64);
 /// A map without runtime variables.
 pub(super) fn map(dims: &[Bounds], ranges: &[Bounds], results: Vec<Expr>, constraints: Vec<Bounded>) -> Map {
     let vars = dims.iter().chain(ranges).map(|&(lo, hi)| Variable::new(Interval::new(lo, hi))).collect();
-    let domain = Domain { vars, n_dims: dims.len(), n_ranges: ranges.len(), constraints: constraints_of(constraints) };
+    let constraint = |(expr, lo, hi): Bounded| Constraint { expr, interval: Interval::new(lo, hi) };
+    let constraints = constraints.into_iter().map(constraint).collect();
+    let domain = Domain { vars, n_dims: dims.len(), n_ranges: ranges.len(), constraints };
     Map::from_parts(domain, SmallVec::from_vec(results))
-}
-
-pub(super) fn constraints_of(constraints: Vec<Bounded>) -> Vec<Constraint> {
-    constraints.into_iter().map(|(expr, lo, hi)| Constraint { expr, interval: Interval::new(lo, hi) }).collect()
 }
 
 /// The map with other results.

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-use super::build::{constraints_of, dim, with_dim, Bounded};
+use super::build::{dim, with_constraint, with_dim, Bounded};
 use super::unions::MAX_MAPS;
 use super::LoopBody;
 use crate::indexing::Text;
@@ -167,9 +167,7 @@ fn rewritten(m: &Map, offsets: &[Offset]) -> Result<Vec<Map>> {
             _ => Ok(Expr::Var(v)),
         };
         let one = m.substituted(free.clone(), &replace)?;
-        let mut own = one.domain().clone();
-        own.constraints.extend(constraints_of(conditions));
-        Ok(if one.state() == State::Defined { Map::from_parts(own, one.results().into()) } else { one })
+        Ok(conditions.into_iter().fold(one, |m, condition| with_constraint(&m, condition)))
     };
     (0..n).map(chosen).collect()
 }
