@@ -83,11 +83,7 @@ pub(crate) fn hulls<'m>(maps: impl Iterator<Item = &'m Map>) -> Vec<SmallVec<[In
         let dims = m.domain().dims();
         match hulls.iter_mut().find(|hull| hull.len() == dims.len()) {
             None => hulls.push(dims.iter().map(|v| v.interval).collect()),
-            Some(hull) => {
-                for (r, v) in hull.iter_mut().zip(dims) {
-                    *r = Interval::new(r.lo.min(v.interval.lo), r.hi.max(v.interval.hi));
-                }
-            }
+            Some(hull) => hull.iter_mut().zip(dims).for_each(|(r, v)| *r = r.hull(v.interval)),
         }
     }
     hulls

@@ -399,8 +399,7 @@ fn around(maps: &[Map], shape: &Shape, setting: &Setting<'_>) -> Vec<Map> {
         return table.whole(maps, &sizes);
     }
     let bounds = |m: &Map, k: usize| m.image().get(k).copied().flatten().unwrap_or(Interval::ALL);
-    let hull = |a: Interval, b: Interval| Interval::new(a.lo.min(b.lo), a.hi.max(b.hi));
-    let around = |k: usize| maps.iter().map(|m| bounds(m, k)).reduce(hull).unwrap_or(Interval::ALL);
+    let around = |k: usize| maps.iter().map(|m| bounds(m, k)).reduce(Interval::hull).unwrap_or(Interval::ALL);
     let of_size = |(k, &n): (usize, &i64)| around(k).intersect(Interval::new(0, n.saturating_sub(1)));
     let ranges: SmallVec<[Interval; 6]> = sizes.iter().enumerate().map(of_size).collect();
     if let Some(parameters) = setting.parameters {

@@ -8,7 +8,7 @@ use std::ops::Range;
 use layout::{strides, ArrayShape, Digit};
 use quasiaffine::interrupt::{on_threads, poll};
 use quasiaffine::tile::{BoxRun, Memo, Refusal, TileBox, TileCount, TiledMap};
-use quasiaffine::{distinct, Interval, Kind, Map, Var, Variable};
+use quasiaffine::{distinct, int, Interval, Kind, Map, Var, Variable};
 use smallvec::SmallVec;
 
 use crate::tiles;
@@ -307,11 +307,8 @@ fn power_of_two(n: i64) -> i64 {
         .unwrap_or(i64::MAX)
 }
 
-fn gcd(mut a: i64, mut b: i64) -> i64 {
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
+fn gcd(a: i64, b: i64) -> i64 {
+    int::gcd(a, b).unwrap_or(i64::MAX)
 }
 
 /// Runs of a box in memory.

@@ -128,7 +128,10 @@ impl Parameters {
     fn size(&self, number: u32) -> i64 {
         match self.parallel.get(number as usize) {
             Some(&size) => size,
-            None => size_of(self.sequential[number as usize - self.parallel.len()].interval),
+            None => {
+                let interval = self.sequential[number as usize - self.parallel.len()].interval;
+                i64::try_from(interval.size()).unwrap_or(i64::MAX)
+            }
         }
     }
 
@@ -191,8 +194,7 @@ impl Parameters {
             };
             common.retain(|v| {
                 let other = dims.iter().find(|w| w.name == v.name).map(|w| w.interval);
-                v.interval =
-                    other.map_or(v.interval, |r| Interval::new(v.interval.lo.min(r.lo), v.interval.hi.max(r.hi)));
+                v.interval = other.map_or(v.interval, |r| v.interval.hull(r));
                 other.is_some()
             });
         }
@@ -376,10 +378,6 @@ pub fn over(map: &Map, numbers: &[u32], variable: &dyn Fn(u32) -> Variable) -> q
     let vars = dims.chain(domain.vars[domain.n_dims..].iter().cloned()).collect();
     let own = Domain { vars, n_dims: numbers.len(), n_ranges: domain.n_ranges, constraints: Vec::new() };
     map.substituted(own, &replace)
-}
-
-fn size_of(interval: Interval) -> i64 {
-    interval.hi.saturating_sub(interval.lo).saturating_add(1)
 }
 
 fn suppliers(indexing: &InstructionIndexing) -> FxHashSet<i64> {

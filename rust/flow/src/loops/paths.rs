@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use quasiaffine::interrupt::poll;
 use quasiaffine::map::State;
-use quasiaffine::{compact_ranges, fewest, merge, plainly_contains, then, Coalesced, Counting, Expr, Map, Result};
+use quasiaffine::{
+    compact_ranges, fewest, merge, plainly_contains, then, Coalesced, Counting, Expr, Interval, Map, Result,
+};
 use rustc_hash::FxHashMap;
 
 use super::build::{dim, dims, map, value_of, Bounds};
@@ -213,7 +215,7 @@ impl LoopMaps {
         }
         let bounds = |i: usize| {
             let own = distinct.iter().map(|e| e.map.domain().dims()[i].interval);
-            own.map(|v| (v.lo, v.hi)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or((0, -1))
+            own.reduce(Interval::hull).map_or((0, -1), |v| (v.lo, v.hi))
         };
         let dims: Vec<Bounds> = (0..distinct[0].map.domain().n_dims).map(bounds).collect();
         let sizes = self.time.bounds(leaf);
