@@ -32,36 +32,42 @@ pub enum LiteralError {
     Text(Diagnostic),
 }
 
-/// The consumer of elements; the cursor is at the next one.
-trait Sink {
-    fn element(&mut self, c: &mut Cursor<'_>, t: ElementType) -> Read<()>;
-    fn begin_array(&mut self, _n_elements: i64, _t: ElementType) {}
-    fn end_array(&mut self) {}
-    fn end_tuple(&mut self, _n: usize) {}
-    fn zeros(&mut self, _n: i64, _t: ElementType) {}
-    /// A brace closes: a row along a dimension has `n` entries.
-    fn end_row(&mut self, _dim: usize, _n: i64) {}
-}
-
-pub(crate) struct Checked {
+/// A literal that is read: its elements are checked or, with `values`, decoded.
+#[derive(Default)]
+pub(crate) struct Literal {
     pub is_elided: bool,
     /// The first element that XLA does not read: a nan whose payload its type cannot hold, or a real number for a
-    /// complex one.
+    /// complex one. Only a check looks for it.
     pub doubtful: Option<Diagnostic>,
+    /// The bytes of elements that are not written.
+    zeros: u64,
+    values: Option<Values>,
+    /// The lengths of rows by dimension, if they are asked for, and whether two of one dimension differ.
+    sizes: Vec<Option<i64>>,
+    is_ragged: bool,
+}
+
+/// The decoded part of a literal.
+#[derive(Default)]
+struct Values {
+    /// A literal has at most as many elements as bytes of text.
+    limit: usize,
+    width: usize,
+    bytes: Vec<u8>,
+    done: Vec<LiteralValue>,
 }
 
 /// Checks the literal at the cursor and advances past it. `zeros` counts the bytes of a whole text that are not written.
-pub(crate) fn check(c: &mut Cursor<'_>, shape: &Shape, zeros: &mut u64) -> Read<Checked> {
-    let mut is_elided = false;
+pub(crate) fn check(c: &mut Cursor<'_>, shape: &Shape, zeros: &mut u64) -> Read<Literal> {
     let start = c.pos;
-    let mut sink = Check { zeros: *zeros, doubtful: None };
-    traverse(c, shape, &mut sink, &mut is_elided)?;
-    if sink.zeros > MAX_ZEROS {
+    let mut literal = Literal { zeros: *zeros, ..Literal::default() };
+    literal.read(c, shape)?;
+    if literal.zeros > MAX_ZEROS {
         let text = format!("more than {MAX_ZEROS} bytes of constants that are written as one number");
         return Err(Diagnostic::limit(Span::new(start, c.pos), text));
     }
-    *zeros = sink.zeros;
-    Ok(Checked { is_elided, doubtful: sink.doubtful })
+    *zeros = literal.zeros;
+    Ok(literal)
 }
 
 /// A literal that includes its shape: an array behind its shape, or a tuple of such literals in parentheses. Advances
@@ -108,143 +114,163 @@ fn shape_before_literal(c: &mut Cursor<'_>) -> Read<Shape> {
 /// The value of a checked literal.
 pub(crate) fn decode(text: &str, span: Span, shape: &Shape) -> Result<LiteralValue, LiteralError> {
     let mut c = Cursor { text: &text[..span.end as usize], pos: span.start as usize };
-    let mut sink = Decode { limit: span.len(), width: 1, bytes: Vec::new(), done: Vec::new() };
-    let mut elided = false;
-    traverse(&mut c, shape, &mut sink, &mut elided).map_err(LiteralError::Text)?;
-    if elided {
-        return Err(LiteralError::Elided);
-    }
-    sink.done.pop().ok_or(LiteralError::Elided)
+    let values = Some(Values { limit: span.len(), ..Values::default() });
+    let mut literal = Literal { values, ..Literal::default() };
+    literal.read(&mut c, shape).map_err(LiteralError::Text)?;
+    let value = literal.values.filter(|_| !literal.is_elided).and_then(|mut values| values.done.pop());
+    value.ok_or(LiteralError::Elided)
 }
 
 /// The sizes of an array in a checked literal, which may be smaller than the bounds of its dynamic dimensions; `None` if
 /// it is elided or has rows of different lengths.
 pub(crate) fn sizes(text: &str, shape: &Shape) -> Option<Vec<i64>> {
     let array = shape.as_array()?;
-    let mut sink = Sizes { sizes: vec![None; array.rank()], is_ragged: false };
-    let mut elided = false;
-    traverse(&mut Cursor::new(text), shape, &mut sink, &mut elided).ok()?;
-    let sizes = sink.sizes.iter().zip(array.dims()).map(|(size, &bound)| size.unwrap_or(bound)).collect();
-    (!elided && !sink.is_ragged).then_some(sizes)
+    let mut literal = Literal { sizes: vec![None; array.rank()], ..Literal::default() };
+    literal.read(&mut Cursor::new(text), shape).ok()?;
+    let sizes = literal.sizes.iter().zip(array.dims()).map(|(size, &bound)| size.unwrap_or(bound)).collect();
+    (!literal.is_elided && !literal.is_ragged).then_some(sizes)
 }
 
-/// Notes the lengths of rows.
-struct Sizes {
-    sizes: Vec<Option<i64>>,
-    is_ragged: bool,
-}
-
-impl Sink for Sizes {
-    fn element(&mut self, c: &mut Cursor<'_>, t: ElementType) -> Read<()> {
-        Check::default().element(c, t)
-    }
-
-    fn end_row(&mut self, dim: usize, n: i64) {
-        self.is_ragged |= *self.sizes[dim].get_or_insert(n) != n;
-    }
-}
-
-/// Recursion is bounded by the nesting of shapes, `layout::MAX_DEPTH`.
-fn traverse(c: &mut Cursor<'_>, shape: &Shape, sink: &mut impl Sink, elided: &mut bool) -> Read<()> {
-    c.space();
-    if c.rest().starts_with(b"{...}") {
-        c.pos += 5;
-        *elided = true;
-        return Ok(());
-    }
-    match shape {
-        Shape::Array(a) => {
-            sink.begin_array(a.n_elements().unwrap_or(0), a.element());
-            *elided |= array(c, a, sink)?;
-            sink.end_array();
-            Ok(())
-        }
-        Shape::Tuple(parts) => {
-            c.expect(b'(', "`(` of a tuple constant")?;
-            for (i, part) in parts.iter().enumerate() {
-                if i > 0 {
-                    c.accept_after_space(b',');
-                }
-                traverse(c, part, sink, elided)?;
-            }
-            c.expect(b')', "`)` of a tuple constant")?;
-            if !*elided {
-                sink.end_tuple(parts.len());
-            }
-            Ok(())
-        }
-        // The value of a buffer is that of its array.
-        Shape::Buffer(inner) => traverse(c, inner, sink, elided),
-        Shape::Token | Shape::Opaque => {
-            let span = Span::new(c.pos, (c.pos + 1).min(c.text.len()));
-            Err(Diagnostic::expected(span, "an array or a tuple as the shape of a constant", shape.to_string()))
-        }
-    }
-}
-
-/// Reads an array; true if its end is elided. Commas are optional, as for XLA.
-fn array(c: &mut Cursor<'_>, shape: &ArrayShape, sink: &mut impl Sink) -> Read<bool> {
-    let dims = shape.dims();
-    let t = shape.element();
-    if dims.is_empty() {
-        return sink.element(c, t).map(|()| false);
-    }
-    if c.peek() != Some(b'{') && c.peek() != Some(b'(') {
-        return first_element(c, shape, sink).map(|()| false);
-    }
-    let mut counts = vec![0i64; dims.len()];
-    let mut depth = 0;
-    loop {
+impl Literal {
+    /// Recursion is bounded by the nesting of shapes, `layout::MAX_DEPTH`.
+    fn read(&mut self, c: &mut Cursor<'_>, shape: &Shape) -> Read<()> {
         c.space();
-        if depth > 0 && c.peek() == Some(b'}') {
-            let (n, expected) = (counts[depth - 1], dims[depth - 1]);
-            if n != expected && expected != UNBOUNDED && !shape.is_dynamic(depth - 1) {
-                return Err(disagreement(c, depth - 1, n, expected));
-            }
-            c.pos += 1;
-            depth -= 1;
-            sink.end_row(depth, n);
-            if depth == 0 {
-                return Ok(false);
-            }
-        } else if depth > 0 && c.rest().starts_with(b"...") {
-            c.pos += 3;
-            for _ in 0..depth {
-                c.expect(b'}', "`}` after `...`")?;
-            }
-            return Ok(true);
-        } else if depth < dims.len() {
-            c.expect(b'{', if depth == 0 { "`{` of an array constant" } else { "`{` or `}` in an array constant" })?;
-            poll();
-            counts[depth] = 0;
-            depth += 1;
-            while c.accept_after_space(b',') {}
-            continue;
-        } else {
-            if counts[depth - 1] >= dims[depth - 1] && dims[depth - 1] != UNBOUNDED {
-                return Err(disagreement(c, depth - 1, counts[depth - 1] + 1, dims[depth - 1]));
-            }
-            if counts[depth - 1] % i64::from(SHORT) == i64::from(SHORT) - 1 {
-                poll();
-            }
-            sink.element(c, t)?;
+        if c.rest().starts_with(b"{...}") {
+            c.pos += 5;
+            self.is_elided = true;
+            return Ok(());
         }
-        counts[depth - 1] += 1;
-        while c.accept_after_space(b',') {}
+        match shape {
+            Shape::Array(a) => {
+                let t = a.element();
+                if let Some(values) = &mut self.values {
+                    let n = a.n_elements().and_then(|n| usize::try_from(n).ok()).unwrap_or(0).min(values.limit);
+                    values.width = if t.kind() == ElementKind::Complex { t.n_bytes() / 2 } else { t.n_bytes() };
+                    values.bytes = Vec::with_capacity(n.saturating_mul(t.n_bytes()));
+                }
+                self.array(c, a)?;
+                if let Some(values) = &mut self.values {
+                    values.done.push(LiteralValue::Array(std::mem::take(&mut values.bytes)));
+                }
+                Ok(())
+            }
+            Shape::Tuple(parts) => {
+                c.expect(b'(', "`(` of a tuple constant")?;
+                for (i, part) in parts.iter().enumerate() {
+                    if i > 0 {
+                        c.accept_after_space(b',');
+                    }
+                    self.read(c, part)?;
+                }
+                c.expect(b')', "`)` of a tuple constant")?;
+                if let Some(values) = self.values.as_mut().filter(|_| !self.is_elided) {
+                    let parts = values.done.split_off(values.done.len() - parts.len());
+                    values.done.push(LiteralValue::Tuple(parts));
+                }
+                Ok(())
+            }
+            // The value of a buffer is that of its array.
+            Shape::Buffer(inner) => self.read(c, inner),
+            Shape::Token | Shape::Opaque => {
+                let span = Span::new(c.pos, (c.pos + 1).min(c.text.len()));
+                Err(Diagnostic::expected(span, "an array or a tuple as the shape of a constant", shape.to_string()))
+            }
+        }
     }
-}
 
-/// One number for a whole array, which XLA reads as its first element; the others are zero. XLA also writes an array
-/// without elements as one number.
-fn first_element(c: &mut Cursor<'_>, shape: &ArrayShape, sink: &mut impl Sink) -> Read<()> {
-    match shape.n_elements() {
-        Some(0) => Check::default().element(c, shape.element()),
-        Some(n) => {
-            sink.element(c, shape.element())?;
-            sink.zeros(n - 1, shape.element());
-            Ok(())
+    /// Reads an array, whose end may be elided. Commas are optional, as for XLA.
+    fn array(&mut self, c: &mut Cursor<'_>, shape: &ArrayShape) -> Read<()> {
+        let dims = shape.dims();
+        let t = shape.element();
+        if dims.is_empty() {
+            return self.element(c, t);
         }
-        None => Err(c.expected("`{` of an array constant")),
+        if c.peek() != Some(b'{') && c.peek() != Some(b'(') {
+            return self.first_element(c, shape);
+        }
+        let mut counts = vec![0i64; dims.len()];
+        let mut depth = 0;
+        loop {
+            c.space();
+            if depth > 0 && c.peek() == Some(b'}') {
+                let (n, expected) = (counts[depth - 1], dims[depth - 1]);
+                if n != expected && expected != UNBOUNDED && !shape.is_dynamic(depth - 1) {
+                    return Err(disagreement(c, depth - 1, n, expected));
+                }
+                c.pos += 1;
+                depth -= 1;
+                if let Some(size) = self.sizes.get_mut(depth) {
+                    self.is_ragged |= *size.get_or_insert(n) != n;
+                }
+                if depth == 0 {
+                    return Ok(());
+                }
+            } else if depth > 0 && c.rest().starts_with(b"...") {
+                c.pos += 3;
+                self.is_elided = true;
+                return (0..depth).try_for_each(|_| c.expect(b'}', "`}` after `...`"));
+            } else if depth < dims.len() {
+                c.expect(
+                    b'{',
+                    if depth == 0 { "`{` of an array constant" } else { "`{` or `}` in an array constant" },
+                )?;
+                poll();
+                counts[depth] = 0;
+                depth += 1;
+                while c.accept_after_space(b',') {}
+                continue;
+            } else {
+                if counts[depth - 1] >= dims[depth - 1] && dims[depth - 1] != UNBOUNDED {
+                    return Err(disagreement(c, depth - 1, counts[depth - 1] + 1, dims[depth - 1]));
+                }
+                if counts[depth - 1] % i64::from(SHORT) == i64::from(SHORT) - 1 {
+                    poll();
+                }
+                self.element(c, t)?;
+            }
+            counts[depth - 1] += 1;
+            while c.accept_after_space(b',') {}
+        }
+    }
+
+    /// One number for a whole array, which XLA reads as its first element; the others are zero. XLA also writes an array
+    /// without elements as one number.
+    fn first_element(&mut self, c: &mut Cursor<'_>, shape: &ArrayShape) -> Read<()> {
+        let t = shape.element();
+        let n_zeros = match shape.n_elements() {
+            Some(0) => return Literal::default().element(c, t),
+            Some(n) => u64::try_from(n - 1).unwrap_or(0).saturating_mul(t.n_bytes() as u64),
+            None => return Err(c.expected("`{` of an array constant")),
+        };
+        self.element(c, t)?;
+        match &mut self.values {
+            Some(values) => values.bytes.resize(values.bytes.len() + n_zeros as usize, 0),
+            None => self.zeros = self.zeros.saturating_add(n_zeros),
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn element(&mut self, c: &mut Cursor<'_>, t: ElementType) -> Read<()> {
+        if let Some(Values { width, bytes, .. }) = &mut self.values {
+            return element(c, t, &mut |bits: u64| bytes.extend_from_slice(&bits.to_le_bytes()[..*width]));
+        }
+        if t.kind() == ElementKind::Float && t.bits() >= 32 {
+            let start = c.pos;
+            let word = token(c);
+            // A short word of digits with at most a sign and a point is a number of every wide type.
+            if !word.is_empty() && word.len() < 30 && is_plain(word.as_bytes()) {
+                return Ok(());
+            }
+            c.pos = start;
+        }
+        c.space();
+        let start = c.pos;
+        element(c, t, &mut |_| ())?;
+        if self.doubtful.is_none() {
+            self.doubtful = doubt(c, start, t);
+        }
+        Ok(())
     }
 }
 
@@ -276,40 +302,6 @@ fn expected_number(c: &Cursor<'_>, start: usize, t: ElementType) -> Diagnostic {
 fn out_of_range(c: &Cursor<'_>, start: usize, t: ElementType) -> Diagnostic {
     let span = Span::new(start, c.pos);
     Diagnostic::out_of_range(span, t.name(), c.str(span))
-}
-
-/// Checks elements without keeping them, and counts the bytes of those that are not written.
-#[derive(Default)]
-struct Check {
-    zeros: u64,
-    doubtful: Option<Diagnostic>,
-}
-
-impl Sink for Check {
-    #[inline]
-    fn element(&mut self, c: &mut Cursor<'_>, t: ElementType) -> Read<()> {
-        if t.kind() == ElementKind::Float && t.bits() >= 32 {
-            let start = c.pos;
-            let word = token(c);
-            // A short word of digits with at most a sign and a point is a number of every wide type.
-            if !word.is_empty() && word.len() < 30 && is_plain(word.as_bytes()) {
-                return Ok(());
-            }
-            c.pos = start;
-        }
-        c.space();
-        let start = c.pos;
-        element(c, t, &mut |_| ())?;
-        if self.doubtful.is_none() {
-            self.doubtful = doubt(c, start, t);
-        }
-        Ok(())
-    }
-
-    fn zeros(&mut self, n: i64, t: ElementType) {
-        let bytes = u64::try_from(n).unwrap_or(0).saturating_mul(t.n_bytes() as u64);
-        self.zeros = self.zeros.saturating_add(bytes);
-    }
 }
 
 /// Why XLA does not read the element between `start` and the cursor.
@@ -358,42 +350,6 @@ fn is_plain(word: &[u8]) -> bool {
         }
     }
     points <= 1 && digits.len() > points
-}
-
-/// Collects the bytes of each element.
-struct Decode {
-    /// A literal has at most as many elements as bytes of text.
-    limit: usize,
-    width: usize,
-    bytes: Vec<u8>,
-    done: Vec<LiteralValue>,
-}
-
-impl Sink for Decode {
-    fn element(&mut self, c: &mut Cursor<'_>, t: ElementType) -> Read<()> {
-        let width = self.width;
-        element(c, t, &mut |bits: u64| self.bytes.extend_from_slice(&bits.to_le_bytes()[..width]))
-    }
-
-    fn begin_array(&mut self, n_elements: i64, t: ElementType) {
-        let n = usize::try_from(n_elements).unwrap_or(0).min(self.limit);
-        self.width = if t.kind() == ElementKind::Complex { t.n_bytes() / 2 } else { t.n_bytes() };
-        self.bytes = Vec::with_capacity(n.saturating_mul(t.n_bytes()));
-    }
-
-    fn zeros(&mut self, n: i64, t: ElementType) {
-        let n = usize::try_from(n).unwrap_or(0);
-        self.bytes.resize(self.bytes.len() + n.saturating_mul(t.n_bytes()), 0);
-    }
-
-    fn end_array(&mut self) {
-        self.done.push(LiteralValue::Array(std::mem::take(&mut self.bytes)));
-    }
-
-    fn end_tuple(&mut self, n: usize) {
-        let parts = self.done.split_off(self.done.len() - n);
-        self.done.push(LiteralValue::Tuple(parts));
-    }
 }
 
 /// Reads one element and passes on its bits; two values for a complex number.

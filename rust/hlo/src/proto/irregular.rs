@@ -196,7 +196,7 @@ pub(crate) fn write(f: &OperationField, w: &WriteContext<'_>, d: &mut Encoder) -
         (Codec::Statistics, _) => return write_statistics(text, d),
         (_, Form::Literal) => {
             let (own, value) = with_shape(&mut Cursor::new(text), 0, &mut 0).ok()?;
-            d.message(8, &literal::write(value.as_ref(), &own));
+            d.message(8, &literal::write(value.as_ref(), &own, &|| None, &mut 0)?);
             return Some(());
         }
         (_, Form::Metadata) => return d.nested(7, |d| metadata::write(text, Some(w.payloads), d)),

@@ -3,6 +3,7 @@
 //! The proto has elements in memory order, given by the layout's minor-to-major, the text in row-major order.
 
 use quasiaffine::interrupt::poll;
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use layout::{map_layouts, ArrayShape, ElementKind, ElementType, Layout, Shape};
@@ -228,37 +229,28 @@ fn element(bits: &[u64], t: ElementType, out: &mut String) {
     };
 }
 
-/// Whether a `LiteralProto` of this shape can hold a value: not that of a buffer, of an array without a size or with
-/// fewer elements than its dynamic dimensions allow, or of a type without a field. For such an array see [`padded`].
-pub(crate) fn fits(value: &LiteralValue, shape: &Shape) -> bool {
-    match (value, shape) {
-        (LiteralValue::Tuple(values), Shape::Tuple(parts)) => {
-            values.len() == parts.len() && values.iter().zip(parts).all(|(v, s)| fits(v, s))
-        }
-        (LiteralValue::Array(bytes), Shape::Array(a)) => {
-            let width = a.element().n_bytes() as i64;
-            field(a.element()).is_some()
-                && a.n_elements().and_then(|n| n.checked_mul(width)) == Some(bytes.len() as i64)
-        }
-        _ => false,
-    }
-}
-
-/// A `LiteralProto` of a value, or of the shape alone.
-pub(crate) fn write(value: Option<&LiteralValue>, shape: &Shape) -> Encoder {
+/// A `LiteralProto` of a value, or of the shape alone; `None` where it cannot hold the value: that of a buffer, of an
+/// array without a size or of a type without a field. Zeros fill an array with fewer elements than the bounds of its
+/// dynamic dimensions, for which `sizes` gives those in use, as long as there is `room` for its bytes.
+pub(crate) fn write(
+    value: Option<&LiteralValue>,
+    shape: &Shape,
+    sizes: &dyn Fn() -> Option<Vec<i64>>,
+    room: &mut u64,
+) -> Option<Encoder> {
     let mut d = Encoder::default();
     d.message(1, &shape::write(&in_order(shape)));
     match (value, shape) {
-        (Some(LiteralValue::Tuple(values)), Shape::Tuple(parts)) => {
-            values.iter().zip(parts).for_each(|(v, s)| d.message(10, &write(Some(v), s)));
+        (None, _) => {}
+        (Some(LiteralValue::Tuple(values)), Shape::Tuple(parts)) if values.len() == parts.len() => {
+            for (value, part) in values.iter().zip(parts) {
+                d.message(10, &write(Some(value), part, &|| None, room)?);
+            }
         }
-        // The elements of an unbounded array have no defined order.
-        (Some(LiteralValue::Array(bytes)), Shape::Array(a)) if a.n_elements().is_some() => {
-            write_array(&mut d, bytes, a, a.dims());
-        }
-        _ => {}
+        (Some(LiteralValue::Array(bytes)), Shape::Array(a)) => write_array(&mut d, bytes, a, sizes, room)?,
+        _ => return None,
     }
-    d
+    Some(d)
 }
 
 /// The shape of a literal, whose layout XLA reduces to minor-to-major.
@@ -266,52 +258,45 @@ pub(crate) fn in_order(shape: &Shape) -> Shape {
     map_layouts(shape, &mut |a| Some(Layout::new(a.layout_or_default().minor_to_major)))
 }
 
-/// The `LiteralProto` of an array whose dynamic dimensions have these sizes: zeros fill it up to the bounds. `None` if
-/// the value has another number of elements, or for more bytes than there is `room`.
-pub(crate) fn padded(value: &LiteralValue, shape: &Shape, sizes: &[i64], room: &mut u64) -> Option<Encoder> {
-    let (LiteralValue::Array(bytes), Shape::Array(a)) = (value, shape) else { return None };
-    let (width, n) = (a.element().n_bytes(), a.n_elements()?);
-    field(a.element()).filter(|_| sizes_in_use(a, sizes) == sizes)?;
-    let places = in_use(a, sizes, None).filter(|places| places.len() * width == bytes.len())?;
-    let n_bytes = u64::try_from(n).ok()?.checked_mul(width as u64)?;
-    *room = room.checked_sub(n_bytes)?;
-    let mut all = vec![0; usize::try_from(n_bytes).ok()?];
-    for (chunk, place) in bytes.chunks_exact(width).zip(places) {
-        all[place as usize * width..][..width].copy_from_slice(chunk);
-    }
-    let mut d = Encoder::default();
-    d.message(1, &shape::write(&in_order(shape)));
-    write_array(&mut d, &all, a, sizes);
-    Some(d)
-}
-
-fn write_array(d: &mut Encoder, bytes: &[u8], a: &ArrayShape, sizes: &[i64]) {
-    if (0..a.rank()).any(|k| a.is_dynamic(k)) {
-        d.ints(DYNAMIC_SIZES, sizes);
-    }
-    let t = a.element();
-    let width = t.n_bytes();
-    let mut ordered = Vec::new();
-    let bytes = match memory_order(a) {
-        Some(order) => {
-            ordered.resize(bytes.len(), 0);
-            for (chunk, position) in bytes.chunks_exact(width).zip(order) {
-                ordered[position as usize * width..][..width].copy_from_slice(chunk);
-            }
-            &ordered
+fn write_array(
+    d: &mut Encoder,
+    bytes: &[u8],
+    a: &ArrayShape,
+    sizes: &dyn Fn() -> Option<Vec<i64>>,
+    room: &mut u64,
+) -> Option<()> {
+    let (t, width) = (a.element(), a.element().n_bytes());
+    let (number, packing, part) = field(t)?;
+    let n_bytes = usize::try_from(a.n_elements()?).ok()?.checked_mul(width)?;
+    let sizes = match n_bytes == bytes.len() {
+        true => a.dims().to_vec(),
+        false => {
+            *room = room.checked_sub(n_bytes as u64)?;
+            sizes().filter(|sizes| sizes != a.dims() && sizes_in_use(a, sizes) == *sizes)?
         }
-        None => bytes,
     };
-    let Some((number, packing, width)) = field(t).filter(|_| !bytes.is_empty()) else { return };
+    let mut bytes = Cow::Borrowed(bytes);
+    if let Some(places) = in_use(a, &sizes, memory_order(a)) {
+        (places.len().checked_mul(width) == Some(bytes.len())).then_some(())?;
+        let mut all = vec![0; n_bytes];
+        for (chunk, place) in bytes.chunks_exact(width).zip(places) {
+            all[place as usize * width..][..width].copy_from_slice(chunk);
+        }
+        bytes = Cow::Owned(all);
+    }
+    if (0..a.rank()).any(|k| a.is_dynamic(k)) {
+        d.ints(DYNAMIC_SIZES, &sizes);
+    }
     match packing {
-        Packing::Fixed => d.data(number, bytes),
+        _ if bytes.is_empty() => {}
+        Packing::Fixed => d.data(number, &bytes),
         Packing::Bytes => {
             let mask = if t.bits() < 8 { (1u8 << t.bits()) - 1 } else { 255 };
             d.data(number, &bytes.iter().map(|b| b & mask).collect::<Vec<_>>());
         }
         Packing::Varints => {
-            let values = bytes.chunks_exact(width).map(|c| {
-                let shift = 64 - 8 * width;
+            let values = bytes.chunks_exact(part).map(|c| {
+                let shift = 64 - 8 * part;
                 let value = little_endian(c) << shift;
                 if t.kind() == ElementKind::Signed {
                     value as i64 >> shift
@@ -322,4 +307,5 @@ fn write_array(d: &mut Encoder, bytes: &[u8], a: &ArrayShape, sizes: &[i64]) {
             d.ints(number, &values.collect::<Vec<_>>());
         }
     }
+    Some(())
 }

@@ -310,12 +310,9 @@ impl<'m> Writer<'m> {
         d.each_int(37, m.control_predecessors(i).map(|k| self.id(k)));
         // XLA accepts a constant without a value, but not a value without its elements.
         if row.opcode == Opcode::Constant && !m.is_elided(i) {
-            let shape = m.shape(i);
             let value = m.literal(i).and_then(Result::ok);
-            let encoded = value.and_then(|value| match literal::fits(&value, shape) {
-                true => Some(literal::write(Some(&value), shape)),
-                false => literal::padded(&value, shape, &m.literal_sizes(i)?, &mut self.room),
-            });
+            let encoded = value
+                .and_then(|value| literal::write(Some(&value), m.shape(i), &|| m.literal_sizes(i), &mut self.room));
             if let Some(encoded) = encoded {
                 d.message(8, &encoded);
             }
