@@ -1,6 +1,6 @@
-//! Parses one instruction: name, shape, opcode and operands.
+//! Parses one instruction: name, shape and opcode.
 //!
-//! Operands that are already defined are resolved at once, others when their computation ends. Not here: attributes.
+//! Not here: operands and attributes.
 
 use quasiaffine::interrupt::poll;
 use std::hash::{Hash, Hasher};
@@ -12,14 +12,14 @@ use smallvec::SmallVec;
 use crate::attribute;
 use crate::attribute::schema::{self, Owner};
 use crate::check;
-use crate::cursor::{clip, find, Cursor, Read, SHORT};
+use crate::cursor::{clip, find, Cursor, Read};
 use crate::error::{Diagnostic, Span};
 use crate::model::literal;
-use crate::model::module::{Attribute, Instruction, CALLS, ELIDED, LOST, SHAPE_OMITTED, UNNAMED, UNNAMED_OPERANDS};
+use crate::model::module::{Attribute, Instruction, CALLS, ELIDED, LOST, SHAPE_OMITTED, UNNAMED};
 use crate::model::opcode::async_form;
 use crate::parse::Numbers;
 use crate::parse::Parser;
-use crate::{Arity, Opcode, Trait};
+use crate::{Opcode, Trait};
 
 /// A computation that is being parsed.
 #[derive(Default)]
@@ -27,6 +27,8 @@ pub(crate) struct Scope<'a> {
     pub rows: Vec<Instruction>,
     /// Index into `rows` by name; `BROKEN` for an instruction that is being read.
     pub names: Numbers<'a>,
+    /// The name of the instruction that is being read; empty if it has none.
+    pub reading: &'a [u8],
     /// Operands whose names are not yet defined: index into `operands`, name.
     pub pending: Vec<(usize, Span)>,
     /// Entries of `links` that name instructions, and whether these are not defined above.
@@ -64,9 +66,6 @@ pub(crate) enum Stem {
     /// A part of a tuple, in the same computation, in place of an operand: `t_0`.
     Part { tuple: u32, index: i64 },
 }
-
-/// A shape before an operand, and its span.
-pub(crate) type Written = (u32, Span);
 
 /// As many lines of a text may hold a brace or a quote that is not closed; past them the rest is lost, so that the time
 /// stays linear.
@@ -199,7 +198,8 @@ impl<'a> Parser<'a> {
         let is_root = self.c.accept_word("ROOT");
         let name = self.c.name("an instruction or `}`")?;
         let local = scope.rows.len() as u32;
-        let is_second = scope.names.insert(self.c.slice(name), local).is_some();
+        scope.reading = self.c.slice(name);
+        let is_second = scope.names.insert(scope.reading, local).is_some();
         self.c.expect(b'=', "`=` after the name of an instruction")?;
         let (mut row, opcode_span) = self.head(Some(name))?;
         self.body(&mut row, scope, opcode_span, depth)?;
@@ -354,132 +354,6 @@ impl<'a> Parser<'a> {
         scope.parameters.push((number, scope.rows.len() as u32, span));
         scope.n_parameters = scope.n_parameters.max(number.saturating_add(1));
         self.c.expect(b')', "`)` after a parameter number")
-    }
-
-    /// Parses operands that are names. Where one is an instruction, a part of a tuple or stands for a parameter, all are
-    /// parsed anew by `nested_operands`.
-    fn operands(&mut self, row: &mut Instruction, scope: &mut Scope<'a>, opcode_span: Span, depth: usize) -> Read<()> {
-        let start = self.c;
-        let (n_pending, n_written) = (scope.pending.len(), scope.written.len());
-        let (mut n, mut n_unnamed) = (0usize, 0usize);
-        let mut are_names = true;
-        if !self.c.accept_after_space(b')') {
-            while are_names {
-                self.c.space();
-                n += 1;
-                if n.is_multiple_of(SHORT as usize) {
-                    poll();
-                }
-                if matches!(self.c.peek(), Some(b',' | b')')) {
-                    n_unnamed += 1;
-                } else {
-                    are_names = self.operand(scope)?;
-                }
-                if !self.c.accept_after_space(b',') {
-                    break;
-                }
-            }
-            if !are_names || !self.c.accept(b')') {
-                if are_names && self.c.peek() != Some(b'(') {
-                    return Err(self.c.expected("`,` or `)` after an operand"));
-                }
-                self.c = start;
-                self.m.operands.truncate(row.operands as usize);
-                scope.pending.truncate(n_pending);
-                scope.written.truncate(n_written);
-                return self.nested_operands(row, scope, opcode_span, depth);
-            }
-        }
-        self.check_operands(row, n, n_unnamed, opcode_span)
-    }
-
-    /// Checks the number of operands, which are the last of the module.
-    pub(crate) fn check_operands(
-        &mut self,
-        row: &mut Instruction,
-        mut n: usize,
-        mut n_unnamed: usize,
-        opcode_span: Span,
-    ) -> Read<()> {
-        let opcode = row.opcode;
-        if n == 0 && opcode.arity() == Arity::Fixed(1) {
-            (n, n_unnamed) = (1, 1);
-        }
-        if n_unnamed < n {
-            // XLA ignores commas without an operand.
-            n -= n_unnamed;
-            n_unnamed = 0;
-        }
-        if n_unnamed > 0 {
-            row.flags |= UNNAMED_OPERANDS;
-            row.body.start = n as u32;
-            row.body.end = n as u32;
-            self.diagnose(|p| {
-                let text = format!("the operands of {} have no names and cannot be resolved", p.c.str(opcode_span));
-                Diagnostic::new(opcode_span, text)
-            });
-        }
-        if let Some(expected) = opcode.expected_operands(n) {
-            let s = if expected == "1" { "" } else { "s" };
-            let expected = format!("{expected} operand{s} of {}", opcode.name());
-            return Err(Diagnostic::expected(opcode_span, expected, n.to_string()));
-        }
-        row.n_operands = self.m.operands.len() as u32 - row.operands;
-        Ok(())
-    }
-
-    /// `[shape] [%]name`; false if it stands for a part of a tuple or a parameter of bare instructions.
-    fn operand(&mut self, scope: &mut Scope<'a>) -> Read<bool> {
-        let written = self.written_shape(scope)?;
-        self.c.space();
-        let may_be_parameter = scope.is_bare && written.is_some();
-        if may_be_parameter && matches!(self.c.peek(), Some(b',' | b')')) {
-            return Ok(false);
-        }
-        let name = self.c.name("an operand")?;
-        self.c.space();
-        let is_undefined = || scope.names.get(self.c.slice(name)).copied().is_none();
-        if self.c.peek() == Some(b'#') || (may_be_parameter && is_undefined()) {
-            return Ok(false);
-        }
-        self.push_operand(scope, name, written);
-        Ok(true)
-    }
-
-    /// The shape before an operand. XLA also takes a comma between them; among bare instructions it ends the operand.
-    pub(crate) fn written_shape(&mut self, scope: &Scope<'a>) -> Read<Option<Written>> {
-        if self.c.peek() == Some(b'%') || !self.at_shape() {
-            return Ok(None);
-        }
-        let start = self.c.pos;
-        let written = (self.shape()?, Span::new(start, self.c.pos));
-        if !scope.is_bare {
-            self.c.accept_after_space(b',');
-        }
-        Ok(Some(written))
-    }
-
-    /// Adds an operand of the instruction that is the next of its computation.
-    pub(crate) fn push_operand(&mut self, scope: &mut Scope<'a>, name: Span, written: Option<Written>) {
-        let local = scope.rows.len() as u32;
-        match scope.names.get(self.c.slice(name)).copied() {
-            // An incomplete or broken instruction has a larger number.
-            Some(k) if k < local => self.push_row(scope, k, written),
-            _ => {
-                scope.pending.push((self.m.operands.len(), name));
-                self.push_row(scope, UNRESOLVED, written);
-            }
-        }
-    }
-
-    /// Adds an operand by its row.
-    pub(crate) fn push_row(&mut self, scope: &mut Scope<'a>, row: u32, written: Option<Written>) {
-        if let Some((shape, span)) = written {
-            if row == UNRESOLVED || scope.rows[row as usize].shape != shape {
-                scope.written.push((self.m.operands.len(), shape, span));
-            }
-        }
-        self.m.operands.push(row);
     }
 
     /// Parses a shape and interns it: equal shapes have equal numbers.

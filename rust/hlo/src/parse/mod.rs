@@ -8,7 +8,7 @@
 pub(crate) mod attribute;
 pub(crate) mod instruction;
 pub(crate) mod module;
-mod nested;
+mod operands;
 mod resolve;
 mod tables;
 

@@ -1,6 +1,6 @@
-//! Parses operands that are instructions, `add(x, f32[2] multiply(y, z))`, or parts of a tuple, `add(x, t#0#1)`.
+//! Parses operands: names, instructions as in `add(x, f32[2] multiply(y, z))`, or parts of a tuple, `add(x, t#0#1)`.
 //!
-//! An instruction becomes a row of its computation when it is complete, before its user, and gets a name when the
+//! Operands that are already defined are resolved at once, others when their computation ends. An instruction becomes a row of its computation when it is complete, before its user, and gets a name when the
 //! module ends. Those that are not complete form a stack, so that nesting is not limited and the time is proportional
 //! to the text. XLA allows no attributes here; a diagnostic reports them. Each part of a tuple is one get-tuple-element
 //! of its computation, whoever uses it.
@@ -10,120 +10,125 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use crate::attribute::schema::{self, Owner};
-use crate::cursor::{brief, Read};
+use crate::cursor::{brief, Read, SHORT};
 use crate::error::{Diagnostic, Span};
+use crate::model::module::UNNAMED_OPERANDS;
 use crate::model::module::{Attribute, Instruction, InstructionId, SHAPE_OMITTED, UNKNOWN_KEY, UNNAMED};
-use crate::parse::instruction::{Scope, Stem, Written, BROKEN};
+use crate::parse::instruction::{Scope, Stem, BROKEN, UNRESOLVED};
 use crate::parse::Parser;
-use crate::Opcode;
+use crate::{Arity, Opcode};
 
 /// An instruction whose operands are being read.
 struct Open {
     row: Instruction,
     opcode_span: Span,
-    operands: Vec<Operand>,
+    operands: SmallVec<[Operand; 4]>,
     n_unnamed: usize,
 }
 
 /// An operand, kept until its user is complete.
-enum Operand {
-    Row(u32, Option<Written>),
-    Name(Span, Option<Written>),
-}
-
-/// An operand, or an instruction in place of one.
-enum Found {
-    Operand(Operand),
-    Instruction(Instruction, Span),
+struct Operand {
+    /// Its row; `None` for a name.
+    row: Option<u32>,
+    name: Span,
+    /// A shape before it, and its span.
+    written: Option<(u32, Span)>,
 }
 
 impl<'a> Parser<'a> {
-    /// Parses the operands of an instruction from behind its `(`, some of which are instructions themselves.
-    pub(crate) fn nested_operands(
+    /// Parses the operands of an instruction from behind its `(`.
+    pub(crate) fn operands(
         &mut self,
         outer: &mut Instruction,
         scope: &mut Scope<'a>,
         opcode_span: Span,
         depth: usize,
     ) -> Read<()> {
-        if outer.flags & UNNAMED == 0 {
-            // Its number is known when its operands are complete.
-            scope.names.insert(self.c.slice(outer.name), BROKEN);
-        }
-        let mut stack = vec![Open::new(outer.clone(), opcode_span)];
-        while let Some(open) = stack.last_mut() {
-            poll();
+        let n_rows = scope.rows.len();
+        let mut open = Open::new(std::mem::take(outer), opcode_span);
+        let mut users: Vec<Open> = Vec::new();
+        loop {
+            if open.n().is_multiple_of(SHORT as usize) && open.n() > 0 {
+                poll();
+            }
             self.c.space();
-            if matches!(self.c.peek(), Some(b',' | b')')) {
-                open.n_unnamed += usize::from(!(open.is_empty() && self.c.peek() == Some(b')')));
-            } else {
-                match self.operand_or_head(scope)? {
-                    Found::Operand(operand) => open.operands.push(operand),
-                    Found::Instruction(mut row, span) if matches!(row.opcode, Opcode::Constant | Opcode::Parameter) => {
+            match self.c.peek() {
+                Some(b')') if open.n() == 0 => {}
+                Some(b',' | b')') => open.n_unnamed += 1,
+                _ => match self.operand(scope)? {
+                    Some(operand) => open.operands.push(operand),
+                    None => {
+                        let (mut row, span) = self.head(None)?;
                         match row.opcode {
                             Opcode::Constant => self.constant(&mut row)?,
-                            _ => self.parameter(&mut row, scope)?,
+                            Opcode::Parameter => self.parameter(&mut row, scope)?,
+                            _ => {
+                                users.push(std::mem::replace(&mut open, Open::new(row, span)));
+                                continue;
+                            }
                         }
-                        let operand = self.complete(row, scope, span, depth)?;
-                        open.operands.push(operand);
+                        open.operands.push(self.complete(row, scope, span, depth)?);
                     }
-                    Found::Instruction(row, span) => {
-                        stack.push(Open::new(row, span));
-                        continue;
-                    }
-                }
+                },
             }
             while !self.c.accept_after_space(b',') {
                 self.c.expect(b')', "`,` or `)` after an operand")?;
-                let Some(mut open) = stack.pop() else { return Ok(()) };
-                self.flush(&mut open, scope)?;
-                let Some(user) = stack.last_mut() else {
+                self.close_operands(&mut open, scope)?;
+                let Some(user) = users.pop() else {
                     *outer = open.row;
-                    if outer.flags & UNNAMED == 0 {
-                        scope.names.insert(self.c.slice(outer.name), scope.rows.len() as u32);
+                    if scope.rows.len() > n_rows {
+                        scope.names.insert(scope.reading, scope.rows.len() as u32);
                     }
                     return Ok(());
                 };
-                user.operands.push(self.complete(open.row, scope, open.opcode_span, depth)?);
+                let Open { row, opcode_span, .. } = std::mem::replace(&mut open, user);
+                open.operands.push(self.complete(row, scope, opcode_span, depth)?);
             }
         }
-        Ok(())
     }
 
-    /// A word that `(` follows is an opcode, any other a name.
-    fn operand_or_head(&mut self, scope: &mut Scope<'a>) -> Read<Found> {
+    /// `[shape] [%]name` or a part of a tuple; `None` for an instruction, which is next: a word that `(` follows is an
+    /// opcode.
+    fn operand(&mut self, scope: &mut Scope<'a>) -> Read<Option<Operand>> {
         let start = self.c;
-        let written = self.written_shape(scope)?;
-        self.c.space();
-        if let (true, Some((shape, span)), Some(b',' | b')')) = (scope.is_bare, written, self.c.peek()) {
-            return Ok(Found::Operand(Operand::Row(implicit_parameter(scope, None, shape, span), None)));
+        let mut written = None;
+        if self.c.peek() != Some(b'%') && self.at_shape() {
+            written = Some((self.shape()?, Span::new(start.pos, self.c.pos)));
+            // XLA also takes a comma behind the shape; among bare instructions it ends the operand.
+            if !scope.is_bare {
+                self.c.accept_after_space(b',');
+            }
+            self.c.space();
+        }
+        // A shape alone among bare instructions, or one before an undefined name, is that of a parameter. Those of a single
+        // instruction are numbered in the order of its operands.
+        let of_parameter = written.filter(|_| scope.is_bare);
+        if let (Some((shape, span)), Some(b',' | b')')) = (of_parameter, self.c.peek()) {
+            let row = Some(implicit_parameter(scope, None, shape, span));
+            return Ok(Some(Operand { row, name: span, written: None }));
         }
         let name = self.c.name("an operand")?;
-        let behind = self.c;
         self.c.space();
-        if self.c.peek() == Some(b'(') {
-            self.c = start;
-            let (row, span) = self.head(None)?;
-            return Ok(Found::Instruction(row, span));
-        }
-        if self.c.peek() == Some(b'#') {
-            return self.part(scope, name).map(|k| Found::Operand(Operand::Row(k, written)));
-        }
-        self.c = behind;
-        // The parameters of a single instruction are numbered in the order of its operands.
-        let is_known = scope.names.get(self.c.slice(name)).copied().is_some();
-        if let (true, false, Some((shape, _))) = (scope.is_bare, is_known, written) {
-            let local = implicit_parameter(scope, Some(name), shape, name);
-            scope.names.insert(self.c.slice(name), local);
-            return Ok(Found::Operand(Operand::Row(local, None)));
-        }
-        Ok(Found::Operand(Operand::Name(name, written)))
+        let (row, written) = match (self.c.peek(), of_parameter) {
+            (Some(b'('), _) => {
+                self.c = start;
+                return Ok(None);
+            }
+            (Some(b'#'), _) => (Some(self.part(scope, name)?), written),
+            (_, Some((shape, _))) if !scope.names.contains_key(self.c.slice(name)) => {
+                let row = implicit_parameter(scope, Some(name), shape, name);
+                scope.names.insert(self.c.slice(name), row);
+                (Some(row), None)
+            }
+            _ => (None, written),
+        };
+        Ok(Some(Operand { row, name, written }))
     }
 
     /// `#i#j` behind the name of a tuple: the row of that part, which is added where it is new.
     fn part(&mut self, scope: &mut Scope<'a>, name: Span) -> Read<u32> {
         let mut row = match scope.names.get(self.c.slice(name)).copied() {
-            Some(row) if row != BROKEN => row,
+            Some(row) if (row as usize) < scope.rows.len() => row,
             _ => return Err(self.undefined_operand(scope, name)),
         };
         while self.c.accept_after_space(b'#') {
@@ -170,24 +175,55 @@ impl<'a> Parser<'a> {
         };
         self.m.operands.push(tuple);
         self.m.attributes.push(Attribute { key, form: schema::form(key), value: span, link: 0 });
-        let local = scope.rows.len() as u32;
-        scope.unnamed.push((local, Stem::Part { tuple, index }));
+        let local = scope.add_operand(row, Some(Stem::Part { tuple, index }));
         scope.parts.insert((tuple, index), local);
-        scope.rows.push(row);
         Ok(local)
     }
 
-    /// Moves the operands of an instruction to the module, now that those in it are complete.
-    fn flush(&mut self, open: &mut Open, scope: &mut Scope<'a>) -> Read<()> {
-        open.row.operands = self.m.operands.len() as u32;
-        let n = open.operands.len() + open.n_unnamed;
-        for operand in open.operands.drain(..) {
-            match operand {
-                Operand::Row(k, written) => self.push_row(scope, k, written),
-                Operand::Name(name, written) => self.push_operand(scope, name, written),
+    /// Moves the operands of an instruction to the module, now that those in it are complete, and checks their number.
+    fn close_operands(&mut self, open: &mut Open, scope: &mut Scope<'a>) -> Read<()> {
+        let mut n = open.n();
+        let &mut Open { ref mut row, opcode_span, ref operands, mut n_unnamed } = open;
+        row.operands = self.m.operands.len() as u32;
+        row.n_operands = operands.len() as u32;
+        for &Operand { row, name, written } in operands {
+            let at = self.m.operands.len();
+            // An incomplete or broken instruction has a larger number than complete ones.
+            let find = || scope.names.get(self.c.slice(name)).copied().filter(|&k| (k as usize) < scope.rows.len());
+            let row = row.or_else(find);
+            if row.is_none() {
+                scope.pending.push((at, name));
             }
+            if let Some((shape, span)) = written {
+                if row.is_none_or(|k| scope.rows[k as usize].shape != shape) {
+                    scope.written.push((at, shape, span));
+                }
+            }
+            self.m.operands.push(row.unwrap_or(UNRESOLVED));
         }
-        self.check_operands(&mut open.row, n, open.n_unnamed, open.opcode_span)
+        let opcode = row.opcode;
+        if n == 0 && opcode.arity() == Arity::Fixed(1) {
+            (n, n_unnamed) = (1, 1);
+        }
+        if n_unnamed < n {
+            // XLA ignores commas without an operand.
+            n -= n_unnamed;
+            n_unnamed = 0;
+        }
+        if n_unnamed > 0 {
+            row.flags |= UNNAMED_OPERANDS;
+            row.body = Span { start: n as u32, end: n as u32 };
+            self.diagnose(|p| {
+                let text = format!("the operands of {} have no names and cannot be resolved", p.c.str(opcode_span));
+                Diagnostic::new(opcode_span, text)
+            });
+        }
+        if let Some(expected) = opcode.expected_operands(n) {
+            let s = if expected == "1" { "" } else { "s" };
+            let expected = format!("{expected} operand{s} of {}", opcode.name());
+            return Err(Diagnostic::expected(opcode_span, expected, n.to_string()));
+        }
+        Ok(())
     }
 
     /// Adds an instruction to its computation once its operands are complete.
@@ -203,10 +239,8 @@ impl<'a> Parser<'a> {
             self.attribute(Owner::Instruction(row.opcode), &mut attributes, scope, depth)?;
         }
         self.close(&mut row, scope, &mut attributes, span)?;
-        let local = scope.rows.len() as u32;
-        scope.unnamed.push((local, Stem::Opcode));
-        scope.rows.push(row);
-        Ok(Operand::Row(local, None))
+        let row = Some(scope.add_operand(row, Some(Stem::Opcode)));
+        Ok(Operand { row, name: span, written: None })
     }
 
     /// Whether `, name=` is next, which no operand starts with.
@@ -279,28 +313,36 @@ impl<'a> Parser<'a> {
 
 impl Open {
     fn new(row: Instruction, opcode_span: Span) -> Open {
-        Open { row, opcode_span, operands: Vec::new(), n_unnamed: 0 }
+        Open { row, opcode_span, operands: SmallVec::new(), n_unnamed: 0 }
     }
 
-    fn is_empty(&self) -> bool {
-        self.operands.is_empty() && self.n_unnamed == 0
+    fn n(&self) -> usize {
+        self.operands.len() + self.n_unnamed
     }
 }
 
 /// Adds a parameter for an operand of bare instructions that is undefined or has no name, and whose shape is written.
 /// `span` is its position.
 fn implicit_parameter(scope: &mut Scope<'_>, name: Option<Span>, shape: u32, span: Span) -> u32 {
-    let local = scope.rows.len() as u32;
-    if name.is_none() {
-        scope.unnamed.push((local, Stem::Number));
-    }
     let number = scope.n_parameters;
     scope.n_parameters = number.saturating_add(1);
-    scope.parameters.push((number, local, span));
-    scope.rows.push(Instruction {
+    scope.parameters.push((number, scope.rows.len() as u32, span));
+    let row = Instruction {
         body: Span { start: number, end: number },
         flags: if name.is_none() { UNNAMED } else { 0 },
         ..Instruction::new(name.unwrap_or(span), Opcode::Parameter, shape)
-    });
-    local
+    };
+    scope.add_operand(row, name.is_none().then_some(Stem::Number))
+}
+
+impl Scope<'_> {
+    /// Adds an operand of the instruction that is being read, whose own number is known when its operands are complete;
+    /// returns its number.
+    fn add_operand(&mut self, row: Instruction, stem: Option<Stem>) -> u32 {
+        let local = self.rows.len() as u32;
+        self.names.insert(self.reading, BROKEN);
+        self.unnamed.extend(stem.map(|stem| (local, stem)));
+        self.rows.push(row);
+        local
+    }
 }
