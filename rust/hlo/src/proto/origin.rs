@@ -10,8 +10,18 @@ use super::quote::push_quoted;
 use super::wire::{bad, Encoder, Message, Wire};
 use crate::cursor::Cursor;
 
-struct Leaf {
-    index: Vec<i64>,
+/// The origin of a value as its text has it.
+#[derive(Default)]
+pub(crate) struct Origin {
+    pub leaves: Vec<Leaf>,
+    /// The indices of tuples without parts, which a proto does not list.
+    pub empty: Vec<Vec<i64>>,
+    /// The calls around the value.
+    pub calls: Option<String>,
+}
+
+pub(crate) struct Leaf {
+    pub index: Vec<i64>,
     array: Option<Array>,
 }
 
@@ -74,56 +84,62 @@ fn tree(leaves: &[Leaf], depth: usize, limit: usize, out: &mut String) -> Option
 }
 
 pub(super) fn write(text: &str, d: &mut Encoder) -> Option<()> {
+    let Origin { leaves, calls, .. } = parse(text)?;
+    // A call of which nothing else is known.
+    let is_synthetic = leaves.is_empty() && calls.as_ref().is_some_and(String::is_empty);
+    d.nested(88, |d| {
+        for Leaf { index, array } in leaves {
+            d.nested(1, |d| {
+                d.ints(1, &index);
+                array.iter().for_each(|array| d.message(2, &array.write()));
+            });
+        }
+        d.int_unless_zero(2, i64::from(is_synthetic));
+        calls.iter().for_each(|calls| d.data(3, calls.as_bytes()));
+    });
+    Some(())
+}
+
+/// The origin in a text; `None` for a text that is not one.
+pub(crate) fn parse(text: &str) -> Option<Origin> {
     let mut c = Cursor::new(text);
-    let mut m = Encoder::default();
+    let mut origin = Origin::default();
     c.accept_after_space(b'{').then_some(())?;
     c.space();
     if c.rest().starts_with(b"[synthetic_call]") {
         c.pos += b"[synthetic_call]".len();
-        m.int(2, 1);
-        m.data(3, b"");
+        origin.calls = Some(String::new());
     } else {
-        node(&mut c, &mut Vec::new(), &mut m)?;
+        node(&mut c, &mut Vec::new(), &mut origin)?;
         if c.accept_after_space(b',') {
             c.accept_after_space(b'[').then_some(())?;
             let calls = c.string().ok()?;
-            let calls = crate::unescape(c.str(calls));
-            // A call of which nothing else is known.
-            if calls.is_empty() && m.0.is_empty() {
-                m.int(2, 1);
-            }
-            m.data(3, calls.as_bytes());
+            origin.calls = Some(crate::unescape(c.str(calls)).into_owned());
             c.accept_after_space(b']').then_some(())?;
         }
     }
-    (c.accept_after_space(b'}') && c.at_end()).then_some(())?;
-    d.message(88, &m);
-    Some(())
+    (c.accept_after_space(b'}') && c.at_end()).then_some(origin)
 }
 
-fn node(c: &mut Cursor<'_>, index: &mut Vec<i64>, m: &mut Encoder) -> Option<()> {
+fn node(c: &mut Cursor<'_>, index: &mut Vec<i64>, origin: &mut Origin) -> Option<()> {
     if index.len() > MAX_DEPTH {
         return None;
     }
-    if c.accept_after_space(b'(') {
-        if c.accept_after_space(b')') {
-            return Some(());
-        }
-        for k in 0.. {
-            index.push(k);
-            node(c, index, m)?;
-            index.pop();
-            if !c.accept_after_space(b',') {
-                break;
-            }
-        }
-        return c.accept_after_space(b')').then_some(());
+    if !c.accept_after_space(b'(') {
+        origin.leaves.push(Leaf { index: index.clone(), array: Array::parse(c).ok()? });
+        return Some(());
     }
-    let mut leaf = Encoder::default();
-    leaf.ints(1, index);
-    if let Some(array) = Array::parse(c).ok()? {
-        leaf.message(2, &array.write());
+    if c.accept_after_space(b')') {
+        origin.empty.push(index.clone());
+        return Some(());
     }
-    m.message(1, &leaf);
-    Some(())
+    for k in 0.. {
+        index.push(k);
+        node(c, index, origin)?;
+        index.pop();
+        if !c.accept_after_space(b',') {
+            break;
+        }
+    }
+    c.accept_after_space(b')').then_some(())
 }

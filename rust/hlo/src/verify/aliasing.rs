@@ -90,11 +90,22 @@ fn content(shape: &Shape) -> &Shape {
 fn replication(op: &Operation) -> Law {
     const NAME: &str = "parameter_replication";
     let (Some(n), Some(shape)) = (n_flags(op, NAME), op.written) else { return Ok(()) };
-    let leaves = n_leaves(shape);
+    let leaves = leaves(shape).len();
     Rule::Replication.of(NAME).require(n == leaves, format_args!("{leaves} flags, one per leaf of {shape}"), n)
 }
 
-/// The number of parts of a shape that are not tuples.
-pub(super) fn n_leaves(shape: &Shape) -> usize {
-    shape.as_tuple().map_or(1, |parts| parts.iter().map(n_leaves).sum())
+/// Calls `found` with the index of each part of a shape that is not a tuple, and the part.
+pub(super) fn each_leaf<'s>(shape: &'s Shape, index: &mut Vec<i64>, found: &mut impl FnMut(&[i64], &'s Shape)) {
+    let Some(parts) = shape.as_tuple() else { return found(index, shape) };
+    for (k, part) in (0..).zip(parts) {
+        index.push(k);
+        each_leaf(part, index, found);
+        index.pop();
+    }
+}
+
+pub(super) fn leaves(shape: &Shape) -> Vec<&Shape> {
+    let mut all = Vec::new();
+    each_leaf(shape, &mut Vec::new(), &mut |_, leaf| all.push(leaf));
+    all
 }

@@ -4,6 +4,7 @@
 
 use layout::Shape;
 
+use super::aliasing::leaves;
 use super::rule::{About, Law, Rule};
 use crate::attribute::mesh::{product, DeviceOrder, Iota, Mesh, MeshAxis};
 use crate::attribute::sharding::{Sharding, ShardingKind};
@@ -13,8 +14,7 @@ use crate::infer::Operation;
 /// The rules on the sharding of an instruction.
 pub(super) fn check(op: &Operation) -> Law {
     let (Some(Value::Sharding(sharding)), Some(shape)) = (op.value("sharding"), op.written) else { return Ok(()) };
-    let mut leaves = Vec::new();
-    collect_leaves(shape, &mut leaves);
+    let leaves = leaves(shape);
     let law = Rule::Sharding.of("sharding");
     match (&sharding, shape) {
         (Sharding::Tuple(parts), Shape::Tuple(_)) => {
@@ -28,13 +28,6 @@ pub(super) fn check(op: &Operation) -> Law {
             law.broken(format_args!("one sharding of {shape}"), format_args!("a tuple of {}", parts.len()))
         }
         (one_for_all, _) => leaves.into_iter().try_for_each(|leaf| one(one_for_all, leaf)),
-    }
-}
-
-fn collect_leaves<'s>(shape: &'s Shape, leaves: &mut Vec<&'s Shape>) {
-    match shape.as_tuple() {
-        Some(parts) => parts.iter().for_each(|part| collect_leaves(part, leaves)),
-        None => leaves.push(shape),
     }
 }
 

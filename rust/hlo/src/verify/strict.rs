@@ -4,17 +4,17 @@
 //! types of different precision, scalars beside the arrays of a collective, unbounded sizes, element sizes), or they
 //! concern no map (origins).
 
-use layout::{ArrayShape, ElementKind, ElementType, Shape, MAX_DEPTH, UNBOUNDED};
+use layout::{ArrayShape, ElementKind, ElementType, Shape, UNBOUNDED};
 use smallvec::SmallVec;
 
-use super::aliasing::n_leaves;
+use super::aliasing::{each_leaf, part};
 use super::rule::{Law, Rule};
 use crate::attribute::Value;
 use crate::check;
-use crate::cursor::Cursor;
 use crate::error::Diagnostic;
 use crate::infer::{self};
 use crate::model::module::{InstructionId, Module};
+use crate::proto::origin;
 use crate::{Opcode, Trait};
 
 /// The first `limit` violations.
@@ -137,43 +137,17 @@ fn origin(m: &Module, i: InstructionId) -> Law {
     }
     let Some(attribute) = m.attribute(i, NAME) else { return Ok(()) };
     let Ok(Value::Raw(text)) = m.value(attribute, None) else { return Ok(()) };
-    let (shape, law) = (m.shape(i), Rule::Origin.of(NAME));
-    let is_other = is_like(&mut Cursor::new(text), shape) == Some(false);
-    law.require(!is_other, format_args!("the tuples of {shape}"), text)
-}
-
-/// Whether a tree of origins, `{({"a"}, ({"b"}, {}))}`, has the tuples of a shape; `None` for other texts, and
-/// for calls alone.
-fn is_like(c: &mut Cursor<'_>, shape: &Shape) -> Option<bool> {
-    c.accept_after_space(b'{').then_some(())?;
-    c.space();
-    match c.peek()? {
-        b'[' => None,
+    let (leaves, empty) = match origin::parse(text) {
         // XLA reads nothing as a tuple without parts.
-        b'}' => Some(shape.as_tuple().is_some_and(|parts| parts.is_empty())),
-        _ if c.rest().starts_with(b"(),") => None,
-        _ => node(c, shape, 0),
-    }
-}
-
-fn node(c: &mut Cursor<'_>, shape: &Shape, depth: usize) -> Option<bool> {
-    if depth > MAX_DEPTH {
-        return None;
-    }
-    if !c.accept_after_space(b'(') {
-        c.braced().ok()?;
-        return Some(shape.as_tuple().is_none());
-    }
-    let Some(parts) = shape.as_tuple() else { return Some(false) };
-    let mut n = 0;
-    while !c.accept_after_space(b')') {
-        let Some(part) = parts.get(n) else { return Some(false) };
-        if !node(c, part, depth + 1)? {
-            return Some(false);
-        }
-        n += 1;
-        c.accept_after_space(b',');
-    }
+        None if text == "{}" => (Vec::new(), vec![Vec::new()]),
+        Some(origin) if origin.calls.is_none() || !origin.leaves.is_empty() => (origin.leaves, origin.empty),
+        _ => return Ok(()),
+    };
+    let shape = m.shape(i);
+    let mut expected = Vec::new();
+    each_leaf(shape, &mut Vec::new(), &mut |index, _| expected.push(index.to_vec()));
     // A proto lists leaves alone.
-    Some(parts[n..].iter().all(|part| n_leaves(part) == 0))
+    let is_tuple = |index: &Vec<i64>| part(shape, index).is_some_and(|part| part.as_tuple().is_some());
+    let is_like = leaves.iter().map(|leaf| &leaf.index).eq(&expected) && empty.iter().all(is_tuple);
+    Rule::Origin.of(NAME).require(is_like, format_args!("the tuples of {shape}"), text)
 }
