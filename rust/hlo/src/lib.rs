@@ -53,7 +53,7 @@ pub use attribute::devices::{parse_device_groups, DeviceGroups};
 pub use attribute::entry_layout::{parse_entry_layout, EntryLayout};
 pub use attribute::mesh::{parse_mesh, DeviceOrder, Iota, Mesh, MeshAxis};
 pub use attribute::schema::{attributes_of, AttributeSpec, Form, Owner};
-pub use attribute::sharding::{parse_sharding, Named, Reduction, Sharding, ShardingKind, SubgroupKind, Tiles, Whole};
+pub use attribute::sharding::{parse_sharding, Named, Reduction, Sharding, ShardingKind, Tiles, Uniform, Whole};
 pub use attribute::sides::{Item, Sides};
 pub use attribute::window::{parse_dim_labels, parse_window, DimLabels, Labels, Window, WindowDim};
 pub use attribute::{unescape, Value};

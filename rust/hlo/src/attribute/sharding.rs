@@ -40,16 +40,10 @@ pub struct Whole {
 /// The kinds of distributions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ShardingKind {
-    /// Every device has the whole value.
-    Replicated,
+    /// The devices are all alike.
+    Uniform(Uniform),
     /// One device has the whole value.
     Maximal(i64),
-    /// The program is already partitioned by hand.
-    Manual,
-    /// Not yet decided.
-    Unknown,
-    /// Each device has a partial result.
-    Unreduced,
     /// The value is split into tiles.
     Tiled(Tiles),
 }
@@ -64,17 +58,17 @@ pub struct Tiles {
     /// `last_tile_dim_replicate`: devices along the last tile dimension have the same tile.
     pub replicate_last: bool,
     /// `last_tile_dims`: the kinds of the subgroup dimensions.
-    pub last_dims: Vec<SubgroupKind>,
+    pub last_dims: Vec<Uniform>,
 }
 
-/// The kind of a subgroup dimension.
+/// What devices have that are all alike: those of a whole value, or those along a subgroup dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum SubgroupKind {
-    /// Devices along it have the same tile.
+pub enum Uniform {
+    /// Each has the whole value, or the same tile.
     Replicated,
-    /// The program is partitioned by hand along it.
+    /// The program is partitioned by hand.
     Manual,
-    /// Devices along it have partial results.
+    /// Each has a partial result.
     Unreduced,
     /// Not yet decided.
     Unknown,
@@ -170,38 +164,47 @@ impl Whole {
     }
 }
 
-impl SubgroupKind {
+impl Uniform {
     /// Each with its word in text and its number in protos.
-    pub(crate) const ALL: [(SubgroupKind, &'static str, i64); 4] = [
-        (SubgroupKind::Replicated, "replicated", 0),
-        (SubgroupKind::Manual, "manual", 4),
-        (SubgroupKind::Unknown, "unknown", 5),
-        (SubgroupKind::Unreduced, "unreduced", 6),
+    const ALL: [(Uniform, &'static str, i64); 4] = [
+        (Uniform::Replicated, "replicated", 0),
+        (Uniform::Manual, "manual", 4),
+        (Uniform::Unknown, "unknown", 5),
+        (Uniform::Unreduced, "unreduced", 6),
     ];
 
     /// The word in text.
     pub fn name(self) -> &'static str {
-        SubgroupKind::ALL.iter().find(|row| row.0 == self).map_or("", |row| row.1)
+        Uniform::ALL.iter().find(|row| row.0 == self).map_or("", |row| row.1)
+    }
+
+    pub(crate) fn number(self) -> i64 {
+        Uniform::ALL.iter().find(|row| row.0 == self).map_or(0, |row| row.2)
+    }
+
+    fn from_name(word: &str) -> Option<Uniform> {
+        Uniform::ALL.iter().find(|row| row.1 == word).map(|row| row.0)
+    }
+
+    pub(crate) fn from_number(number: i64) -> Option<Uniform> {
+        Uniform::ALL.iter().find(|row| row.2 == number).map(|row| row.0)
     }
 }
 
 impl ShardingKind {
     pub(crate) fn is_unreduced(&self) -> bool {
         match self {
-            ShardingKind::Unreduced => true,
-            ShardingKind::Tiled(tiles) => tiles.last_dims.contains(&SubgroupKind::Unreduced),
-            _ => false,
+            ShardingKind::Uniform(kind) => *kind == Uniform::Unreduced,
+            ShardingKind::Maximal(_) => false,
+            ShardingKind::Tiled(tiles) => tiles.last_dims.contains(&Uniform::Unreduced),
         }
     }
 
     /// The word in text; `tiled` for `devices=`.
     pub fn name(&self) -> &'static str {
         match self {
-            ShardingKind::Replicated => "replicated",
+            ShardingKind::Uniform(kind) => kind.name(),
             ShardingKind::Maximal(_) => "maximal",
-            ShardingKind::Manual => "manual",
-            ShardingKind::Unknown => "unknown",
-            ShardingKind::Unreduced => "unreduced",
             ShardingKind::Tiled(_) => "tiled",
         }
     }
@@ -236,16 +239,15 @@ fn one(c: &mut Cursor<'_>) -> Read<Sharding> {
     let (mut replicate_last, mut last_dims, mut group, mut metadata) = (false, Vec::new(), None, None);
     while !c.accept_after_space(b'}') {
         let at = *c;
-        match c.word() {
-            "replicated" => kind = kind.or(Some(ShardingKind::Replicated)),
-            "manual" => kind = kind.or(Some(ShardingKind::Manual)),
-            "unknown" => kind = kind.or(Some(ShardingKind::Unknown)),
-            "unreduced" => {
-                kind = kind.or(Some(ShardingKind::Unreduced));
-                if c.accept_after_space(b'=') {
-                    reduction = Some(read_reduction(c)?);
-                }
+        let word = c.word();
+        if let Some(uniform) = Uniform::from_name(word) {
+            kind = kind.or(Some(ShardingKind::Uniform(uniform)));
+            if uniform == Uniform::Unreduced && c.accept_after_space(b'=') {
+                reduction = Some(read_reduction(c)?);
             }
+            continue;
+        }
+        match word {
             "maximal" => kind = kind.or(Some(ShardingKind::Maximal(0))),
             "device" => {
                 c.expect(b'=', "`=`")?;
@@ -267,7 +269,7 @@ fn one(c: &mut Cursor<'_>) -> Read<Sharding> {
                 c.expect(b'=', "`=`")?;
                 last_dims = subgroups(c)?;
             }
-            word @ ("shard_as" | "shard_like") => group = Some((word == "shard_like", c.int()?)),
+            "shard_as" | "shard_like" => group = Some((word == "shard_like", c.int()?)),
             "metadata" => metadata = Some(read_metadata(c)?),
             _ => {
                 return Err(at.expected(
@@ -296,16 +298,13 @@ fn read_reduction(c: &mut Cursor<'_>) -> Read<Reduction> {
     Reduction::from_name(c.word()).ok_or_else(|| at.expected("sum, max or min"))
 }
 
-fn subgroups(c: &mut Cursor<'_>) -> Read<Vec<SubgroupKind>> {
+fn subgroups(c: &mut Cursor<'_>) -> Read<Vec<Uniform>> {
     let mut all = Vec::new();
     c.expect(b'{', "`{`")?;
     while !c.accept_after_space(b'}') {
         let at = *c;
-        let word = c.word();
-        match SubgroupKind::ALL.iter().find(|row| row.1 == word) {
-            Some(row) => all.push(row.0),
-            None => return Err(at.expected("replicated, manual, unreduced or unknown")),
-        }
+        let kind = Uniform::from_name(c.word());
+        all.push(kind.ok_or_else(|| at.expected("replicated, manual, unreduced or unknown"))?);
         c.accept_after_space(b',');
     }
     Ok(all)

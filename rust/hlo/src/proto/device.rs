@@ -9,7 +9,7 @@ use super::payload::Payloads;
 use super::wire::{bad, Encoder, Message, Wire};
 use crate::attribute::devices::DeviceGroups;
 use crate::attribute::mesh::{DeviceOrder, Iota, Mesh, MeshAxis};
-use crate::attribute::sharding::{Named, Reduction, Sharding, ShardingKind, SubgroupKind, Tiles, Whole};
+use crate::attribute::sharding::{Named, Reduction, Sharding, ShardingKind, Tiles, Uniform, Whole};
 
 /// An `OpSharding`.
 pub(crate) fn sharding<'a>(m: Message<'a>, payloads: &Payloads<'a>, depth: usize) -> Wire<Sharding> {
@@ -23,16 +23,16 @@ pub(crate) fn sharding<'a>(m: Message<'a>, payloads: &Payloads<'a>, depth: usize
         2 => {
             return m.subs(5).map(|part| sharding(part?, payloads, depth + 1)).collect::<Wire<_>>().map(Sharding::Tuple)
         }
-        0 => ShardingKind::Replicated,
         1 => ShardingKind::Maximal(m.ints(4)?.first().copied().unwrap_or(0)),
         3 => ShardingKind::Tiled(tiles(m)?),
-        4 => ShardingKind::Manual,
-        5 => ShardingKind::Unknown,
-        6 => ShardingKind::Unreduced,
-        n => return bad(m.at, format!("sharding type {n}")),
+        n => ShardingKind::Uniform(uniform(m, n, "")?),
     };
     let group = (m.int(11) != 0).then(|| (m.int(13) == 1, m.int(12)));
     Ok(Sharding::Whole(Whole::new(kind, group, all_metadata(m, 7, payloads)?)))
+}
+
+fn uniform(m: Message<'_>, number: i64, of: &str) -> Wire<Uniform> {
+    Uniform::from_number(number).map_or_else(|| bad(m.at, format!("sharding type {number}{of}")), Ok)
 }
 
 fn all_metadata<'a>(m: Message<'a>, number: u32, payloads: &Payloads<'a>) -> Wire<Option<Vec<String>>> {
@@ -47,10 +47,7 @@ fn tiles(m: Message<'_>) -> Wire<Tiles> {
         true => DeviceOrder::List(m.ints(4)?),
         false => DeviceOrder::Iota(Iota::new(reshape, m.ints(10)?)),
     };
-    let last_dims = m.ints(8)?.into_iter().map(|n| match SubgroupKind::ALL.iter().find(|row| row.2 == n) {
-        Some(row) => Ok(row.0),
-        None => bad(m.at, format!("sharding type {n} of a dimension")),
-    });
+    let last_dims = m.ints(8)?.into_iter().map(|n| uniform(m, n, " of a dimension"));
     Ok(Tiles { dims: m.ints(3)?, devices, replicate_last: m.int(6) != 0, last_dims: last_dims.collect::<Wire<_>>()? })
 }
 
@@ -114,14 +111,11 @@ pub(crate) fn write_sharding(s: &Sharding) -> Option<Encoder> {
         Sharding::Named(n) => d.message(14, &write_named(n)?),
         Sharding::Whole(whole) => {
             match &whole.kind {
-                ShardingKind::Replicated => {}
+                ShardingKind::Uniform(kind) => d.int_unless_zero(1, kind.number()),
                 ShardingKind::Maximal(device) => {
                     d.int(1, 1);
                     d.ints(4, &[*device]);
                 }
-                ShardingKind::Manual => d.int(1, 4),
-                ShardingKind::Unknown => d.int(1, 5),
-                ShardingKind::Unreduced => d.int(1, 6),
                 ShardingKind::Tiled(tiles) => write_tiles(tiles, &mut d),
             }
             if let Some((is_alike, id)) = whole.group {
@@ -149,8 +143,7 @@ fn write_tiles(t: &Tiles, d: &mut Encoder) {
         }
     }
     d.int_unless_zero(6, i64::from(t.replicate_last));
-    let number = |k: &SubgroupKind| SubgroupKind::ALL.iter().find(|row| row.0 == *k).map_or(0, |row| row.2);
-    d.ints(8, &t.last_dims.iter().map(number).collect::<Vec<_>>());
+    d.each_int(8, t.last_dims.iter().map(|kind| kind.number()));
 }
 
 fn write_mesh(mesh: &Mesh, d: &mut Encoder) {
