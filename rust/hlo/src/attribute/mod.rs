@@ -114,7 +114,7 @@ pub(crate) fn check(c: &mut Cursor<'_>, form: Form) -> Read<()> {
 }
 
 /// The value at the cursor, of a form that does not fall back to text; `None` for other forms.
-fn plain<'m>(c: &mut Cursor<'m>, form: Form) -> Read<Option<Value<'m>>> {
+pub(crate) fn plain<'m>(c: &mut Cursor<'m>, form: Form) -> Read<Option<Value<'m>>> {
     Ok(Some(match form {
         Form::Int => Value::Int(c.int()?),
         Form::Float => Value::Float(float(c)?),

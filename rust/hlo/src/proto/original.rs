@@ -4,11 +4,14 @@
 //! Each table has one function per direction. Texts have the form in which XLA prints them.
 
 use std::fmt::Write;
+use std::sync::LazyLock;
 
 use super::quote::push_quoted;
 use super::read::Reader;
-use super::wire::{bad, Encoder, Message, Wire};
-use crate::attribute::unescape;
+use super::regular;
+use super::wire::{Encoder, Message, Wire};
+use crate::attribute::schema::{self, row, Codec, Form, OperationField, Row};
+use crate::attribute::{self, unescape, Value};
 use crate::cursor::{Cursor, Read};
 use crate::error::Span;
 
@@ -64,13 +67,26 @@ impl Array {
 }
 
 /// Words of `DebugLogModeProto`, by number.
-const LOG_MODES: [&str; 5] = ["none", "default", "fusion_debugger", "no_fusion", "guaranteed"];
-/// Those that XLA reads in text.
-const READABLE_MODES: [&str; 2] = ["default", "fusion_debugger"];
+const LOG_MODES: &[&str] = &["none", "default", "fusion_debugger", "no_fusion", "guaranteed"];
 
-/// Names and numbers of the strings of `X64ConfigProto`, which text has as fields of their own.
-const X64_FIELDS: [(&str, u32); 3] =
-    [("xprecision_64bit_fragment", 1), ("original_log_instruction_name", 2), ("xprecision_64bit_original_type", 3)];
+/// The fields of a `DebugAttributesProto` in the order of the text, which has those of its `X64ConfigProto` beside them.
+static DEBUG_FIELDS: LazyLock<Vec<OperationField>> = LazyLock::new(|| {
+    const ROWS: &[Row] = &[
+        row("log_mode", Form::Raw, "*").field_as(&[1], Codec::Word(LOG_MODES)),
+        row("callback_id", Form::Int, "*").field(&[2]),
+        row("partitioned", Form::Bool, "*").field(&[4]),
+        row("op_id", Form::Int, "*").field(&[3]),
+        row("operands_sharding", Form::Text, "*").field(&[5]),
+        row("xprecision_64bit_fragment", Form::Text, "*").field(&[6, 1]),
+        row("original_log_instruction_name", Form::Text, "*").field(&[6, 2]),
+        row("xprecision_64bit_original_type", Form::Text, "*").field(&[6, 3]),
+    ];
+    schema::fields(ROWS, "", &[])
+});
+
+/// As many of these fields XLA reads in text, and these log modes.
+const N_READABLE: usize = 4;
+const READABLE_MODES: [&str; 2] = ["default", "fusion_debugger"];
 
 /// The rows of `debug_attributes` by array, each with its `DebugAttributesProto`s. What XLA does not read in text, but has in protos, is
 /// an error if `is_strict`.
@@ -99,29 +115,25 @@ fn debug_item(c: &mut Cursor<'_>, is_strict: bool) -> Read<Encoder> {
     let (mut d, mut x64) = (Encoder::default(), Encoder::default());
     c.expect(b'{', "`{` of debug attributes")?;
     let mut is_empty = true;
+    let n = if is_strict { N_READABLE } else { DEBUG_FIELDS.len() };
     while !(c.accept_after_space(b'}') && !(is_strict && is_empty)) {
         c.space();
         let start = *c;
         let name = c.word();
         c.expect(b'=', "`=` behind the name of a debug attribute")?;
         c.space();
-        let x64_field = X64_FIELDS.iter().find(|field| field.0 == name);
-        match name {
-            "log_mode" => {
-                let at = *c;
-                let word = c.word();
-                match LOG_MODES.iter().position(|mode| *mode == word) {
-                    Some(n) if !is_strict || READABLE_MODES.contains(&word) => d.int_unless_zero(1, n as i64),
-                    _ => return Err(at.expected("default or fusion_debugger")),
-                }
-            }
-            "callback_id" => d.int_unless_zero(2, c.int()?),
-            "op_id" => d.int_unless_zero(3, c.int()?),
-            "partitioned" => d.int_unless_zero(4, i64::from(crate::attribute::boolean(c)?)),
-            "operands_sharding" if !is_strict => d.text_unless_empty(5, &text(c)?),
-            _ if x64_field.is_some() && !is_strict => x64.text_unless_empty(x64_field.map_or(0, |f| f.1), &text(c)?),
-            _ => return Err(start.expected("log_mode, callback_id, op_id or partitioned")),
-        }
+        let at = *c;
+        let Some(f) = DEBUG_FIELDS[..n].iter().find(|f| f.row.name == name) else {
+            return Err(start.expected("log_mode, callback_id, op_id or partitioned"));
+        };
+        let value = attribute::plain(c, f.row.form)?.unwrap_or_else(|| Value::Word(c.word()));
+        let is_readable = !is_strict || !matches!(value, Value::Word(word) if !READABLE_MODES.contains(&word));
+        let written = match value {
+            // The mode of an absent field.
+            Value::Word("none") => Some(()),
+            value => regular::write(f, value, if f.field.path.len() > 1 { &mut x64 } else { &mut d }),
+        };
+        written.filter(|()| is_readable).ok_or_else(|| at.expected("default or fusion_debugger"))?;
         is_empty = false;
         c.accept_after_space(b',');
     }
@@ -131,46 +143,23 @@ fn debug_item(c: &mut Cursor<'_>, is_strict: bool) -> Read<Encoder> {
     Ok(d)
 }
 
-fn text(c: &mut Cursor<'_>) -> Read<String> {
-    let span = c.string()?;
-    Ok(unescape(c.str(span)).into_owned())
-}
-
 /// Appends the text of `DebugAttributeTableEntryProto`s, by array.
 pub(super) fn read_debug_attributes(m: Message<'_>, number: u32, out: &mut String) -> Wire<()> {
     let row = |entry: Message<'_>| {
         let mut items = Vec::new();
         for m in entry.subs(2) {
             let m = m?;
-            let mode = usize::try_from(m.int(1)).ok().and_then(|n| LOG_MODES.get(n));
-            let Some(mode) = mode else {
-                return bad(m.at, format!("log mode {} of debug attributes", m.int(1)));
-            };
-            let mut fields = Vec::new();
-            if m.int(1) != 0 {
-                fields.push(format!("log_mode={mode}"));
-            }
-            for (name, number) in [("callback_id", 2), ("op_id", 3)] {
-                if m.int(number) != 0 {
-                    fields.push(format!("{name}={}", m.int(number)));
-                }
-            }
-            if m.int(4) != 0 {
-                fields.insert(fields.len() - usize::from(m.int(3) != 0), "partitioned=true".into());
-            }
-            let mut push = |name: &str, value: &str| {
-                if !value.is_empty() {
-                    fields.push(format!("{name}={}", super::quote::quoted(value)));
-                }
-            };
-            push("operands_sharding", m.text(5)?);
-            if let Some(x64) = m.sub(6)? {
-                for (name, number) in X64_FIELDS {
-                    push(name, x64.text(number)?);
+            let mut item = String::from("{");
+            for f in DEBUG_FIELDS.iter() {
+                let before = item.len();
+                let _ = write!(item, "{}{}=", if before > 1 { "," } else { "" }, f.row.name);
+                if !regular::read(f, m, &mut item)? {
+                    item.truncate(before);
                 }
             }
             // XLA does not read an empty item.
-            items.push(if fields.is_empty() { "{op_id=0}".into() } else { format!("{{{}}}", fields.join(",")) });
+            item.push_str(if item.len() == 1 { "op_id=0}" } else { "}" });
+            items.push(item);
         }
         Ok((entry.sub(1)?.map(Array::read).transpose()?, items))
     };

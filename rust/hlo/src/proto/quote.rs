@@ -15,12 +15,6 @@ pub(crate) fn is_dictionary(text: &str) -> bool {
     text.starts_with('{') && c.braced().is_ok() && c.at_end()
 }
 
-pub(crate) fn quoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    push_quoted(&mut out, text);
-    out
-}
-
 pub(crate) fn push_quoted(out: &mut String, text: &str) {
     out.push('"');
     if text.bytes().all(|c| c >= b' ' && !matches!(c, b'"' | b'\\' | 127)) {

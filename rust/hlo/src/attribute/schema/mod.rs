@@ -7,8 +7,8 @@ mod table;
 use std::sync::LazyLock;
 
 pub use super::form::Form;
-pub(crate) use table::{Codec, ROTATE, TABLE};
-use table::{Effect, Field, Row};
+pub(crate) use table::{row, Codec, Row, ROTATE, TABLE};
+use table::{Effect, Field};
 
 use crate::cursor::bytes_equal;
 use crate::error::{Diagnostic, Span};
@@ -115,14 +115,15 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
         }
     }
     let fields: Vec<Vec<OperationField>> =
-        Opcode::names().chain([""]).zip(&required).map(|(opcode, required)| fields(opcode, required)).collect();
+        Opcode::names().chain([""]).zip(&required).map(|(opcode, required)| fields(TABLE, opcode, required)).collect();
     Index { sorted, allowed, required, fields }
 });
 
-fn fields(opcode: &str, required: &[u16]) -> Vec<OperationField> {
+/// The fields that an operation has in a table.
+pub(crate) fn fields(table: &'static [Row], opcode: &str, required: &[u16]) -> Vec<OperationField> {
     // An unknown operation has the fields that every operation has.
     let is_listed = |list: &str| list.split(' ').any(|op| op == "*" || op.trim_end_matches('!') == opcode);
-    let all = (0u16..).zip(TABLE).flat_map(|(key, row)| row.fields.iter().flatten().map(move |f| (key, row, f)));
+    let all = (0u16..).zip(table).flat_map(|(key, row)| row.fields.iter().flatten().map(move |f| (key, row, f)));
     let own = all.filter(|(_, row, f)| is_listed(if f.operations.is_empty() { row.operations } else { f.operations }));
     let complete = |(key, row, field): (u16, &'static Row, &'static Field)| {
         let outermost = if field.codec.is_regular() { 1 } else { field.path.len() };

@@ -101,7 +101,7 @@ pub(crate) struct Row {
     pub(super) fields: [Option<Field>; 2],
 }
 
-const fn row(name: &'static str, form: Form, operations: &'static str) -> Row {
+pub(crate) const fn row(name: &'static str, form: Form, operations: &'static str) -> Row {
     Row {
         name,
         form,
@@ -163,12 +163,12 @@ impl Row {
     }
 
     /// Encoded as its form suggests.
-    const fn field(self, path: &'static [u32]) -> Row {
+    pub const fn field(self, path: &'static [u32]) -> Row {
         let codec = Codec::of(self.form);
         self.field_of("", path, codec)
     }
 
-    const fn field_as(self, path: &'static [u32], codec: Codec) -> Row {
+    pub const fn field_as(self, path: &'static [u32], codec: Codec) -> Row {
         self.field_of("", path, codec)
     }
 
