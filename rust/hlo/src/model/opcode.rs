@@ -143,6 +143,8 @@ macro_rules! opcodes {
             traits: 0 $(| Trait::$trait.0)*,
             parameters: first(&[$($of)?]),
         },)*];
+
+        static WORDS: Words<{ TABLE.len() }> = Words::new([$($name),*]);
     };
 }
 
@@ -334,14 +336,7 @@ impl Opcode {
     /// As [`Opcode::from_name`], but [`Opcode::Unknown`] for an unknown name.
     #[inline]
     pub(crate) fn from_bytes(name: &[u8]) -> Opcode {
-        let mut slot = hash(name) % SLOTS.len();
-        loop {
-            let opcode = SLOTS[slot];
-            if opcode == Opcode::Unknown || bytes_equal(opcode.name().as_bytes(), name) {
-                return opcode;
-            }
-            slot = (slot + 1) % SLOTS.len();
-        }
+        WORDS.find(name).map_or(Opcode::Unknown, |number| TABLE[number as usize].opcode)
     }
 
     /// All known names.
@@ -365,24 +360,46 @@ pub(crate) fn async_form(word: &str) -> Option<(Opcode, AsyncPhase)> {
     Some((Opcode::from_name(inner)?, half))
 }
 
-/// Opcodes by the hash of their names, with linear probing.
-static SLOTS: [Opcode; 1024] = {
-    let mut slots = [Opcode::Unknown; 1024];
-    let mut i = 0;
-    while i + 1 < TABLE.len() {
-        let mut slot = hash(TABLE[i].name.as_bytes()) % slots.len();
-        while !matches!(slots[slot], Opcode::Unknown) {
-            slot = (slot + 1) % slots.len();
+/// The words of a fixed table and their numbers by hash, with linear probing.
+pub(crate) struct Words<const N: usize> {
+    pub words: [&'static str; N],
+    slots: [u16; 1024],
+}
+
+const FREE: u16 = u16::MAX;
+
+impl<const N: usize> Words<N> {
+    pub const fn new(words: [&'static str; N]) -> Words<N> {
+        let mut slots = [FREE; 1024];
+        let mut number = 0;
+        while number < N {
+            let mut slot = hash(words[number].as_bytes());
+            while slots[slot] != FREE {
+                slot = (slot + 1) % slots.len();
+            }
+            slots[slot] = number as u16;
+            number += 1;
         }
-        slots[slot] = TABLE[i].opcode;
-        i += 1;
+        Words { words, slots }
     }
-    slots
-};
+
+    /// The number of a word, if it is known.
+    #[inline]
+    pub fn find(&self, word: &[u8]) -> Option<u16> {
+        let mut slot = hash(word);
+        loop {
+            let number = self.slots[slot % self.slots.len()];
+            if number == FREE || bytes_equal(self.words[number as usize].as_bytes(), word) {
+                return Some(number).filter(|&number| number != FREE);
+            }
+            slot += 1;
+        }
+    }
+}
 
 /// A ten-bit hash of the length and the bytes at the start, the quarter, the middle and the end of a word, which
 /// separates the words of a fixed table well.
-pub(crate) const fn hash(name: &[u8]) -> usize {
+const fn hash(name: &[u8]) -> usize {
     let n = name.len();
     if n == 0 {
         return 0;

@@ -10,15 +10,14 @@ pub use super::form::Form;
 pub(crate) use table::{row, Codec, Row, ROTATE, TABLE};
 use table::{Effect, Field};
 
-use crate::cursor::bytes_equal;
 use crate::error::{Diagnostic, Span};
-use crate::model::opcode::{self, Opcode};
+use crate::model::opcode::{Opcode, Words};
 use crate::proto::wire;
 
 const N: usize = TABLE.len();
 
 /// Names by key, apart from the rows: the reader compares them for every attribute.
-static NAMES: [&str; N] = {
+static NAMES: Words<N> = Words::new({
     let mut names = [""; N];
     let mut key = 0;
     while key < N {
@@ -26,7 +25,7 @@ static NAMES: [&str; N] = {
         key += 1;
     }
     names
-};
+});
 
 static FORMS: [Form; N] = {
     let mut forms = [Form::Raw; N];
@@ -93,7 +92,7 @@ struct Index {
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| {
     let mut sorted: Vec<u16> = (0..N as u16).collect();
-    sorted.sort_by_key(|&key| NAMES[key as usize]);
+    sorted.sort_by_key(|&key| NAMES.words[key as usize]);
     let (mut allowed, mut required) = (vec![[0; 3]; N], vec![Vec::new(); Opcode::COUNT]);
     for &key in &sorted {
         for word in TABLE[key as usize].operations.split(' ') {
@@ -134,38 +133,15 @@ pub(crate) fn fields(table: &'static [Row], opcode: &str, required: &[u16]) -> V
     own.map(complete).collect()
 }
 
-/// Keys by the hash of their names, with linear probing.
-static SLOTS: [u16; 1024] = {
-    let mut slots = [FREE; 1024];
-    let mut key = 0;
-    while key < N {
-        let mut slot = opcode::hash(NAMES[key].as_bytes()) % slots.len();
-        while slots[slot] != FREE {
-            slot = (slot + 1) % slots.len();
-        }
-        slots[slot] = key as u16;
-        key += 1;
-    }
-    slots
-};
-const FREE: u16 = u16::MAX;
-
 /// The key of the attribute with this name, if it is known.
 #[inline]
 pub(crate) fn key(name: &[u8]) -> Option<u16> {
-    let mut slot = opcode::hash(name) % SLOTS.len();
-    loop {
-        let key = SLOTS[slot];
-        if key == FREE || bytes_equal(NAMES[key as usize].as_bytes(), name) {
-            return Some(key).filter(|&key| key != FREE);
-        }
-        slot = (slot + 1) % SLOTS.len();
-    }
+    NAMES.find(name)
 }
 
 #[inline]
 pub(crate) fn name(key: u16) -> &'static str {
-    NAMES[key as usize]
+    NAMES.words[key as usize]
 }
 
 #[inline]
