@@ -142,7 +142,7 @@ fn inference_inputs(m: &Module, i: InstructionId) -> impl Iterator<Item = (u16, 
     let is_input = |a: &&Attribute| {
         !matches!(a.form, Form::Metadata | Form::Config | Form::FrontendAttributes | Form::Instructions)
     };
-    m.attributes(i).iter().filter(is_input).map(|a| (a.key, m.attribute_bytes(a)))
+    m.attributes(i).iter().filter(is_input).map(|a| (a.key, m.attribute_text(a).as_bytes()))
 }
 
 /// Whether two instructions that call nothing have the same operation, shapes and attributes.

@@ -251,8 +251,7 @@ impl<'m> Operation<'m> {
     }
 
     pub fn value(&self, name: &str) -> Option<Value<'m>> {
-        let attribute = self.m.attribute(self.id, name)?;
-        self.m.value(attribute, Some(self.m.computation_of(self.id))).ok()
+        self.m.attribute_value(self.id, name)
     }
 
     pub fn int(&self, name: &str) -> Option<i64> {

@@ -72,8 +72,7 @@ impl Module {
     }
 
     pub(crate) fn is_call_of(&self, i: InstructionId, target: &str) -> bool {
-        let text = self.attribute(i, "custom_call_target").map(|a| self.value(a, None));
-        matches!(text, Some(Ok(Value::Text(found))) if found == target)
+        matches!(self.attribute_value(i, "custom_call_target"), Some(Value::Text(found)) if found == target)
     }
 
     /// The operand that a part of a tuple, or of a part of one, comes from. `path` leads to the part, innermost first, and
@@ -82,7 +81,7 @@ impl Module {
         match self.instructions()[i as usize].opcode {
             Opcode::Tuple => self.operand(i, path.pop()?),
             Opcode::GetTupleElement => {
-                let Ok(Value::Int(k)) = self.value(self.attribute(i, "index")?, None) else { return None };
+                let Some(Value::Int(k)) = self.attribute_value(i, "index") else { return None };
                 path.push(usize::try_from(k).ok()?);
                 self.operands(i).next()
             }
@@ -95,7 +94,7 @@ impl Module {
     pub fn handed_on(&self, i: InstructionId, index: &[usize]) -> Option<(usize, Vec<usize>)> {
         let opcode = self.instructions()[i as usize].opcode;
         if opcode == Opcode::While {
-            let Ok(Value::Computation(body)) = self.value(self.attribute(i, "body")?, None) else { return None };
+            let Some(Value::Computation(body)) = self.attribute_value(i, "body") else { return None };
             return self.forwards(body, index).then(|| (0, index.to_vec()));
         }
         let mut path: Vec<usize> = index.iter().rev().copied().collect();

@@ -13,8 +13,7 @@ const FIELDS: [(&str, &[&str]); 3] = [
 impl Module {
     /// Whether the order of the instructions is that of their execution.
     pub fn is_scheduled(&self) -> bool {
-        let is_true = |a| matches!(self.value(a, None), Ok(Value::Bool(true)));
-        self.header().iter().any(|a| self.attribute_name(a) == "is_scheduled" && is_true(a))
+        self.header_value("is_scheduled") == Some(Value::Bool(true))
     }
 
     /// The backend that compiled the module, `CPU`, `TPU` or `GPU`, by the first configuration that tells. Computed once.

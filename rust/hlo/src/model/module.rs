@@ -143,29 +143,25 @@ impl Inverse {
     /// From pairs (to, from); `each` must list the same pairs both times.
     fn new(n: usize, each: impl Fn(&mut dyn FnMut(u32, u32))) -> Inverse {
         let mut starts = vec![0u32; n + 1];
-        each(&mut |to, _| starts[to as usize + 1] += 1);
+        let mut last = vec![u32::MAX; n];
+        let mut each_new = |found: &mut dyn FnMut(usize, u32)| {
+            last.fill(u32::MAX);
+            each(&mut |to, from| {
+                if std::mem::replace(&mut last[to as usize], from) != from {
+                    found(to as usize, from);
+                }
+            });
+        };
+        each_new(&mut |to, _| starts[to + 1] += 1);
         for i in 0..n {
             starts[i + 1] += starts[i];
         }
         let mut items = vec![0; starts[n] as usize];
         let mut next = starts.clone();
-        each(&mut |to, from| {
-            items[next[to as usize] as usize] = from;
-            next[to as usize] += 1;
+        each_new(&mut |to, from| {
+            items[next[to] as usize] = from;
+            next[to] += 1;
         });
-        let mut kept = 0;
-        for i in 0..n {
-            let range = starts[i] as usize..starts[i + 1] as usize;
-            starts[i] = kept as u32;
-            for k in range {
-                if kept == starts[i] as usize || items[kept - 1] != items[k] {
-                    items[kept] = items[k];
-                    kept += 1;
-                }
-            }
-        }
-        starts[n] = kept as u32;
-        items.truncate(kept);
         Inverse { starts, items }
     }
 
@@ -494,21 +490,22 @@ impl Module {
         }
     }
 
-    /// The bytes of [`Module::attribute_text`].
-    #[inline]
-    pub(crate) fn attribute_bytes(&self, attribute: &Attribute) -> &[u8] {
-        match attribute.is_implied() {
-            true => b"{}",
-            false => &self.source.text.as_bytes()[attribute.value.range()],
-        }
-    }
-
     /// The attribute of an instruction with this name.
     pub fn attribute(&self, id: InstructionId, name: &str) -> Option<&Attribute> {
         match schema::key(name.as_bytes()) {
             Some(key) => self.attributes(id).iter().find(|a| a.key == key),
             None => self.attributes(id).iter().find(|a| self.attribute_name(a) == name),
         }
+    }
+
+    /// The value of the attribute of an instruction with this name; `None` if it cannot be decoded, too.
+    pub(crate) fn attribute_value(&self, id: InstructionId, name: &str) -> Option<Value<'_>> {
+        self.value(self.attribute(id, name)?, Some(self.computation_of(id))).ok()
+    }
+
+    /// As [`Module::attribute_value`], of the header.
+    pub(crate) fn header_value(&self, name: &str) -> Option<Value<'_>> {
+        self.value(self.header.iter().find(|a| self.attribute_name(a) == name)?, None).ok()
     }
 
     /// Whether any instruction has an attribute with this name.

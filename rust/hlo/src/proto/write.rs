@@ -160,8 +160,7 @@ impl<'m> Writer<'m> {
             }
             d.nested(3, |d| self.computation(c, &order, &names[c as usize], d));
         }
-        let layout = m.header().iter().find(|a| m.attribute_name(a) == "entry_computation_layout");
-        let program = match layout.and_then(|a| m.value(a, None).ok()) {
+        let program = match m.header_value("entry_computation_layout") {
             Some(Value::EntryLayout(layout)) => entry_layout(&layout, self.parameter_names(m.entry())),
             _ => None,
         };

@@ -100,7 +100,7 @@ impl Writer<'_> {
         d.message(4, &program);
         d.int(5, id);
         d.int(6, id << 32 | n);
-        if let Some(Ok(Value::Text(thread))) = m.attribute(i, "async_execution_thread").map(|a| m.value(a, None)) {
+        if let Some(Value::Text(thread)) = m.attribute_value(i, "async_execution_thread") {
             d.data(8, thread.as_bytes());
         }
         (id, n + 1)

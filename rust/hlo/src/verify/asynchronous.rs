@@ -213,12 +213,8 @@ fn wrapped(m: &Module, i: InstructionId) -> Option<ComputationId> {
     m.called_computations(i).next()
 }
 
-fn text_of<'m>(m: &'m Module, i: InstructionId, name: &str) -> Option<Value<'m>> {
-    m.attribute(i, name).and_then(|a| m.value(a, Some(m.computation_of(i))).ok())
-}
-
 fn async_thread(m: &Module, i: InstructionId) -> Option<String> {
-    match text_of(m, i, "async_execution_thread") {
+    match m.attribute_value(i, "async_execution_thread") {
         Some(Value::Text(thread)) => Some(thread.into_owned()),
         _ => None,
     }
@@ -251,12 +247,12 @@ fn transfer(m: &Module, i: InstructionId) -> Law {
     if !is_transfer {
         return Ok(());
     }
-    let channel = |i| match text_of(m, i, "channel_id") {
+    let channel = |i| match m.attribute_value(i, "channel_id") {
         Some(Value::Int(n)) => format!("channel {n}"),
         _ => "no channel".into(),
     };
     Rule::TransferHalves.of("channel_id").require(channel(i) == channel(start), channel(start), channel(i))?;
-    let is_host = |i| text_of(m, i, "is_host_transfer") == Some(Value::Bool(true));
+    let is_host = |i| m.attribute_value(i, "is_host_transfer") == Some(Value::Bool(true));
     let (expected, found, name) = (is_host(start), is_host(i), m.instruction_name(start));
     let law = Rule::TransferHalves;
     law.require(found == expected, format_args!("is_host_transfer={expected} as in {name}"), found)

@@ -11,19 +11,15 @@ use crate::attribute::Value;
 use crate::model::module::Module;
 
 pub(crate) fn check(m: &Module) -> Vec<Violation> {
-    let value = |name: &str| {
-        let attribute = m.header().iter().find(|a| m.attribute_name(a) == name)?;
-        m.value(attribute, None).ok()
-    };
-    let layout = match value("entry_computation_layout") {
+    let layout = match m.header_value("entry_computation_layout") {
         Some(Value::EntryLayout(layout)) => entry(m, &layout),
         _ => Ok(()),
     };
-    let aliases = match value("input_output_alias") {
+    let aliases = match m.header_value("input_output_alias") {
         Some(Value::Aliases(aliases)) => aliases,
         _ => Vec::new(),
     };
-    let donors = match value("buffer_donor") {
+    let donors = match m.header_value("buffer_donor") {
         Some(Value::Donors(donors)) => donors,
         _ => Vec::new(),
     };

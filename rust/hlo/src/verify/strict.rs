@@ -135,8 +135,7 @@ fn origin(m: &Module, i: InstructionId) -> Law {
     if m.attributes(i).is_empty() {
         return Ok(());
     }
-    let Some(attribute) = m.attribute(i, NAME) else { return Ok(()) };
-    let Ok(Value::Raw(text)) = m.value(attribute, None) else { return Ok(()) };
+    let Some(Value::Raw(text)) = m.attribute_value(i, NAME) else { return Ok(()) };
     let (leaves, empty) = match origin::parse(text) {
         // XLA reads nothing as a tuple without parts.
         None if text == "{}" => (Vec::new(), vec![Vec::new()]),
