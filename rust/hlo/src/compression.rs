@@ -13,13 +13,16 @@ const GROWTH: usize = 100;
 /// Memory for the dictionary of an xz stream; the largest level of its tool needs 65 MiB.
 const XZ_KIB: u32 = 256 << 10;
 
-type Open = for<'a> fn(&'a [u8]) -> Box<dyn Read + 'a>;
+/// Appends at most so many decompressed bytes.
+type Decode = fn(&[u8], u64, &mut Vec<u8>) -> io::Result<usize>;
 
 /// Magic bytes, name, and decoder.
-const FORMATS: &[(&[u8], &str, Open)] = &[
-    (b"\x1f\x8b", "gzip", |bytes| Box::new(flate2::bufread::MultiGzDecoder::new(bytes))),
-    (b"\xfd7zXZ\0", "xz", |bytes| Box::new(lzma_rust2::XzReader::new_mem_limit(bytes, true, XZ_KIB))),
-    (b"\x28\xb5\x2f\xfd", "zstd", |bytes| Box::new(Frames { rest: bytes, open: None })),
+const FORMATS: &[(&[u8], &str, Decode)] = &[
+    (b"\x1f\x8b", "gzip", |bytes, n, out| flate2::bufread::MultiGzDecoder::new(bytes).take(n).read_to_end(out)),
+    (b"\xfd7zXZ\0", "xz", |bytes, n, out| {
+        lzma_rust2::XzReader::new_mem_limit(bytes, true, XZ_KIB).take(n).read_to_end(out)
+    }),
+    (b"\x28\xb5\x2f\xfd", "zstd", zstd),
 ];
 
 /// An error of a decoder.
@@ -38,13 +41,13 @@ pub fn compression_format(bytes: &[u8]) -> Option<&'static str> {
 
 /// The decompressed bytes, or the input itself if it is not compressed. Only one layer of compression is removed.
 pub fn decompress(bytes: &[u8]) -> Result<Cow<'_, [u8]>, CompressionError> {
-    let Some(&(_, format, open)) = FORMATS.iter().find(|f| bytes.starts_with(f.0)) else {
+    let Some(&(_, format, decode)) = FORMATS.iter().find(|f| bytes.starts_with(f.0)) else {
         return Ok(Cow::Borrowed(bytes));
     };
     let limit = bytes.len().saturating_mul(GROWTH).max(FLOOR);
     let mut out = Vec::new();
     let error = |reason: String| CompressionError { format, reason };
-    match open(bytes).take(limit as u64 + 1).read_to_end(&mut out) {
+    match decode(bytes, limit as u64 + 1, &mut out) {
         Ok(_) if out.len() > limit => Err(error(format!("{} bytes that expand to more than {limit}", bytes.len()))),
         Ok(_) => Ok(Cow::Owned(out)),
         Err(e) => Err(error(e.to_string())),
@@ -54,42 +57,22 @@ pub fn decompress(bytes: &[u8]) -> Result<Cow<'_, [u8]>, CompressionError> {
 /// The first `n` decompressed bytes at most, from bytes that may be the head of a file.
 pub fn decompress_head(bytes: &[u8], n: usize) -> Vec<u8> {
     let mut out = Vec::new();
-    if let Some(&(_, _, open)) = FORMATS.iter().find(|f| bytes.starts_with(f.0)) {
+    if let Some(&(_, _, decode)) = FORMATS.iter().find(|f| bytes.starts_with(f.0)) {
         // A head may end anywhere, so bytes decoded before an error are kept.
-        let _ = open(bytes).take(n as u64).read_to_end(&mut out);
+        let _ = decode(bytes, n as u64, &mut out);
     }
     out
 }
 
-/// Concatenated zstd frames.
-struct Frames<'a> {
-    rest: &'a [u8],
-    open: Option<ruzstd::decoding::StreamingDecoder<&'a [u8], ruzstd::decoding::FrameDecoder>>,
-}
-
-impl Read for Frames<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            if self.open.is_none() {
-                if self.rest.is_empty() {
-                    return Ok(0);
-                }
-                let decoder = ruzstd::decoding::StreamingDecoder::new(self.rest);
-                self.open = Some(decoder.map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e.to_string()))?);
-            }
-            if let Some(decoder) = &mut self.open {
-                match decoder.read(buffer)? {
-                    0 => {
-                        let rest = *decoder.get_ref();
-                        debug_assert!(rest.len() < self.rest.len(), "a frame takes bytes");
-                        self.rest = rest;
-                        self.open = None;
-                    }
-                    n => return Ok(n),
-                }
-            }
-        }
+/// Concatenated frames.
+fn zstd(mut bytes: &[u8], n: u64, out: &mut Vec<u8>) -> io::Result<usize> {
+    while !bytes.is_empty() && (out.len() as u64) < n {
+        let decoder = ruzstd::decoding::StreamingDecoder::new(bytes);
+        let mut decoder = decoder.map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e.to_string()))?;
+        decoder.by_ref().take(n - out.len() as u64).read_to_end(out)?;
+        bytes = decoder.get_ref();
     }
+    Ok(out.len())
 }
 
 #[cfg(test)]
