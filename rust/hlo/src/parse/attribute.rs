@@ -166,22 +166,14 @@ impl<'a> Parser<'a> {
                 Ok(())
             }
             Form::Computations => {
-                self.c.expect(b'{', "`{`")?;
                 let mut ids: SmallVec<[(u32, Option<Span>); 8]> = SmallVec::new();
-                if !self.c.accept_after_space(b'}') {
-                    loop {
-                        self.c.space();
-                        if self.c.peek() == Some(b'{') {
-                            ids.push((self.callee(depth, 0)?, None));
-                        } else {
-                            ids.push((UNRESOLVED, Some(self.c.name("a computation")?)));
-                        }
-                        if !self.c.accept_after_space(b',') {
-                            break;
-                        }
-                    }
-                    self.c.expect(b'}', "`,` or `}` after a computation")?;
-                }
+                self.items(*b"{}", ["`{`", "`,` or `}` after a computation"], |p| {
+                    ids.push(match p.c.peek() {
+                        Some(b'{') => (p.callee(depth, 0)?, None),
+                        _ => (UNRESOLVED, Some(p.c.name("a computation")?)),
+                    });
+                    Ok(())
+                })?;
                 *link = self.m.links.len() as u32;
                 self.m.links.push(ids.len() as u32);
                 for (id, name) in ids {
@@ -192,24 +184,18 @@ impl<'a> Parser<'a> {
                 Ok(())
             }
             Form::Instructions => {
-                self.c.expect(b'{', "`{`")?;
                 *link = self.m.links.len() as u32;
                 self.m.links.push(0);
-                if self.c.accept_after_space(b'}') {
-                    return Ok(());
-                }
-                loop {
-                    let name = self.c.name("an instruction")?;
-                    let row = scope.names.get(self.c.slice(name)).copied();
+                self.items(*b"{}", ["`{`", "`,` or `}` after an instruction"], |p| {
+                    let name = p.c.name("an instruction")?;
+                    let row = scope.names.get(p.c.slice(name)).copied();
                     let is_later = row.is_none_or(|k| k as usize >= scope.rows.len());
-                    scope.pending_links.push((self.m.links.len(), name, is_later));
-                    self.m.links.push(UNRESOLVED);
-                    if !self.c.accept_after_space(b',') {
-                        break;
-                    }
-                }
+                    scope.pending_links.push((p.m.links.len(), name, is_later));
+                    p.m.links.push(UNRESOLVED);
+                    Ok(())
+                })?;
                 self.m.links[*link as usize] = self.m.links.len() as u32 - *link - 1;
-                self.c.expect(b'}', "`,` or `}` after an instruction")
+                Ok(())
             }
             Form::Literal => literal::with_shape(&mut self.c, 0, &mut self.zeros).map(drop),
             Form::Config if !matches!(self.c.peek(), Some(b'{' | b'"' | b'\'')) => {

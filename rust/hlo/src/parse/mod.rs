@@ -18,7 +18,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::check;
 use crate::compression;
-use crate::cursor::Cursor;
+use crate::cursor::{Cursor, Read};
 use crate::error::{Diagnostic, DiagnosticKind, Source, Span, SyntaxErrors};
 use crate::infer::RestatedShape;
 use crate::model::module::Module;
@@ -264,6 +264,24 @@ impl<'a> Parser<'a> {
             let problem = problem(self);
             self.m.diagnostics.push(problem);
         }
+    }
+
+    /// As [`Cursor::items`], where an item changes the module.
+    pub(crate) fn items(
+        &mut self,
+        brackets: [u8; 2],
+        expected: [&'static str; 2],
+        mut one: impl FnMut(&mut Self) -> Read<()>,
+    ) -> Read<()> {
+        let mut c = self.c;
+        let read = c.items(brackets, expected, |c| {
+            self.c = *c;
+            let read = one(self);
+            *c = self.c;
+            read
+        });
+        self.c = c;
+        read
     }
 
     pub(crate) fn at_word(&self, word: &str) -> bool {

@@ -180,25 +180,20 @@ impl<'a> Parser<'a> {
         let name = self.c.name("`HloModule`, a computation or an instruction")?;
         self.c.space();
         let mut signature = None;
-        if self.c.accept(b'(') {
+        if self.c.peek() == Some(b'(') {
             let mut parameters = SmallVec::new();
-            if !self.c.accept_after_space(b')') {
-                loop {
-                    self.c.name("a parameter name")?;
-                    // Some texts omit the colon.
-                    if !self.c.accept_after_space(b':') && !self.at_shape() {
-                        return Err(self.c.expected("`:` after a parameter name"));
-                    }
-                    self.c.space();
-                    let start = self.c.pos;
-                    let shape = self.shape()?;
-                    parameters.push((shape, Span::new(start, self.c.pos)));
-                    if !self.c.accept_after_space(b',') {
-                        break;
-                    }
+            self.items(*b"()", ["`(`", "`,` or `)` after a parameter"], |p| {
+                p.c.name("a parameter name")?;
+                // Some texts omit the colon.
+                if !p.c.accept_after_space(b':') && !p.at_shape() {
+                    return Err(p.c.expected("`:` after a parameter name"));
                 }
-                self.c.expect(b')', "`,` or `)` after a parameter")?;
-            }
+                p.c.space();
+                let start = p.c.pos;
+                let shape = p.shape()?;
+                parameters.push((shape, Span::new(start, p.c.pos)));
+                Ok(())
+            })?;
             self.c.expect_pair(*b"->", "`->`")?;
             self.c.space();
             let start = self.c.pos;
