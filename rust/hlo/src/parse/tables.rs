@@ -31,10 +31,26 @@ impl<'a> Parser<'a> {
             self.refuse(|_| at.expected(expected));
         }
         self.n_tables = k + 1;
-        if k < 2 {
-            self.names_table()?;
-        } else {
-            self.frames_table()?;
+        let start = self.c.pos;
+        self.c.word();
+        while self.at_number() {
+            let id = self.c.int()?;
+            if k < 2 {
+                let text = self.table_text()?;
+                let table = if k == 0 { &mut self.m.frames.files } else { &mut self.m.frames.functions };
+                table.insert(id, text);
+            } else if k == 2 {
+                let row = self.table_row(LOCATION)?;
+                self.m.frames.locations.insert(id, row);
+            } else {
+                let row = self.table_row(FRAME)?;
+                self.m.frames.frames.insert(id, row);
+            }
+        }
+        let spans = &mut self.m.frames.spans;
+        match spans.last_mut() {
+            Some(last) if last.end as usize == start => last.end = self.c.pos as u32,
+            _ => spans.push(Span::new(start, self.c.pos)),
         }
         Ok(true)
     }
@@ -49,93 +65,59 @@ impl<'a> Parser<'a> {
         self.refuse(|_| Diagnostic::disagrees(span, "tables of stack frames", expected, found));
     }
 
-    /// `FileNames` or `FunctionNames`: rows of an id and a string.
-    fn names_table(&mut self) -> Read<()> {
-        let start = self.c.pos;
-        let is_files = self.c.word() == TABLES[0];
-        while self.at_number() {
-            let id = self.c.int()?;
-            let text = self.c.string()?;
-            if self.is_strict {
-                if let Some(problem) = fields::invalid_escape(self.c.text, text) {
-                    self.refuse(|_| problem);
-                }
-            }
-            let table = if is_files { &mut self.m.frames.files } else { &mut self.m.frames.functions };
-            table.insert(id, text);
+    /// The string in a row of `FileNames` or `FunctionNames`.
+    fn table_text(&mut self) -> Read<Span> {
+        let text = self.c.string()?;
+        if let Some(problem) = self.is_strict.then(|| fields::invalid_escape(self.c.text, text)).flatten() {
+            self.refuse(|_| problem);
         }
-        self.end_table(start);
-        Ok(())
+        Ok(text)
     }
 
-    /// `FileLocations` or `StackFrames`: rows of an id and `{field=number …}`.
-    fn frames_table(&mut self) -> Read<()> {
-        let start = self.c.pos;
-        let is_locations = self.c.word() == TABLES[2];
-        let known = if is_locations { LOCATION } else { FRAME };
-        while self.at_number() {
-            let id = self.c.int()?;
-            let open = self.c;
-            let (mut values, mut seen) = ([0; LOCATION.len()], 0u8);
-            self.c.expect(b'{', "`{`")?;
-            while !self.c.accept_after_space(b'}') {
-                self.c.accept(b',');
-                self.c.space();
-                let at = self.c;
-                let field = self.c.word();
-                if field.is_empty() {
-                    return Err(at.expected("a field or `}`"));
-                }
-                let span = Span::new(at.pos, self.c.pos);
-                if self.c.peek() != Some(b'=') {
-                    self.refuse(|p| p.c.expected("`=` directly behind the name of a field"));
-                }
-                self.c.expect(b'=', "`=`")?;
-                self.c.space();
-                let start = self.c.pos;
-                let value = self.c.int()?;
-                let of_value = Span::new(start, self.c.pos);
-                // Fields are mostly in their order.
-                let n = seen.count_ones() as usize;
-                match (n..known.len()).chain(0..n).find(|&k| known[k].0 == field) {
-                    None => {
-                        let names = || known.iter().map(|row| row.0).collect::<Vec<_>>();
-                        self.refuse(|_| unknown_word("field of a stack frame", field, &names(), span));
-                    }
-                    Some(k) => {
-                        if seen >> k & 1 == 1 {
-                            self.refuse(|_| Diagnostic::duplicate(span, "field", field));
-                        } else if i32::try_from(value).is_err() {
-                            self.refuse(|p| Diagnostic::out_of_range(of_value, "s32", p.c.str(of_value)));
-                        }
-                        seen |= 1 << k;
-                        values[k] = value;
-                    }
-                }
+    /// `{field=number …}` in a row of `FileLocations` or `StackFrames`.
+    fn table_row<const N: usize>(&mut self, known: &[(&str, u32); N]) -> Read<[i64; N]> {
+        let open = self.c;
+        let (mut values, mut seen) = ([0; N], 0u8);
+        self.c.expect(b'{', "`{`")?;
+        while !self.c.accept_after_space(b'}') {
+            self.c.accept(b',');
+            self.c.space();
+            let at = self.c;
+            let field = self.c.word();
+            if field.is_empty() {
+                return Err(at.expected("a field or `}`"));
             }
-            if let Some(missing) = (0..known.len()).find(|k| seen >> k & 1 == 0) {
-                self.refuse(|_| open.expected(format!("a row with `{}=`", known[missing].0)));
+            let span = Span::new(at.pos, self.c.pos);
+            if self.c.peek() != Some(b'=') {
+                self.refuse(|p| p.c.expected("`=` directly behind the name of a field"));
             }
-            if is_locations {
-                self.m.frames.locations.insert(id, values);
-            } else {
-                self.m.frames.frames.insert(id, [values[0], values[1]]);
+            self.c.expect(b'=', "`=`")?;
+            self.c.space();
+            let start = self.c.pos;
+            let value = self.c.int()?;
+            let of_value = Span::new(start, self.c.pos);
+            // Fields are mostly in their order.
+            let n = seen.count_ones() as usize;
+            let Some(k) = (n..N).chain(0..n).find(|&k| known[k].0 == field) else {
+                self.refuse(|_| unknown_word("field of a stack frame", field, &known.map(|row| row.0), span));
+                continue;
+            };
+            if seen >> k & 1 == 1 {
+                self.refuse(|_| Diagnostic::duplicate(span, "field", field));
+            } else if i32::try_from(value).is_err() {
+                self.refuse(|p| Diagnostic::out_of_range(of_value, "s32", p.c.str(of_value)));
             }
+            seen |= 1 << k;
+            values[k] = value;
         }
-        self.end_table(start);
-        Ok(())
+        if let Some(missing) = (0..N).find(|k| seen >> k & 1 == 0) {
+            self.refuse(|_| open.expected(format!("a row with `{}=`", known[missing].0)));
+        }
+        Ok(values)
     }
 
     fn at_number(&mut self) -> bool {
         self.c.space();
         self.c.peek().is_some_and(|c| c.is_ascii_digit() || c == b'-')
-    }
-
-    fn end_table(&mut self, start: usize) {
-        let spans = &mut self.m.frames.spans;
-        match spans.last_mut() {
-            Some(last) if last.end as usize == start => last.end = self.c.pos as u32,
-            _ => spans.push(Span::new(start, self.c.pos)),
-        }
     }
 }

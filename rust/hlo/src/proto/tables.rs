@@ -11,9 +11,9 @@ use crate::model::metadata::Frames;
 use crate::model::module::Module;
 
 /// The fields of a location and of a frame, in the order of the text.
-pub(crate) const LOCATION: &[(&str, u32)] =
+pub(crate) const LOCATION: &[(&str, u32); 6] =
     &[("file_name_id", 1), ("function_name_id", 2), ("line", 3), ("end_line", 5), ("column", 4), ("end_column", 6)];
-pub(crate) const FRAME: &[(&str, u32)] = &[("file_location_id", 1), (PARENT, 2)];
+pub(crate) const FRAME: &[(&str, u32); 2] = &[("file_location_id", 1), (PARENT, 2)];
 const PARENT: &str = "parent_frame_id";
 
 /// Appends the tables. Text has all tables, and all fields in a row, or none.
@@ -34,7 +34,7 @@ pub(crate) fn read(m: Message<'_>, text: &mut String) -> Wire<()> {
             text.push('\n');
         }
     }
-    for (title, number, fields) in [("FileLocations", 3, LOCATION), ("StackFrames", 4, FRAME)] {
+    for (title, number, fields) in [("FileLocations", 3, &LOCATION[..]), ("StackFrames", 4, FRAME)] {
         begin(text, title);
         for (id, row) in (1i64..).zip(m.subs(number)) {
             poll();
