@@ -42,13 +42,22 @@ fn all_metadata<'a>(m: Message<'a>, number: u32, payloads: &Payloads<'a>) -> Wir
 
 /// Fields of a tiled `OpSharding`.
 fn tiles(m: Message<'_>) -> Wire<Tiles> {
-    let reshape = m.ints(9)?;
-    let devices = match reshape.is_empty() {
+    let devices = match m.ints(9)?.is_empty() {
         true => DeviceOrder::List(m.ints(4)?),
-        false => DeviceOrder::Iota(Iota::new(reshape, m.ints(10)?)),
+        false => DeviceOrder::Iota(iota(m, 9)?),
     };
     let last_dims = m.ints(8)?.into_iter().map(|n| uniform(m, n, " of a dimension"));
     Ok(Tiles { dims: m.ints(3)?, devices, replicate_last: m.int(6) != 0, last_dims: last_dims.collect::<Wire<_>>()? })
+}
+
+/// An iota in two fields, of which this is the first.
+fn iota(m: Message<'_>, number: u32) -> Wire<Iota> {
+    Ok(Iota::new(m.ints(number)?, m.ints(number + 1)?))
+}
+
+fn write_iota(iota: &Iota, number: u32, d: &mut Encoder) {
+    d.ints(number, &iota.reshape);
+    d.ints(number + 1, &iota.permutation());
 }
 
 fn mesh(m: Message<'_>) -> Wire<Mesh> {
@@ -62,7 +71,7 @@ fn mesh(m: Message<'_>) -> Wire<Mesh> {
     let axes = m.subs(1).map(|a| axis(a?)).collect::<Wire<_>>()?;
     let list = m.ints(2)?;
     let devices = match m.sub(3)? {
-        Some(iota) => Some(DeviceOrder::Iota(Iota::new(iota.ints(1)?, iota.ints(2)?))),
+        Some(m) => Some(DeviceOrder::Iota(iota(m, 1)?)),
         None => (!list.is_empty()).then_some(DeviceOrder::List(list)),
     };
     Ok(Mesh::new(axes, devices))
@@ -137,10 +146,7 @@ fn write_tiles(t: &Tiles, d: &mut Encoder) {
     d.ints(3, &t.dims);
     match &t.devices {
         DeviceOrder::List(list) => d.ints(4, list),
-        DeviceOrder::Iota(iota) => {
-            d.ints(9, &iota.reshape);
-            d.ints(10, &iota.permutation());
-        }
+        DeviceOrder::Iota(iota) => write_iota(iota, 9, d),
     }
     d.int_unless_zero(6, i64::from(t.replicate_last));
     d.each_int(8, t.last_dims.iter().map(|kind| kind.number()));
@@ -156,10 +162,7 @@ fn write_mesh(mesh: &Mesh, d: &mut Encoder) {
     match &mesh.devices {
         None => {}
         Some(DeviceOrder::List(list)) => d.ints(2, list),
-        Some(DeviceOrder::Iota(iota)) => d.nested(3, |d| {
-            d.ints(1, &iota.reshape);
-            d.ints(2, &iota.permutation());
-        }),
+        Some(DeviceOrder::Iota(iota)) => d.nested(3, |d| write_iota(iota, 1, d)),
     }
 }
 
@@ -207,8 +210,7 @@ pub(crate) fn groups(r: Message<'_>) -> Wire<Option<DeviceGroups>> {
         return Ok(Some(DeviceGroups::Mesh { mesh, axes }));
     }
     if let Some(m) = r.sub(92)? {
-        let (groups, iota) = (vec![m.int(1), m.int(2)], Iota::new(m.ints(3)?, m.ints(4)?));
-        return Ok(Some(DeviceGroups::Iota { groups, iota }));
+        return Ok(Some(DeviceGroups::Iota { groups: vec![m.int(1), m.int(2)], iota: iota(m, 3)? }));
     }
     let (m, number) = match r.sub(87)? {
         Some(m) => (m, 1),
@@ -228,8 +230,7 @@ pub(crate) fn write_groups(groups: &DeviceGroups, d: &mut Encoder) -> Option<()>
             d.nested(92, |d| {
                 d.int(1, n);
                 d.int(2, size);
-                d.ints(3, &iota.reshape);
-                d.ints(4, &iota.permutation());
+                write_iota(iota, 3, d);
             });
         }
         DeviceGroups::Mesh { mesh, axes } => d.nested(93, |d| {

@@ -42,6 +42,12 @@ pub struct Unmatched {
     pub ps: u128,
 }
 
+impl Unmatched {
+    fn add(&mut self, n: u64, ps: u128) {
+        (self.n, self.ps) = (self.n.saturating_add(n), self.ps.saturating_add(ps));
+    }
+}
+
 /// The events of one operation on one plane.
 #[derive(Debug)]
 pub struct OpTime<'a> {
@@ -135,10 +141,7 @@ fn plane<'a>(field: Field<'a>, found: &mut Profile<'a>) -> Wire<()> {
     let [own, derived] = groups;
     let (kept, repeated) = if own.ops.is_empty() { (derived, Groups::default()) } else { (own, derived) };
     let mut lost = Unmatched::default();
-    for events in &repeated.ops {
-        lost.n = lost.n.saturating_add(events.calls);
-        lost.ps = lost.ps.saturating_add(events.ps);
-    }
+    repeated.ops.iter().for_each(|events| lost.add(events.calls, events.ps));
     let ops = kept.ops.into_iter().zip(kept.durations).map(|(mut op, mut durations)| {
         let middle = durations.len() / 2;
         op.median_ps = *durations.select_nth_unstable(middle).1;
@@ -171,7 +174,7 @@ fn read_event<'a>(field: Field<'a>, names: &Names<'a>, groups: &mut Groups<'a>, 
     })?;
     let base = names.events.get(&metadata).copied().unwrap_or_default();
     let Some(op) = place.op.or(base.op) else {
-        *rest = Unmatched { n: rest.n.saturating_add(calls), ps: rest.ps.saturating_add(u128::from(ps)) };
+        rest.add(calls, u128::from(ps));
         return Ok(());
     };
     let module = place.module.or(base.module).unwrap_or("");

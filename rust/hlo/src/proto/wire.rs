@@ -134,6 +134,10 @@ impl<'a> Message<'a> {
         }
     }
 
+    fn payload(self, number: u32) -> Option<Payload<'a>> {
+        self.last(number).map(|f| f.payload)
+    }
+
     /// Whether an indexed message has any field of a set of bits.
     #[inline]
     pub fn has_any(self, bits: u128) -> bool {
@@ -152,10 +156,8 @@ impl<'a> Message<'a> {
 
     /// An integer, an enum or a bool; 0 if the field is absent, as the format defines.
     pub fn int(self, number: u32) -> i64 {
-        match self.last(number).map(|f| f.payload) {
-            Some(Payload::Varint(v)) => v as i64,
-            _ => 0,
-        }
+        let Some(Payload::Varint(v)) = self.payload(number) else { return 0 };
+        v as i64
     }
 
     /// The integers in the first fields.
@@ -164,24 +166,18 @@ impl<'a> Message<'a> {
     }
 
     pub fn f32(self, number: u32) -> f32 {
-        match self.last(number).map(|f| f.payload) {
-            Some(Payload::Fixed32(v)) => f32::from_bits(v),
-            _ => 0.0,
-        }
+        let Some(Payload::Fixed32(v)) = self.payload(number) else { return 0.0 };
+        f32::from_bits(v)
     }
 
     pub fn f64(self, number: u32) -> f64 {
-        match self.last(number).map(|f| f.payload) {
-            Some(Payload::Fixed64(v)) => f64::from_bits(v),
-            _ => 0.0,
-        }
+        let Some(Payload::Fixed64(v)) = self.payload(number) else { return 0.0 };
+        f64::from_bits(v)
     }
 
     pub fn data(self, number: u32) -> &'a [u8] {
-        match self.last(number).map(|f| f.payload) {
-            Some(Payload::Bytes(bytes)) => bytes,
-            _ => &[],
-        }
+        let Some(Payload::Bytes(bytes)) = self.payload(number) else { return &[] };
+        bytes
     }
 
     /// A string; an error if it is not UTF-8.
