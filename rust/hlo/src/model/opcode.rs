@@ -114,15 +114,8 @@ struct Row {
     arity: Arity,
     types: Types,
     traits: u16,
-    /// From the number of operands to the number of parameters of each called computation, where it is fixed.
-    parameters: Option<fn(usize) -> usize>,
-}
-
-const fn first(list: &[fn(usize) -> usize]) -> Option<fn(usize) -> usize> {
-    match list {
-        [] => None,
-        [parameters, ..] => Some(*parameters),
-    }
+    /// From the number of operands to the number of parameters of each called computation; empty where it is not fixed.
+    parameters: &'static [fn(usize) -> usize],
 }
 
 macro_rules! opcodes {
@@ -141,7 +134,7 @@ macro_rules! opcodes {
             arity: $arity $(($n))?,
             types: $types,
             traits: 0 $(| Trait::$trait.0)*,
-            parameters: first(&[$($of)?]),
+            parameters: &[$($of)?],
         },)*];
 
         static WORDS: Words<{ TABLE.len() }> = Words::new([$($name),*]);
@@ -316,7 +309,7 @@ impl Opcode {
 
     /// The number of parameters of each computation that it calls with `n` operands; `None` if any number is valid.
     pub(crate) fn n_parameters(self, n: usize) -> Option<usize> {
-        TABLE[self as usize].parameters.map(|of| of(n))
+        TABLE[self as usize].parameters.first().map(|of| of(n))
     }
 
     /// How many operands it may have in words, unless it may have `n`.

@@ -27,16 +27,6 @@ static NAMES: Words<N> = Words::new({
     names
 });
 
-static FORMS: [Form; N] = {
-    let mut forms = [Form::Raw; N];
-    let mut key = 0;
-    while key < N {
-        forms[key] = TABLE[key].form;
-        key += 1;
-    }
-    forms
-};
-
 /// The owner of an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
@@ -146,7 +136,7 @@ pub(crate) fn name(key: u16) -> &'static str {
 
 #[inline]
 pub(crate) fn form(key: u16) -> Form {
-    FORMS[key as usize]
+    TABLE[key as usize].form
 }
 
 /// Whether XLA knows this attribute on this owner.

@@ -94,9 +94,9 @@ pub(crate) struct Row {
     /// The value of an absent attribute, `false` as 0; `None` where an absent attribute differs from every value.
     pub default: Option<i64>,
     /// The operation that has another default, 1.
-    true_on: &'static str,
+    true_on: Option<&'static str>,
     /// An operation with other words.
-    other_words: (&'static str, &'static [&'static str]),
+    other_words: Option<(&'static str, &'static [&'static str])>,
     pub(super) effect: Effect,
     pub(super) fields: [Option<Field>; 2],
 }
@@ -108,8 +108,8 @@ pub(crate) const fn row(name: &'static str, form: Form, operations: &'static str
         operations,
         words: &[],
         default: Some(0),
-        true_on: "",
-        other_words: ("", &[]),
+        true_on: None,
+        other_words: None,
         effect: Effect::Semantic,
         fields: [None, None],
     }
@@ -125,25 +125,21 @@ impl Row {
     }
 
     const fn words_on(self, operation: &'static str, words: &'static [&'static str]) -> Row {
-        Row { other_words: (operation, words), ..self }
+        Row { other_words: Some((operation, words)), ..self }
     }
 
     /// The words of an operation.
     pub fn words_of(&self, operation: &str) -> &'static [&'static str] {
-        if !self.other_words.0.is_empty() && self.other_words.0 == operation {
-            self.other_words.1
-        } else {
-            self.words
-        }
+        self.other_words.filter(|other| other.0 == operation).map_or(self.words, |other| other.1)
     }
 
     const fn true_on(self, operation: &'static str) -> Row {
-        Row { true_on: operation, ..self }
+        Row { true_on: Some(operation), ..self }
     }
 
     /// The default on an operation.
     pub fn default_on(&self, operation: &str) -> Option<i64> {
-        if !self.true_on.is_empty() && self.true_on == operation {
+        if self.true_on == Some(operation) {
             Some(1)
         } else {
             self.default
