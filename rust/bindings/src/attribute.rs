@@ -8,7 +8,6 @@ use pyo3::IntoPyObjectExt;
 use crate::alias::{PyBufferDonor, PyEntryLayout, PyInputOutputAlias, PyOperandAlias, PyResultAccuracy};
 use crate::argument::Arg;
 use crate::class::tuple_of;
-use crate::diagnostic::syntax_error;
 use crate::error::NotFoundError;
 use crate::instruction::{instruction, instructions};
 use crate::layout::PyShape;
@@ -71,9 +70,7 @@ impl Attributes {
             Owner::Computation(id) => Some(id),
             Owner::Instruction(id) => Some(self.module.computation_of(id)),
         };
-        let value = self.module.value(attribute, within);
-        let value = value.map_err(|e| syntax_error(py, self.module.source(), std::slice::from_ref(&e)))?;
-        self.convert(py, value)
+        self.convert(py, self.module.value(attribute, within))
     }
 
     fn convert<'py>(&self, py: Python<'py>, value: Value<'_>) -> PyResult<Bound<'py, PyAny>> {

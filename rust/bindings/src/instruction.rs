@@ -1,6 +1,6 @@
 //! Python classes for instructions, which are frozen views of (module, number), and for their metadata.
 
-use hlo::{InstructionId, LiteralError, LiteralValue, Trait};
+use hlo::{InstructionId, LiteralValue, Trait};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -9,7 +9,6 @@ use crate::argument::Arg;
 use crate::attribute::{Attributes, Owner};
 use crate::class::{tuple_of, Object};
 use crate::detach::{poll_locked, unlocked};
-use crate::diagnostic::syntax_error;
 use crate::error::{ShapeError, UnsupportedError};
 use crate::hooks;
 use crate::layout::PyShape;
@@ -84,8 +83,7 @@ getters! { PyInstruction, self, py;
     /// array([1, 2, 3], dtype=int32)
     literal: PyResult<Option<Bound<'py, PyAny>>> = {
         match unlocked(py, || self.module.literal(self.id))? {
-            None => Ok(None),
-            Some(Ok(value)) => {
+            Some(value) => {
                 let shape = self.module.shape(self.id);
                 // Dynamic dimensions may be smaller than their bounds.
                 let is_smaller = matches!((&value, shape), (LiteralValue::Array(bytes), ::layout::Shape::Array(a))
@@ -93,13 +91,11 @@ getters! { PyInstruction, self, py;
                 let sizes = if is_smaller { self.module.literal_sizes(self.id) } else { None };
                 array(py, &value, shape, sizes.as_deref()).map(Some)
             }
-            Some(Err(LiteralError::Elided)) => {
+            None if self.module.is_elided(self.id) => {
                 let message = format!("the text leaves the value of constant `{}` out: {{...}}", self.module.instruction_name(self.id));
                 Err(UnsupportedError::new_err(message))
             }
-            Some(Err(LiteralError::Text(problem))) => {
-                Err(syntax_error(py, self.module.source(), std::slice::from_ref(&problem)))
-            }
+            None => Ok(None),
         }
     };
     /// The origin of the instruction in the program, resolved through the tables of stack frames.

@@ -209,7 +209,7 @@ impl<'m> Label<'m> {
         let opcode = m.instructions()[id as usize].opcode;
         let of = |owner: Opcode, name: &str| if opcode == owner { m.attribute(id, name) } else { None };
         let target = of(Opcode::CustomCall, "custom_call_target").and_then(|a| match m.value(a, None) {
-            Ok(hlo::Value::Text(text)) => Some(text),
+            hlo::Value::Text(text) => Some(text),
             _ => None,
         });
         let kind = of(Opcode::Fusion, "kind");

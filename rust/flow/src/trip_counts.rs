@@ -47,8 +47,8 @@ pub fn of_computations<P: RuleProvider>(m: &Module, rules: &P) -> Result<Vec<Opt
 }
 
 fn computation(m: &Module, id: InstructionId, name: &str) -> Option<ComputationId> {
-    match m.value(m.attribute(id, name)?, None) {
-        Ok(Value::Computation(c)) => Some(c),
+    match m.attribute_value(id, name)? {
+        Value::Computation(c) => Some(c),
         _ => None,
     }
 }

@@ -21,7 +21,7 @@
 //! let y = module.find_instruction("y", None).expect("an instruction of the text");
 //! let dimensions = module.attribute(y, "dimensions").expect("a required attribute");
 //! assert_eq!(module.shape(y).to_string(), "f32[3,2]");
-//! assert_eq!(module.value(dimensions, None), Ok(hlo::Value::Ints(vec![1, 0])));
+//! assert_eq!(module.value(dimensions, None), hlo::Value::Ints(vec![1, 0]));
 //! # Ok::<(), hlo::SyntaxErrors>(())
 //! ```
 //!
@@ -60,7 +60,7 @@ pub use attribute::{unescape, Value};
 pub use compression::{compression_format, decompress, decompress_head, CompressionError};
 pub use error::{describe, Diagnostic, DiagnosticKind, Source, Span, SyntaxErrors};
 pub use model::equal::Names;
-pub use model::literal::{LiteralError, LiteralValue};
+pub use model::literal::LiteralValue;
 pub use model::metadata::{Frame, Metadata, MAX_FRAMES};
 pub use model::module::{Attribute, Computation, ComputationId, Ids, Instruction, InstructionId, Module};
 pub use model::opcode::{Arity, Opcode, Trait};

@@ -283,8 +283,8 @@ impl<'m> Printer<'m> {
                 f.write_str("}")
             }
             Form::Shape | Form::EntryLayout if !self.options.layouts => match m.value(attribute, within) {
-                Ok(Value::Shape(shape)) => write!(f, "{}", shape.without_layout()),
-                Ok(Value::EntryLayout(mut layout)) => {
+                Value::Shape(shape) => write!(f, "{}", shape.without_layout()),
+                Value::EntryLayout(mut layout) => {
                     layout.parameters.iter_mut().for_each(|p| *p = p.without_layout().into_owned());
                     layout.result = layout.result.without_layout().into_owned();
                     write!(f, "{layout}")

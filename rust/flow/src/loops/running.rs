@@ -218,7 +218,7 @@ impl<'m> Scalars<'m> {
         match m.instructions()[*at as usize].opcode {
             Opcode::Parameter => return self.parameter(place),
             Opcode::GetTupleElement => {
-                let Ok(Value::Int(part)) = m.value(m.attribute(*at, "index")?, None) else { return None };
+                let Some(Value::Int(part)) = m.attribute_value(*at, "index") else { return None };
                 let mut below = ShapeIndex::from_iter([u32::try_from(part).ok()?]);
                 below.extend_from_slice(index);
                 return Some(same(operand(0)?, &below, *element));
@@ -261,7 +261,7 @@ impl<'m> Scalars<'m> {
                 let element = match opcode {
                     _ if of_operand == 1 => 0,
                     Opcode::Slice => {
-                        let Ok(Value::Slices(slices)) = m.value(m.attribute(*at, "slice")?, None) else { return None };
+                        let Some(Value::Slices(slices)) = m.attribute_value(*at, "slice") else { return None };
                         let dim = array(m, from)?.dims().iter().position(|size| *size == of_operand)?;
                         let (start, _, stride) = *slices.get(dim)?;
                         stride.checked_mul(*element)?.checked_add(start)?

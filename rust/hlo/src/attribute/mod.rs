@@ -141,17 +141,19 @@ pub(crate) fn plain<'m>(c: &mut Cursor<'m>, form: Form) -> Read<Option<Value<'m>
 }
 
 /// The value of a text that [`check`] accepts.
-pub(crate) fn decode<'m>(text: &'m str, span: Span, form: Form) -> Read<Value<'m>> {
+pub(crate) fn decode<'m>(text: &'m str, span: Span, form: Form) -> Value<'m> {
     let mut c = Cursor { text: &text[..span.end as usize], pos: span.start as usize };
     let whole = &text[span.range()];
-    Ok(match form {
-        Form::FrontendAttributes => dictionary(&mut c).map_or(Value::Raw(whole), Value::Dictionary),
-        Form::Config if whole.starts_with(['"', '\'']) => Value::Text(unescape(&text[c.string()?.range()])),
-        form => match plain(&mut c, form)? {
-            Some(value) => value,
-            None => structured(&mut c, form).ok().flatten().unwrap_or(Value::Raw(whole)),
-        },
-    })
+    let value = match form {
+        Form::FrontendAttributes => dictionary(&mut c).ok().map(Value::Dictionary),
+        Form::Config if whole.starts_with(['"', '\'']) => Some(Value::Text(unescape(&whole[1..whole.len() - 1]))),
+        form => {
+            let value = plain(&mut c, form);
+            debug_assert!(value.is_ok(), "values are checked when they are read: {value:?}");
+            value.ok().flatten().or_else(|| structured(&mut c, form).ok().flatten())
+        }
+    };
+    value.unwrap_or(Value::Raw(whole))
 }
 
 /// The value of a form that falls back to text if it cannot be decoded; `None` for other forms, and for those that stay

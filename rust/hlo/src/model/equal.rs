@@ -88,7 +88,7 @@ impl Module {
             || self.parameter_number(i) != other.parameter_number(i)
         {
             "the operands"
-        } else if self.literal(i).map(Result::ok) != other.literal(i).map(Result::ok) {
+        } else if self.literal(i) != other.literal(i) || self.is_elided(i) != other.is_elided(i) {
             "the value"
         } else if canonical(self, self.attributes(i), Some(i)) != canonical(other, other.attributes(i), Some(i)) {
             "the attributes"
@@ -109,21 +109,19 @@ fn canonical(m: &Module, attributes: &[Attribute], of: Option<InstructionId>) ->
             ("conv_kind", _) => "convolution_kind",
             (name, _) => name,
         };
-        let value = m.value(a, of.map(|i| m.computation_of(i)));
-        let (name, value) = match (of.and_then(|i| m.comparison_type(i, a)), value) {
-            (Some(word), Ok(_)) => ("type", Ok(Value::Word(word))),
-            (_, value) => (name, value),
+        let (name, value) = match of.and_then(|i| m.comparison_type(i, a)) {
+            Some(word) => ("type", Value::Word(word)),
+            None => (name, m.value(a, of.map(|i| m.computation_of(i)))),
         };
         let text = match (a.form, value) {
             (Form::Computation | Form::Computations, _) => format!("{:?}", m.list(a.link)),
             (Form::Metadata, _) => metadata(m.attribute_text(a)),
             (Form::Literal, _) => literal(m.attribute_text(a)),
-            (_, Ok(Value::EntryLayout(layout))) if layout == entry_layout(m) => continue,
-            (_, Ok(value)) => match plain(name, opcode, value) {
+            (_, Value::EntryLayout(layout)) if layout == entry_layout(m) => continue,
+            (_, value) => match plain(name, opcode, value) {
                 Some(text) => text,
                 None => continue,
             },
-            (_, Err(_)) => m.attribute_text(a).to_string(),
         };
         if text != "{}" || !matches!(a.form, Form::Metadata | Form::FrontendAttributes | Form::Braced) {
             all.insert(name.to_string(), text);

@@ -23,15 +23,6 @@ pub enum LiteralValue {
     Tuple(Vec<LiteralValue>),
 }
 
-/// Why a constant has no value.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LiteralError {
-    /// The text is `{...}`.
-    Elided,
-    /// The text is malformed.
-    Text(Diagnostic),
-}
-
 /// A literal that is read: its elements are checked or, with `values`, decoded.
 #[derive(Default)]
 pub(crate) struct Literal {
@@ -77,7 +68,7 @@ pub(crate) fn with_shape(c: &mut Cursor<'_>, depth: usize, zeros: &mut u64) -> R
         let shape = shape_before_literal(c)?;
         let start = c.pos;
         check(c, &shape, zeros)?;
-        let value = decode(c.text, Span::new(start, c.pos), &shape).ok();
+        let value = decode(c.text, Span::new(start, c.pos), &shape);
         return Ok((shape, value));
     }
     if depth >= layout::MAX_DEPTH {
@@ -111,14 +102,14 @@ fn shape_before_literal(c: &mut Cursor<'_>) -> Read<Shape> {
     Ok(shape)
 }
 
-/// The value of a checked literal.
-pub(crate) fn decode(text: &str, span: Span, shape: &Shape) -> Result<LiteralValue, LiteralError> {
+/// The value of a checked literal; `None` if a part is elided.
+pub(crate) fn decode(text: &str, span: Span, shape: &Shape) -> Option<LiteralValue> {
     let mut c = Cursor { text: &text[..span.end as usize], pos: span.start as usize };
     let values = Some(Values { limit: span.len(), ..Values::default() });
     let mut literal = Literal { values, ..Literal::default() };
-    literal.read(&mut c, shape).map_err(LiteralError::Text)?;
-    let value = literal.values.filter(|_| !literal.is_elided).and_then(|mut values| values.done.pop());
-    value.ok_or(LiteralError::Elided)
+    let read = literal.read(&mut c, shape);
+    debug_assert!(read.is_ok(), "literals are checked when they are read: {read:?}");
+    literal.values.filter(|_| read.is_ok() && !literal.is_elided)?.done.pop()
 }
 
 /// The sizes of an array in a checked literal, which may be smaller than the bounds of its dynamic dimensions; `None` if

@@ -17,7 +17,7 @@ use crate::attribute::{self, Value};
 use crate::check;
 use crate::error::{Diagnostic, Source, Span};
 use crate::infer::{self};
-use crate::model::literal::{self, LiteralError, LiteralValue};
+use crate::model::literal::{self, LiteralValue};
 use crate::model::metadata::Frames;
 use crate::Opcode;
 
@@ -435,23 +435,18 @@ impl Module {
         (i.opcode == Opcode::Constant).then(|| self.text(i.body))
     }
 
-    /// The value of a constant; `None` for other operations.
-    pub fn literal(&self, id: InstructionId) -> Option<Result<LiteralValue, LiteralError>> {
+    /// The value of a constant, unless it [is elided](Module::is_elided); `None` for other operations.
+    pub fn literal(&self, id: InstructionId) -> Option<LiteralValue> {
         let i = &self.instructions[id as usize];
-        if i.opcode != Opcode::Constant {
-            return None;
-        }
-        if self.is_elided(id) {
-            return Some(Err(LiteralError::Elided));
-        }
-        Some(literal::decode(&self.source.text, i.body, self.shape(id)))
+        let has_value = i.opcode == Opcode::Constant && !self.is_elided(id);
+        has_value.then(|| literal::decode(&self.source.text, i.body, self.shape(id))).flatten()
     }
 
     /// The number at an element, in row-major order, of a constant array of integers or truth values; `None` for
     /// anything else.
     pub fn integer(&self, id: InstructionId, element: usize) -> Option<i128> {
         let t = self.shape(id).as_array()?.element();
-        let Some(Ok(LiteralValue::Array(bytes))) = self.literal(id) else { return None };
+        let Some(LiteralValue::Array(bytes)) = self.literal(id) else { return None };
         let start = element.checked_mul(t.n_bytes())?;
         let bits =
             bytes.get(start..start + t.n_bytes())?.iter().rev().fold(0, |bits, byte| bits << 8 | u128::from(*byte));
@@ -498,14 +493,14 @@ impl Module {
         }
     }
 
-    /// The value of the attribute of an instruction with this name; `None` if it cannot be decoded, too.
-    pub(crate) fn attribute_value(&self, id: InstructionId, name: &str) -> Option<Value<'_>> {
-        self.value(self.attribute(id, name)?, Some(self.computation_of(id))).ok()
+    /// The value of the attribute of an instruction with this name.
+    pub fn attribute_value(&self, id: InstructionId, name: &str) -> Option<Value<'_>> {
+        Some(self.value(self.attribute(id, name)?, Some(self.computation_of(id))))
     }
 
     /// As [`Module::attribute_value`], of the header.
     pub(crate) fn header_value(&self, name: &str) -> Option<Value<'_>> {
-        self.value(self.header.iter().find(|a| self.attribute_name(a) == name)?, None).ok()
+        Some(self.value(self.header.iter().find(|a| self.attribute_name(a) == name)?, None))
     }
 
     /// Whether any instruction has an attribute with this name.
@@ -517,8 +512,8 @@ impl Module {
     }
 
     /// The value of an attribute that belongs to computation `within` or to one of its instructions.
-    pub fn value(&self, attribute: &Attribute, within: Option<ComputationId>) -> Result<Value<'_>, Diagnostic> {
-        Ok(match attribute.form {
+    pub fn value(&self, attribute: &Attribute, within: Option<ComputationId>) -> Value<'_> {
+        match attribute.form {
             Form::Computation => match self.list(attribute.link) {
                 [one] => Value::Computation(*one),
                 _ => Value::Raw(self.attribute_text(attribute)),
@@ -529,8 +524,8 @@ impl Module {
                 Value::Instructions(self.list(attribute.link).iter().map(|k| k + start).collect())
             }
             Form::Ints if attribute.is_implied() => Value::Ints(Vec::new()),
-            form => attribute::decode(&self.source.text, attribute.value, form)?,
-        })
+            form => attribute::decode(&self.source.text, attribute.value, form),
+        }
     }
 
     /// The computation with this name, without `%`.

@@ -206,7 +206,7 @@ pub(crate) fn write(f: &OperationField, w: &WriteContext<'_>, d: &mut Encoder) -
         }
         _ => {}
     }
-    let value = m.value(w.attribute, Some(m.computation_of(w.id))).ok()?;
+    let value = m.value(w.attribute, Some(m.computation_of(w.id)));
     let field = f.field.path.first().copied().unwrap_or(0);
     match (f.field.codec, value) {
         (Codec::OldConvolutionKind, value) => {

@@ -195,7 +195,7 @@ impl<'m> Writer<'m> {
                 d.int(4, if alias.must { 2 } else { 1 });
             });
         };
-        match (self.m.attribute_name(a), self.m.value(a, None).ok()?) {
+        match (self.m.attribute_name(a), self.m.value(a, None)) {
             (_, Value::Aliases(all)) => d.nested(8, |d| all.iter().for_each(|alias| entry(alias, d))),
             (_, Value::Donors(all)) => d.nested(18, |d| {
                 for donor in all {
@@ -270,7 +270,7 @@ impl<'m> Writer<'m> {
         d.int_unless_zero(7, i64::from(m.is_fusion(c)));
         for a in m.computation_attributes(c) {
             match (m.attribute_name(a), m.value(a, Some(c))) {
-                ("execution_thread", Ok(Value::Text(thread))) if !thread.is_empty() && thread != "main" => {
+                ("execution_thread", Value::Text(thread)) if !thread.is_empty() && thread != "main" => {
                     d.data(8, thread.as_bytes());
                 }
                 ("backend_config", _) => d.data(9, &irregular::config_bytes(m.attribute_text(a))),
@@ -309,7 +309,7 @@ impl<'m> Writer<'m> {
         d.each_int(37, m.control_predecessors(i).map(|k| self.id(k)));
         // XLA accepts a constant without a value, but not a value without its elements.
         if row.opcode == Opcode::Constant && !m.is_elided(i) {
-            let value = m.literal(i).and_then(Result::ok);
+            let value = m.literal(i);
             let encoded = value
                 .and_then(|value| literal::write(Some(&value), m.shape(i), &|| m.literal_sizes(i), &mut self.room));
             if let Some(encoded) = encoded {
@@ -387,7 +387,7 @@ impl<'m> Writer<'m> {
             let w = WriteContext { module: m, id: i, attribute: a, payloads: &self.payloads };
             return irregular::write(f, &w, d);
         }
-        let value = m.value(a, None).ok()?;
+        let value = m.value(a, None);
         match f.field.path {
             [outer @ .., _] if !outer.is_empty() => {
                 let mut own = Encoder::default();

@@ -95,7 +95,7 @@ fn is_verified(form: Form, opcode: Opcode) -> bool {
 
 fn thread_of(m: &Module, c: ComputationId) -> Cow<'_, str> {
     let attribute = m.computation_attributes(c).iter().find(|a| m.attribute_name(a) == "execution_thread");
-    match attribute.and_then(|a| m.value(a, Some(c)).ok()) {
+    match attribute.map(|a| m.value(a, Some(c))) {
         Some(Value::Text(thread)) => thread,
         _ => "main".into(),
     }
