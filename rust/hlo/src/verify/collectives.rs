@@ -13,9 +13,6 @@ use crate::attribute::Value;
 use crate::infer::Operation;
 use crate::Opcode;
 
-/// Groups of more devices are not expanded.
-const MAX_DEVICES: usize = 1 << 20;
-
 pub(super) fn check(op: &Operation, opcode: Opcode) -> Law {
     use Opcode::*;
     match opcode {
@@ -62,42 +59,31 @@ fn groups(op: &Operation, are_uniform: bool) -> Law {
         None => Vec::new(),
     };
     global.require(!is_global || !lists.is_empty(), "replica_groups", "none")?;
-    let n: usize = lists.iter().map(Vec::len).sum();
-    if n > MAX_DEVICES {
-        return Ok(());
-    }
-    let mut seen = vec![false; n];
     for list in &lists {
         law.require(!list.is_empty(), "groups with devices", "an empty group")?;
         let (size, found) = (lists[0].len(), list.len());
         let fits = !are_uniform || found == size;
         law.require(fits, format_args!("groups of {size} devices"), format_args!("a group of {found}"))?;
-        for &device in list {
-            let Some(seen) = usize::try_from(device).ok().and_then(|d| seen.get_mut(d)) else {
-                return law.broken(format_args!("the devices 0 to {}", n - 1), format_args!("device {device}"));
-            };
-            let is_new = !std::mem::replace(seen, true);
-            law.require(is_new, "each device once", format_args!("device {device} twice"))?;
-        }
     }
-    Ok(())
+    let mut all = lists.concat();
+    let n = all.len() as i64;
+    let other = all.iter().find(|device| !(0..n).contains(*device)).map(|device| format!("device {device}"));
+    law.none(other, format_args!("the devices 0 to {}", n - 1))?;
+    law.none(sharding::twice(&mut all), "each device once")
 }
 
 fn pairs(op: &Operation) -> Law {
     let Some(Value::IntLists(pairs)) = op.value("source_target_pairs") else { return Ok(()) };
     let law = Rule::DevicePairs.of("source_target_pairs");
-    let (mut sources, mut targets) = (Vec::with_capacity(pairs.len()), Vec::with_capacity(pairs.len()));
     for pair in &pairs {
         let [source, target] = pair[..] else {
             return law.broken("pairs of devices", format_args!("{} devices", pair.len()));
         };
         let are_devices = source >= 0 && target >= 0;
         law.require(are_devices, "devices from 0 on", format_args!("{{{source},{target}}}"))?;
-        sources.push(source);
-        targets.push(target);
     }
-    for (list, expected) in [(&mut sources, "each source once"), (&mut targets, "each target once")] {
-        law.none(sharding::twice(list), expected)?;
+    for (k, expected) in ["each source once", "each target once"].into_iter().enumerate() {
+        law.none(sharding::twice(&mut pairs.iter().map(|pair| pair[k]).collect::<Vec<_>>()), expected)?;
     }
     Ok(())
 }
