@@ -10,6 +10,7 @@ use super::rule::{Law, Rule, Violation};
 use crate::cursor::clip;
 use crate::error::Span;
 use crate::model::module::Module;
+use crate::model::opcode::Words;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Named {
@@ -75,7 +76,7 @@ fn is_suspect(name: &[u8]) -> bool {
     // Most names end with a number, and no word does.
     match name.last().is_some_and(u8::is_ascii_digit) {
         true => name == b"bf16",
-        false => is_word(name) || matches!(name, b"pred" | b"token" | b"opaque"),
+        false => WORDS.find(name).is_some() || matches!(name, b"pred" | b"token" | b"opaque"),
     }
 }
 
@@ -96,37 +97,18 @@ fn law(name: &str, named: Named, has_sign: bool) -> Law {
     let is_type = matches!(name, "token" | "opaque") || ElementType::from_name(name).is_some();
     let is_reserved = match has_sign {
         true => is_type && named == Named::Instruction,
-        false => is_type || is_word(name.as_bytes()),
+        false => is_type || WORDS.find(name.as_bytes()).is_some(),
     };
     law(!is_reserved, "a name that is not a word of the grammar")
 }
 
 /// Words of the grammar, which are names behind `%`.
-#[inline]
-fn is_word(name: &[u8]) -> bool {
-    matches!(
-        name,
-        b"ENTRY"
-            | b"FileLocations"
-            | b"FileNames"
-            | b"FunctionNames"
-            | b"HloModule"
-            | b"ROOT"
-            | b"StackFrames"
-            | b"false"
-            | b"inf"
-            | b"last_tile_dim_replicate"
-            | b"manual"
-            | b"maximal"
-            | b"nan"
-            | b"replicated"
-            | b"shard_as"
-            | b"shard_like"
-            | b"true"
-            | b"unknown"
-            | b"unreduced"
-    )
-}
+#[rustfmt::skip]
+static WORDS: Words<19> = Words::new([
+    "ENTRY", "FileLocations", "FileNames", "FunctionNames", "HloModule", "ROOT", "StackFrames", "false", "inf",
+    "last_tile_dim_replicate", "manual", "maximal", "nan", "replicated", "shard_as", "shard_like", "true", "unknown",
+    "unreduced",
+]);
 
 #[cfg(test)]
 mod tests {
