@@ -77,15 +77,11 @@ pub fn parse_bytes(bytes: &[u8], name: Option<&str>, strict: bool) -> Result<Vec
             (known_format(bytes).map_or_else(|| format!("a byte that is not UTF-8: 0x{byte:02x}"), str::to_string), at)
         }
     };
-    let start = bytes[..at].iter().rposition(|&c| c == b'\n').map_or(0, |n| n + 1).max(at.saturating_sub(200));
-    let shown = &bytes[start..bytes.len().min(at + 40)];
-    // Preceding lines are kept empty, so that the line number is right; of the invalid line only the part around the
-    // position is kept.
-    let lines = "\n".repeat(bytes[..start].iter().filter(|&&c| c == b'\n').count());
-    let before = lines.len() + String::from_utf8_lossy(&bytes[start..at]).len();
-    let text = format!("{lines}{}", String::from_utf8_lossy(shown).replace('\0', "\u{fffd}"));
+    let (before, behind) = (String::from_utf8_lossy(&bytes[..at]), &bytes[at..bytes.len().min(at + 40)]);
+    let text = format!("{before}{}", String::from_utf8_lossy(behind).replace('\0', "\u{fffd}"));
+    let span = Span::new(before.len(), before.len() + 1);
     let source = Arc::new(Source::new(text, name));
-    Err(SyntaxErrors { source, problems: vec![Diagnostic::expected(Span::new(before, before + 1), "HLO text", found)] })
+    Err(SyntaxErrors { source, problems: vec![Diagnostic::expected(span, "HLO text", found)] })
 }
 
 /// The format of bytes that are not text, by their magic bytes.
