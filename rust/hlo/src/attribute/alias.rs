@@ -34,10 +34,8 @@ pub(crate) fn aliases(c: &mut Cursor<'_>, kinds: Kinds) -> Read<Vec<Alias>> {
     list(c, |c| {
         let output_index = index(c)?;
         c.expect(b':', "`:`")?;
-        c.expect(b'(', "`(`")?;
-        let number = c.int()?;
-        c.expect(b',', "`,`")?;
-        let mut alias = Alias { output_index, number, index: index(c)?, must: false };
+        let (number, index) = place(c)?;
+        let mut alias = Alias { output_index, number, index, must: false };
         if kinds == Kinds::Written && c.accept_after_space(b',') {
             c.space();
             let at = *c;
@@ -62,13 +60,18 @@ pub(crate) enum Kinds {
 /// `{ (1, {}), … }`
 pub(crate) fn donors(c: &mut Cursor<'_>) -> Read<Vec<Donor>> {
     list(c, |c| {
-        c.expect(b'(', "`(`")?;
-        let number = c.int()?;
-        c.expect(b',', "`,`")?;
-        let index = index(c)?;
+        let (number, index) = place(c)?;
         c.expect(b')', "`)`")?;
         Ok(Donor { number, index })
     })
+}
+
+/// `(1, {}`
+fn place(c: &mut Cursor<'_>) -> Read<(i64, Vec<i64>)> {
+    c.expect(b'(', "`(`")?;
+    let number = c.int()?;
+    c.expect(b',', "`,`")?;
+    Ok((number, index(c)?))
 }
 
 fn index(c: &mut Cursor<'_>) -> Read<Vec<i64>> {

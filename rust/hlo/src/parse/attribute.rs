@@ -53,10 +53,16 @@ impl<'a> Parser<'a> {
             Some(key) if schema::is_allowed(key, owner) => {
                 form = attribute::form_of(form, self.c.rest());
                 self.value(form, scope, depth, &mut link)?;
-                if form == Form::Word || form == Form::Words {
-                    self.known_words(key, owner, Span::new(start, self.c.pos));
+                let span = Span::new(start, self.c.pos);
+                let problem = match form {
+                    Form::Word | Form::Words => schema::unknown_word(key, owner, self.c.text, span),
+                    // A value that cannot be decoded is kept as text.
+                    Form::EntryLayout => self.unreadable_entry(span),
+                    form => attribute::unreadable(self.c.text, span, form),
+                };
+                if let Some(problem) = problem {
+                    self.diagnose(|_| problem);
                 }
-                self.readable(form, Span::new(start, self.c.pos));
                 if matches!(owner, Owner::Instruction(opcode) if form == Form::Accuracy && !opcode.has(Trait::ACCURATE))
                 {
                     self.misplaced(name_span, owner);
@@ -117,24 +123,6 @@ impl<'a> Parser<'a> {
             self.m.unknown_keys.push(span);
         }
         Ok(UNKNOWN_KEY + n as u16)
-    }
-
-    /// Reports a word that the attribute does not have.
-    pub(crate) fn known_words(&mut self, key: u16, owner: Owner, span: Span) {
-        if let Some(problem) = schema::unknown_word(key, owner, self.c.text, span) {
-            self.diagnose(|_| problem);
-        }
-    }
-
-    /// Reports a value that cannot be decoded, which is kept as text.
-    fn readable(&mut self, form: Form, span: Span) {
-        let problem = match form {
-            Form::EntryLayout => self.unreadable_entry(span),
-            form => attribute::unreadable(self.c.text, span, form),
-        };
-        if let Some(problem) = problem {
-            self.diagnose(|_| problem);
-        }
     }
 
     /// The error of an entry layout, if it has one. Its shapes recur in the instructions, so they are interned.

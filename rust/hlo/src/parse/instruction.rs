@@ -440,9 +440,7 @@ impl<'a> Parser<'a> {
             }
             Some(&key) => schema::name(key),
             None if opcode == Opcode::Conditional => {
-                let has = |name: &str| {
-                    schema::key(name.as_bytes()).is_some_and(|key| attributes.iter().any(|a| a.key == key))
-                };
+                let has = |name: &str| attributes.iter().any(|a| self.m.attribute_name(a) == name);
                 match (has("branch_computations"), has("true_computation"), has("false_computation")) {
                     (true, _, _) | (_, true, true) => return Ok(()),
                     (_, true, false) => "false_computation",

@@ -114,7 +114,8 @@ impl<'a> Parser<'a> {
                 continue;
             };
             if is_later {
-                self.used_before_definition(name);
+                let text = |p: &Self| format!("operand `{}` is defined after its use", clip(p.c.str(name)));
+                self.diagnose(|p| Diagnostic::new(name, text(p)));
             }
             if is_operand {
                 self.m.operands[at] = k;
@@ -139,11 +140,6 @@ impl<'a> Parser<'a> {
                 self.problem(check::depends_on_itself("instruction", self.c.str(name), name));
             }
         }
-    }
-
-    fn used_before_definition(&mut self, name: Span) {
-        let text = |p: &Self| format!("operand `{}` is defined after its use", clip(p.c.str(name)));
-        self.diagnose(|p| Diagnostic::new(name, text(p)));
     }
 
     fn unknown_operand(&mut self, scope: &Scope<'a>, name: Span) {
