@@ -71,7 +71,7 @@ def test_bytes_that_are_not_utf8_survive() -> None:
     data = hm.parse(f"{head}\nENTRY e {{\n  ROOT {line}\n{end}\n").to_proto()
     assert b'a\xff"b' in data and b"\x01c\xff" in data and b"d\xfe" in data and b"e\xfd" in data
     printed = str(hm.parse(data)).replace("%", "")
-    assert line.replace(r"\"", r"\042") in printed and r'backend_config="d\376"' in printed and end in printed
+    assert line in printed and r'backend_config="d\376"' in printed and end in printed
 
 
 def odd_texts() -> dict[str, str]:

@@ -17,9 +17,24 @@ pub(crate) fn is_dictionary(text: &str) -> bool {
 
 pub(crate) fn push_quoted(out: &mut String, text: &str) {
     out.push('"');
+    push_escaped(out, text);
+    out.push('"');
+}
+
+/// A string of bytes; those that are not UTF-8 have octal escapes.
+pub(crate) fn push_bytes(out: &mut String, bytes: &[u8]) {
+    out.push('"');
+    for chunk in bytes.utf8_chunks() {
+        push_escaped(out, chunk.valid());
+        chunk.invalid().iter().for_each(|&byte| push_octal(out, byte.into()));
+    }
+    out.push('"');
+}
+
+#[inline]
+fn push_escaped(out: &mut String, text: &str) {
     if text.bytes().all(|c| c >= b' ' && !matches!(c, b'"' | b'\\' | 127)) {
-        out.push_str(text);
-        return out.push('"');
+        return out.push_str(text);
     }
     for c in text.chars() {
         match c {
@@ -28,28 +43,13 @@ pub(crate) fn push_quoted(out: &mut String, text: &str) {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
-            c if (c as u32) < 32 || c as u32 == 127 => {
-                let _ = write!(out, "\\{:03o}", c as u32);
-            }
+            '\0'..' ' | '\x7f' => push_octal(out, c.into()),
             c => out.push(c),
         }
     }
-    out.push('"');
 }
 
-/// A string of bytes; those that are not UTF-8 have octal escapes outside ASCII.
-pub(crate) fn push_bytes(out: &mut String, bytes: &[u8]) {
-    if let Ok(text) = std::str::from_utf8(bytes) {
-        return push_quoted(out, text);
-    }
-    out.push('"');
-    for &b in bytes {
-        match b {
-            b' '..=b'~' if b != b'"' && b != b'\\' => out.push(b as char),
-            b => {
-                let _ = write!(out, "\\{b:03o}");
-            }
-        }
-    }
-    out.push('"');
+fn push_octal(out: &mut String, byte: u32) {
+    // Writing to a string does not fail.
+    let _ = write!(out, "\\{byte:03o}");
 }
