@@ -16,6 +16,7 @@ use crate::model::module::UNNAMED_OPERANDS;
 use crate::model::module::{Attribute, Instruction, InstructionId, SHAPE_OMITTED, UNKNOWN_KEY, UNNAMED};
 use crate::parse::instruction::{Scope, Stem, BROKEN, UNRESOLVED};
 use crate::parse::Parser;
+use crate::proto::write_calls::Names;
 use crate::{Arity, Opcode};
 
 /// An instruction whose operands are being read.
@@ -261,15 +262,13 @@ impl<'a> Parser<'a> {
             return;
         }
         let m = &self.m;
-        let mut taken: FxHashSet<&str> = FxHashSet::default();
+        let given = m.instructions.iter().filter(|row| row.flags & UNNAMED == 0).map(|row| m.text(row.name));
+        let mut in_use = Names { reserved: given.collect(), ..Names::default() };
         let mut names: FxHashMap<InstructionId, Box<str>> = FxHashMap::default();
         let mut made: FxHashSet<Box<str>> = FxHashSet::default();
-        let mut next: FxHashMap<String, u32> = FxHashMap::default();
         // The parts of tuples are named after those, not after the names that were made unique.
         let mut stems: FxHashMap<InstructionId, String> = FxHashMap::default();
         let mut unnamed = unnamed.into_iter().peekable();
-        let all: FxHashSet<&str> =
-            m.instructions.iter().filter(|r| r.flags & UNNAMED == 0).map(|r| m.text(r.name)).collect();
         for (id, row) in (0..).zip(&m.instructions) {
             poll();
             let stem = match unnamed.next_if(|next| next.0 == id) {
@@ -287,22 +286,15 @@ impl<'a> Parser<'a> {
                 None => {
                     let name = m.text(row.name);
                     if !made.contains(name) {
-                        taken.insert(name);
+                        in_use.taken.insert(name.into());
                         continue;
                     }
                     name.to_string()
                 }
             };
-            let n = next.entry(stem.clone()).or_default();
-            let name = loop {
-                let name = if *n == 0 { stem.clone() } else { format!("{stem}.{n}") };
-                *n += 1;
-                let is_free = !taken.contains(name.as_str()) && (*n == 1 || !all.contains(name.as_str()));
-                if is_free && made.insert(name.as_str().into()) {
-                    break name;
-                }
-            };
-            names.insert(id, name.into());
+            let name: Box<str> = in_use.fresh(stem.into()).into();
+            made.insert(name.clone());
+            names.insert(id, name);
         }
         for &id in names.keys() {
             self.m.instructions[id as usize].flags |= UNNAMED;

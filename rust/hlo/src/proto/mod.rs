@@ -24,7 +24,7 @@ mod shape;
 pub(crate) mod tables;
 pub(crate) mod wire;
 mod write;
-mod write_calls;
+pub(crate) mod write_calls;
 
 use std::fmt::Write;
 

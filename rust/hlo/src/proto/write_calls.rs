@@ -14,10 +14,12 @@ use crate::{Arity, Opcode};
 
 /// The names in use.
 #[derive(Default)]
-pub(super) struct Names<'m> {
-    taken: FxHashSet<Cow<'m, str>>,
+pub(crate) struct Names<'m> {
+    pub taken: FxHashSet<Cow<'m, str>>,
+    /// Names that no suffix may make.
+    pub reserved: FxHashSet<&'m str>,
     /// By name: the last suffix that was tried.
-    suffixes: FxHashMap<Cow<'m, str>, u64>,
+    pub suffixes: FxHashMap<Cow<'m, str>, u64>,
 }
 
 impl<'m> Names<'m> {
@@ -30,7 +32,7 @@ impl<'m> Names<'m> {
         loop {
             *n += 1;
             let name: Cow<'m, str> = Cow::Owned(format!("{wish}.{n}"));
-            if self.taken.insert(name.clone()) {
+            if !self.reserved.contains(&*name) && self.taken.insert(name.clone()) {
                 return name;
             }
         }
