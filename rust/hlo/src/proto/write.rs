@@ -160,14 +160,13 @@ impl<'m> Writer<'m> {
             }
             d.nested(3, |d| self.computation(c, &order, &names[c as usize], d));
         }
-        let program = match m.header_value("entry_computation_layout") {
-            Some(Value::EntryLayout(layout)) => entry_layout(&layout, self.parameter_names(m.entry())),
+        let layout = match m.header_value("entry_computation_layout") {
+            Some(Value::EntryLayout(layout)) if layout.parameters.len() == m.parameters(m.entry()).len() => {
+                Some(layout)
+            }
             _ => None,
         };
-        match program {
-            Some(program) => d.message(4, &program),
-            None => d.nested(4, |d| self.program(m.entry(), d)),
-        }
+        d.nested(4, |d| self.program(m.entry(), layout, d));
         d.int_unless_zero(6, self.computation_id(m.entry()));
         if is_scheduled {
             d.message(7, &schedule);
@@ -227,17 +226,18 @@ impl<'m> Writer<'m> {
         i64::from(self.m.computation_of(i)) << 32 | i64::from(self.positions[i as usize])
     }
 
-    fn parameter_names(&self, c: ComputationId) -> Vec<&str> {
-        self.m.parameters(c).iter().map(|&p| self.names[p as usize].as_ref()).collect()
-    }
-
-    /// A `ProgramShape`; XLA requires a name for each parameter.
-    fn program(&mut self, c: ComputationId, d: &mut Encoder) {
+    /// A `ProgramShape`, with the layout of an entry if there is one; XLA requires a name for each parameter.
+    fn program(&mut self, c: ComputationId, layout: Option<EntryLayout>, d: &mut Encoder) {
         let m = self.m;
-        for &p in m.parameters(c) {
-            d.data(1, self.shape(p));
+        if let Some(EntryLayout { parameters, result }) = layout {
+            parameters.iter().for_each(|p| d.message(1, &shape::write(p)));
+            d.message(2, &shape::write(&result));
+        } else {
+            for &p in m.parameters(c) {
+                d.data(1, self.shape(p));
+            }
+            d.data(2, self.shape(m.root(c)));
         }
-        d.data(2, self.shape(m.root(c)));
         for &p in m.parameters(c) {
             d.data(3, self.names[p as usize].as_bytes());
         }
@@ -264,7 +264,7 @@ impl<'m> Writer<'m> {
             poll();
             d.nested(2, |d| self.instruction(i, d));
         }
-        d.nested(4, |d| self.program(c, d));
+        d.nested(4, |d| self.program(c, None, d));
         d.int_unless_zero(5, self.computation_id(c));
         d.int(6, self.id(m.root(c)));
         d.int_unless_zero(7, i64::from(m.is_fusion(c)));
@@ -406,13 +406,4 @@ fn sequence_of(computation: i64, ids: impl Iterator<Item = i64>, schedule: &mut 
         pair.int(1, computation);
         pair.nested(2, |sequence| sequence.each_int(1, ids));
     });
-}
-
-/// An entry layout as a `ProgramShape`; `None` if the number of parameters differs.
-fn entry_layout(layout: &EntryLayout, names: Vec<&str>) -> Option<Encoder> {
-    let mut d = Encoder::default();
-    layout.parameters.iter().for_each(|p| d.message(1, &shape::write(p)));
-    d.message(2, &shape::write(&layout.result));
-    names.iter().for_each(|name| d.data(3, name.as_bytes()));
-    (layout.parameters.len() == names.len()).then_some(d)
 }
