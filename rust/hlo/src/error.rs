@@ -58,6 +58,7 @@ impl Source {
         let from = floor_char(&self.text, at.saturating_sub(4 * BEFORE).max(start));
         let to = floor_char(&self.text, (at + 4 * WIDTH).min(end));
         let at = floor_char(&self.text, at);
+        let visible = |c: char| if c.is_control() { ' ' } else { c };
         let mut left: Vec<char> = self.text[from..at].chars().map(visible).collect();
         let mut right: Vec<char> = self.text[at..to.max(at)].chars().map(visible).collect();
         let cut_left = from > start || left.len() > BEFORE;
@@ -76,14 +77,6 @@ impl Source {
         let indent = " ".repeat(left.len() + usize::from(cut_left));
         let (left, right): (String, String) = (left.into_iter().collect(), right.into_iter().collect());
         format!("{head}{left}{right}{tail}\n{indent}{carets}")
-    }
-}
-
-fn visible(c: char) -> char {
-    if c.is_control() {
-        ' '
-    } else {
-        c
     }
 }
 

@@ -64,23 +64,23 @@ impl fmt::Display for Module {
 
 /// The whole module.
 pub fn print_module(module: &Module, options: PrintOptions) -> String {
-    let mut text = String::new();
-    // Writing to a string does not fail.
-    let _ = Printer { m: module, options }.module(&mut text);
-    text
+    printed(module, options, |printer, text| printer.module(text))
 }
 
 /// One computation alone.
 pub fn print_computation(module: &Module, id: ComputationId, options: PrintOptions) -> String {
-    let mut text = String::new();
-    let _ = Printer { m: module, options }.computation(&mut text, id);
-    text
+    printed(module, options, |printer, text| printer.computation(text, id))
 }
 
 /// One instruction in a line, without `ROOT`.
 pub fn print_instruction(module: &Module, id: InstructionId, options: PrintOptions) -> String {
+    printed(module, options, |printer, text| printer.row(text, id, 0))
+}
+
+fn printed(m: &Module, options: PrintOptions, print: impl FnOnce(&Printer, &mut String) -> fmt::Result) -> String {
     let mut text = String::new();
-    let _ = Printer { m: module, options }.row(&mut text, id, 0);
+    // Writing to a string does not fail.
+    let _ = print(&Printer { m, options }, &mut text);
     text
 }
 

@@ -66,11 +66,7 @@ impl Format {
     }
 
     fn sign(self, negative: bool) -> u64 {
-        if negative && self.ends != Ends::Scale {
-            1 << (self.width() - 1)
-        } else {
-            0
-        }
+        u64::from(negative && self.ends != Ends::Scale) << (self.width() - 1)
     }
 
     /// The largest payload of a nan; 0 if it has none.
@@ -201,11 +197,7 @@ pub(crate) fn print(bits: u64, t: ElementType) -> String {
                 _ => (m | 1 << format.mantissa, e),
             };
             let value = m as f64 * 2f64.powi(e - format.bias - format.mantissa as i32);
-            if negative {
-                -value as f32
-            } else {
-                value as f32
-            }
+            (if negative { -value } else { value }) as f32
         }
     };
     if is_moderate(f64::from(value)) {

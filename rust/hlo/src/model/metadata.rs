@@ -136,15 +136,9 @@ impl Module {
     }
 
     /// The text of the tables of stack frames; empty if there are none.
-    pub(crate) fn frames_text(&self) -> Cow<'_, str> {
-        match self.frames.spans[..] {
-            [] => Cow::Borrowed(""),
-            [one] => Cow::Borrowed(self.text(one).trim_end()),
-            ref several => {
-                let texts: Vec<&str> = several.iter().map(|&span| self.text(span).trim_end()).collect();
-                Cow::Owned(texts.join("\n\n"))
-            }
-        }
+    pub(crate) fn frames_text(&self) -> String {
+        let texts: Vec<&str> = self.frames.spans.iter().map(|&span| self.text(span).trim_end()).collect();
+        texts.join("\n\n")
     }
 
     /// The metadata of an instruction, resolved through the stack-frame tables.

@@ -321,11 +321,6 @@ impl Module {
         *self.has_unbounded.get_or_init(|| self.shapes.iter().any(infer::is_unbounded))
     }
 
-    /// Whether the shape of an instruction is `shapes[shape]`; equal shapes have equal numbers.
-    pub(crate) fn has_shape(&self, id: InstructionId, shape: u32) -> bool {
-        self.instructions[id as usize].shape == shape
-    }
-
     /// The operands of an instruction; empty if [`Module::has_unnamed_operands`].
     pub fn operands(&self, id: InstructionId) -> impl ExactSizeIterator<Item = InstructionId> + '_ {
         let i = &self.instructions[id as usize];

@@ -39,23 +39,22 @@ fn field(t: ElementType) -> Option<(u32, Packing, usize)> {
     Some((t.literal_field()?, packing, width))
 }
 
-/// Appends the text of a literal of this shape, and says whether a part of it is elided; `limit` bounds the length of
-/// the whole text, and `encoded` is the encoded shape, if it is known.
-pub(crate) fn read(m: Message<'_>, shape: &Shape, encoded: &[u8], out: &mut String, limit: usize) -> Wire<bool> {
+/// Appends the text of a literal of this shape; `limit` bounds the length of the whole text, and `encoded` is the
+/// encoded shape, if it is known.
+pub(crate) fn read(m: Message<'_>, shape: &Shape, encoded: &[u8], out: &mut String, limit: usize) -> Wire<()> {
     match shape {
         Shape::Tuple(parts) => {
             out.push('(');
             let mut values = m.subs(10);
-            let mut is_elided = false;
             for (i, part) in parts.iter().enumerate() {
                 out.push_str(if i > 0 { ", " } else { "" });
-                is_elided |= match values.next() {
+                match values.next() {
                     Some(value) => read(value?, part, &[], out, limit)?,
-                    None => elided(out),
-                };
+                    None => out.push_str(ELIDED),
+                }
             }
             out.push(')');
-            Ok(is_elided)
+            Ok(())
         }
         Shape::Array(a) => {
             if !encoded.is_empty() && m.data(1) == encoded {
@@ -72,22 +71,17 @@ pub(crate) fn read(m: Message<'_>, shape: &Shape, encoded: &[u8], out: &mut Stri
     }
 }
 
-fn elided(out: &mut String) -> bool {
-    out.push_str("{...}");
-    true
-}
+/// A value that is left out.
+const ELIDED: &str = "{...}";
 
-fn array(m: Message<'_>, a: &ArrayShape, order: &ArrayShape, out: &mut String, limit: usize) -> Wire<bool> {
+fn array(m: Message<'_>, a: &ArrayShape, order: &ArrayShape, out: &mut String, limit: usize) -> Wire<()> {
     let bits = bits_of(m, a.element())?;
-    let n = match a.n_elements() {
-        Some(n) => n,
-        None if bits.is_empty() => return Ok(elided(out)),
-        None => return bad(m.at, "a literal of unbounded size"),
-    };
-    let per = if a.element().kind() == ElementKind::Complex { 2 } else { 1 };
-    if bits.is_empty() && n > 0 {
-        return Ok(elided(out));
+    if bits.is_empty() && a.n_elements() != Some(0) {
+        out.push_str(ELIDED);
+        return Ok(());
     }
+    let Some(n) = a.n_elements() else { return bad(m.at, "a literal of unbounded size") };
+    let per = if a.element().kind() == ElementKind::Complex { 2 } else { 1 };
     if bits.len() as i64 != n.saturating_mul(per) {
         return bad(m.at, format!("{} elements in a literal of {n}", bits.len() as i64 / per));
     }
@@ -101,7 +95,7 @@ fn array(m: Message<'_>, a: &ArrayShape, order: &ArrayShape, out: &mut String, l
     let n = dims.iter().product();
     if is_empty && n > MAX_EMPTY {
         out.push('0');
-        return Ok(false);
+        return Ok(());
     }
     // The number of elements in each slice of a dimension: a brace opens where it divides the index.
     let mut below = vec![1i64; dims.len()];
@@ -128,7 +122,7 @@ fn array(m: Message<'_>, a: &ArrayShape, order: &ArrayShape, out: &mut String, l
             return bad(m.at, "data that expands to a disproportionate text");
         }
     }
-    Ok(false)
+    Ok(())
 }
 
 /// The field with the sizes of a literal that has dynamic dimensions.

@@ -110,15 +110,16 @@ fn plane<'a>(field: Field<'a>, found: &mut Profile<'a>) -> Wire<()> {
     let message = field.message()?;
     let mut names = Names::default();
     for entry in message.subs(5) {
-        let (key, value) = map_entry(entry?)?;
-        names.stats.insert(key, value.map_or(Ok(""), |m| m.text(2))?);
+        let entry = entry?;
+        names.stats.insert(entry.int(1) as u64, entry.sub(2)?.map_or(Ok(""), |m| m.text(2))?);
     }
     for entry in message.subs(4) {
-        let (key, Some(value)) = map_entry(entry?)? else { continue };
+        let entry = entry?;
+        let Some(value) = entry.sub(2)? else { continue };
         let (mut place, n_modules) = (Place::default(), found.modules.len());
         for stat in value.subs(5) {
             let stat = stat?;
-            if names.stats.get(&unsigned(stat, 1)) == Some(&"Hlo Proto") && !stat.data(6).is_empty() {
+            if names.stats.get(&(stat.int(1) as u64)) == Some(&"Hlo Proto") && !stat.data(6).is_empty() {
                 found.modules.push((value.text(2)?, None, stat.data(6)));
             }
             read_stat(stat, &names.stats, &mut place)?;
@@ -126,7 +127,7 @@ fn plane<'a>(field: Field<'a>, found: &mut Profile<'a>) -> Wire<()> {
         for module in &mut found.modules[n_modules..] {
             module.1 = place.program;
         }
-        names.events.insert(key, place);
+        names.events.insert(entry.int(1) as u64, place);
     }
     let mut groups: [Groups<'a>; 2] = Default::default();
     let mut rest = Unmatched::default();
@@ -192,7 +193,7 @@ fn read_event<'a>(field: Field<'a>, names: &Names<'a>, groups: &mut Groups<'a>, 
 }
 
 fn read_stat<'a>(stat: Message<'a>, names: &FxHashMap<u64, &'a str>, place: &mut Place<'a>) -> Wire<()> {
-    let name = names.get(&unsigned(stat, 1)).copied().unwrap_or("");
+    let name = names.get(&(stat.int(1) as u64)).copied().unwrap_or("");
     match name {
         "hlo_op" => place.op = text_of(stat, names)?,
         "hlo_module" => place.module = text_of(stat, names)?,
@@ -204,13 +205,6 @@ fn read_stat<'a>(stat: Message<'a>, names: &FxHashMap<u64, &'a str>, place: &mut
 
 /// The text of a stat, or that of the stat metadata to which it refers.
 fn text_of<'a>(stat: Message<'a>, names: &FxHashMap<u64, &'a str>) -> Wire<Option<&'a str>> {
-    Ok(if stat.has(7) { names.get(&unsigned(stat, 7)).copied() } else { Some(stat.text(5)?) }.filter(|t| !t.is_empty()))
-}
-
-fn map_entry(entry: Message<'_>) -> Wire<(u64, Option<Message<'_>>)> {
-    Ok((unsigned(entry, 1), entry.sub(2)?))
-}
-
-fn unsigned(message: Message<'_>, number: u32) -> u64 {
-    message.int(number) as u64
+    Ok(if stat.has(7) { names.get(&(stat.int(7) as u64)).copied() } else { Some(stat.text(5)?) }
+        .filter(|t| !t.is_empty()))
 }

@@ -81,16 +81,11 @@ pub(crate) fn is_plain(m: &Module, i: InstructionId) -> bool {
     let opcode = m.instructions()[i as usize].opcode;
     opcode != Opcode::CustomCall
         && types::fits(opcode, m.shape(i))
-        && !m.attributes(i).iter().any(|a| is_verified(a.form, opcode))
-}
-
-#[inline]
-fn is_verified(form: Form, opcode: Opcode) -> bool {
-    match form {
-        Form::Sharding | Form::Bools => true,
-        Form::Int => opcode == Opcode::ReducePrecision,
-        _ => false,
-    }
+        && !m.attributes(i).iter().any(|a| match a.form {
+            Form::Sharding | Form::Bools => true,
+            Form::Int => opcode == Opcode::ReducePrecision,
+            _ => false,
+        })
 }
 
 fn thread_of(m: &Module, c: ComputationId) -> Cow<'_, str> {

@@ -56,12 +56,8 @@ fn element(op: &Operation, types: Types, found: ElementType) -> Law {
 }
 
 fn comparison(op: &Operation) -> Law {
-    match (op.value("type"), op.value("order")) {
-        (Some(_), Some(Value::Word(order))) => {
-            Rule::ComparisonType.of("order").broken("type or order, not both", format_args!("order={order}"))
-        }
-        _ => Ok(()),
-    }
+    let (Some(_), Some(Value::Word(order))) = (op.value("type"), op.value("order")) else { return Ok(()) };
+    Rule::ComparisonType.of("order").broken("type or order, not both", format_args!("order={order}"))
 }
 
 fn bitcast_convert(op: &Operation) -> Law {
