@@ -159,9 +159,9 @@ impl PyLayout {
     /// (0, 1)
     #[staticmethod]
     #[pyo3(signature = (text, /))]
-    fn parse(text: Arg<'_, &str>) -> PyResult<PyLayout> {
+    fn parse(py: Python<'_>, text: Arg<'_, &str>) -> PyResult<PyLayout> {
         named!("Layout.parse", text);
-        parse_layout(text).map(PyLayout).map_err(|e| text_error(text, &e))
+        parse_layout(text).map(PyLayout).map_err(|e| text_error(text, &e)).in_call(py, "Layout.parse")
     }
 
     /// A picture of an array with this layout and these ``dimensions``; without them, of an array of a few tiles.
@@ -189,8 +189,8 @@ impl PyLayout {
 
     #[staticmethod]
     #[pyo3(signature = (text, padded, /))]
-    fn _restored(text: &str, padded: Vec<i64>) -> PyResult<PyLayout> {
-        let layout = PyLayout::parse(Arg::from(text))?;
+    fn _restored(py: Python<'_>, text: &str, padded: Vec<i64>) -> PyResult<PyLayout> {
+        let layout = PyLayout::parse(py, Arg::from(text))?;
         Ok(PyLayout(Layout { padded_dimensions: padded, ..layout.0 }))
     }
 
@@ -227,8 +227,12 @@ fn with_fields(py: Python<'_>, mut layout: Layout, fields: Option<&Bound<'_, PyD
             }
             "padded_dimensions" => layout.padded_dimensions = given!(Vec<i64>),
             "dim_level_types" => layout.dim_level_types = given!(Option<String>).map(String::into_boxed_str),
-            "index_type" => layout.index_type = given!(Option<&str>).map(element_type).transpose()?,
-            "pointer_type" => layout.pointer_type = given!(Option<&str>).map(element_type).transpose()?,
+            "index_type" => {
+                layout.index_type = given!(Option<&str>).map(element_type).transpose().in_call(py, "Layout")?
+            }
+            "pointer_type" => {
+                layout.pointer_type = given!(Option<&str>).map(element_type).transpose().in_call(py, "Layout")?
+            }
             "physical_shape" => layout.physical_shape = given!(Option<PyShape>).map(|s| Box::new(s.0)),
             "dynamic_shape_metadata_prefix_bytes" => layout.dynamic_shape_metadata_prefix_bytes = given!(i64),
             other => return Err(PyTypeError::new_err(format!("hm.Layout: expected a field of a layout, got {other}"))),
@@ -447,7 +451,7 @@ impl PyShape {
     #[pyo3(signature = (dimension, /))]
     fn size(&self, py: Python<'_>, dimension: Arg<'_, i64>) -> PyResult<i64> {
         named!("Shape.size", dimension);
-        let array = self.array("size")?;
+        let array = self.array("size").in_call(py, "Shape.size")?;
         let rank = array.rank();
         let d = if dimension < 0 { dimension.saturating_add(rank as i64) } else { dimension };
         let message = || shape_error(format!("dimension {dimension} of {array}: it has {rank}"));
@@ -466,7 +470,7 @@ impl PyShape {
     #[pyo3(signature = (layout, /))]
     fn with_layout(&self, py: Python<'_>, layout: Option<Arg<'_, PyLayout>>) -> PyResult<PyShape> {
         named!("Shape.with_layout", layout);
-        let array = self.array("layout")?.with_layout(layout.map(|l| l.0));
+        let array = self.array("layout").in_call(py, "Shape.with_layout")?.with_layout(layout.map(|l| l.0));
         array.map(|a| PyShape(Shape::Array(a))).map_err(shape_error).in_call(py, "Shape.with_layout")
     }
 
@@ -505,9 +509,10 @@ impl PyShape {
     /// >>> print(hm.Shape.parse("f32[5,7,3]{2,1,0:T(8,128)}").logical([0, 2, 1]))
     /// f32[3,5,7]{0,2,1:T(8,128)}
     #[pyo3(signature = (minor_to_major, /))]
-    fn logical(&self, minor_to_major: Arg<'_, Vec<i64>>) -> PyResult<PyShape> {
+    fn logical(&self, py: Python<'_>, minor_to_major: Arg<'_, Vec<i64>>) -> PyResult<PyShape> {
         named!("Shape.logical", minor_to_major);
-        linear(self, |a| ::layout::logical(a, &minor_to_major)).map(|a| PyShape(Shape::Array(a)))
+        let array = linear(self, |a| ::layout::logical(a, &minor_to_major)).in_call(py, "Shape.logical")?;
+        Ok(PyShape(Shape::Array(array)))
     }
 
     fn __str__(&self) -> String {

@@ -194,7 +194,7 @@ impl PyMap {
         };
         let given = [dims, ranges, runtime].map(variables);
         let read = unlocked_if(py, text.len() >= SHORT_TEXT, || text::parse_map_over(text, given))?;
-        Ok(read.or_raise()?.into())
+        Ok(read.or_raise().in_call(py, "IndexingMap.parse")?.into())
     }
 
     /// The map with its origin in a program: shape index, use, and the instructions behind runtime sources.
@@ -477,7 +477,7 @@ impl PyMap {
     #[pyo3(signature = (part=Arg::from("map")), text_signature = "($self, part='map')")]
     fn to_mlir<'py>(slf: &Bound<'py, Self>, part: Arg<'py, &str>) -> PyResult<Bound<'py, PyAny>> {
         named!("IndexingMap.to_mlir", part);
-        hooks::call(slf.py(), "to_mlir", (slf, part))
+        hooks::call(slf.py(), "to_mlir", (slf, part)).in_call(slf.py(), "IndexingMap.to_mlir")
     }
 
     #[pyo3(signature = (spec, /))]

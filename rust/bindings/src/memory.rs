@@ -114,9 +114,9 @@ fn related(
     ask: impl FnOnce(&ArrayShape, &ArrayShape) -> Result<Equivalence, LinearError> + Send,
 ) -> PyResult<Answer> {
     let (operand, output) = (shape_argument(operand, function)?, shape_argument(output, function)?);
-    let output = output.get().array("positions")?;
-    let operand = operand.get().array("positions")?;
-    unlocked(py, || ask(operand, output))?.map_err(linear_error).map(Answer::from)
+    let arrays = || Ok((operand.get().array("positions")?, output.get().array("positions")?));
+    let (operand, output) = arrays().in_call(py, function)?;
+    unlocked(py, || ask(operand, output))?.map_err(linear_error).map(Answer::from).in_call(py, function)
 }
 
 /// Whether a reshape moves no bytes, tiles and padding taken into account.

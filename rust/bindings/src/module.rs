@@ -12,7 +12,7 @@ use crate::attribute::{Attributes, Owner};
 use crate::class::{tuple_of, Object};
 use crate::detach::{unlocked, unlocked_if};
 use crate::diagnostic::{syntax_error, PyDiagnostic};
-use crate::error::{wrong_type, NotFoundError, UnsupportedError};
+use crate::error::{wrong_type, InCall, NotFoundError, UnsupportedError};
 use crate::hooks;
 use crate::instruction::{instruction, instructions, PyInstruction};
 use crate::pickle::{by_attribute, by_function, Reduced};
@@ -196,7 +196,8 @@ impl PyModule_ {
         let n = slf.get().0.instructions().len();
         match u32::try_from(number).ok().filter(|&id| (id as usize) < n) {
             Some(id) => instruction(slf.py(), &slf.into(), id),
-            None => Err(not_found("instruction with number", &format!("{number}"), None)),
+            None => Err(not_found("instruction with number", &format!("{number}"), None))
+                .in_call(slf.py(), "Module.instruction"),
         }
     }
 
