@@ -131,11 +131,6 @@ impl Atoms {
         at.map(|i| (i + self.n_vars) as AtomId)
     }
 
-    /// Whether atoms are found by their kind, without looking through all.
-    pub(crate) fn are_interned(&self) -> bool {
-        self.interned.is_some()
-    }
-
     /// Adds an atom that is not known.
     pub(crate) fn add(&mut self, kind: AtomKind, interval: Interval) -> AtomId {
         let id = self.list.len() as AtomId;

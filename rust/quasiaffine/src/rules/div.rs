@@ -7,7 +7,7 @@ use crate::limits::{ALTERNATIVES, VALUES};
 use smallvec::SmallVec;
 
 use super::DIV_RULES;
-use crate::affine::context::AffineContext;
+use crate::affine::context::{AffineContext, AtomKind};
 use crate::affine::form::{AffineForm, AffineTerm, AtomId};
 use crate::affine::summands::{summands, summands_into, Summand, Summands};
 use crate::analysis::interval::Interval;
@@ -77,7 +77,7 @@ pub fn floor_div(cx: &mut AffineContext, form: AffineForm, n: i64) -> Result<Aff
         break;
     }
     let interval = d.interval(cx)?;
-    let atom = cx.intern_div(std::mem::take(&mut d.numerator), interval, d.n);
+    let atom = cx.intern(AtomKind::Div(std::mem::take(&mut d.numerator), d.n), Some(interval.floor_div(d.n)))?;
     d.quotient.add_term(1, atom)?;
     d.finish()
 }

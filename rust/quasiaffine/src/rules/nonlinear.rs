@@ -9,7 +9,7 @@ use crate::expr::Binary;
 
 /// The form of an operation that stays closed.
 fn closed(cx: &mut AffineContext, op: Binary, a: AffineForm, b: AffineForm) -> Result<AffineForm, Stop> {
-    cx.intern(AtomKind::Other(op, Box::new((a, b)))).map(AffineForm::atom)
+    cx.intern(AtomKind::Other(op, Box::new((a, b))), None).map(AffineForm::atom)
 }
 
 /// An operation on two forms.

@@ -8,8 +8,9 @@
 use smallvec::SmallVec;
 
 use super::Rule;
-use crate::affine::context::AffineContext;
+use crate::affine::context::{AffineContext, AtomKind};
 use crate::affine::form::{AffineForm, AffineTerm, AtomId};
+use crate::analysis::interval::Interval;
 use crate::error::Stop;
 use crate::expr::Binary;
 use crate::int;
@@ -23,7 +24,10 @@ pub fn floor_mod(cx: &mut AffineContext, mut form: AffineForm, n: i64) -> Result
     }
     match open(cx, &form, n)? {
         Some(open) => Ok(open),
-        None => Ok(AffineForm::atom(cx.intern_mod(form, n))),
+        None => {
+            let kind = AtomKind::Other(Binary::Mod, Box::new((form, AffineForm::constant(n))));
+            cx.intern(kind, Some(Interval::new(0, n - 1))).map(AffineForm::atom)
+        }
     }
 }
 

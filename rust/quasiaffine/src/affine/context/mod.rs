@@ -221,53 +221,22 @@ impl AffineContext {
         self.first_under_facts = self.atoms.len();
     }
 
-    fn add_atom(&mut self, kind: AtomKind, interval: Interval) -> AtomId {
-        let id = self.atoms.add(kind, interval);
-        self.visited(id)
-    }
-
-    /// The atom of a kind: an earlier one where it is known, a new one otherwise.
+    /// The atom of a kind: an earlier one where it is known, a new one otherwise, in an interval that is given or worked out.
     ///
     /// # Errors
     /// [`Stop::Overflow`] where the value is not known to have 64 bits: then it does not become an atom, and no law sees it.
-    pub(crate) fn intern(&mut self, kind: AtomKind) -> Result<AtomId, Stop> {
-        if let Some(id) = self.atoms.known(&kind) {
-            return Ok(self.visited(id));
-        }
-        let interval = self.range_of_kind(&kind).ok_or(Stop::Overflow)?;
-        Ok(self.add_atom(kind, interval))
-    }
-
-    /// Marks an atom as visited.
-    fn visited(&mut self, id: AtomId) -> AtomId {
+    pub(crate) fn intern(&mut self, kind: AtomKind, interval: Option<Interval>) -> Result<AtomId, Stop> {
+        let id = match self.atoms.known(&kind) {
+            Some(id) => id,
+            None => {
+                let interval = interval.or_else(|| self.range_of_kind(&kind)).ok_or(Stop::Overflow)?;
+                self.atoms.add(kind, interval)
+            }
+        };
         if self.stability.checks {
             self.stability.meet(id);
         }
-        id
-    }
-
-    /// The quotient of a form with a known interval: an earlier one where it is known, a new one otherwise.
-    pub(crate) fn intern_div(&mut self, num: AffineForm, of_num: Interval, n: i64) -> AtomId {
-        if self.atoms.are_interned() {
-            let kind = AtomKind::Div(num, n);
-            return match self.atoms.known(&kind) {
-                Some(id) => self.visited(id),
-                None => self.add_atom(kind, of_num.floor_div(n)),
-            };
-        }
-        match self.atoms.known_div(&num, n, self.n_vars()) {
-            Some(id) => self.visited(id),
-            None => self.add_atom(AtomKind::Div(num, n), of_num.floor_div(n)),
-        }
-    }
-
-    /// The remainder of a form as an atom.
-    pub(crate) fn intern_mod(&mut self, form: AffineForm, n: i64) -> AtomId {
-        let kind = AtomKind::Other(Binary::Mod, Box::new((form, AffineForm::constant(n))));
-        match self.atoms.known(&kind) {
-            Some(id) => self.visited(id),
-            None => self.add_atom(kind, Interval::new(0, n - 1)),
-        }
+        Ok(id)
     }
 
     /// The value that an atom stands for.

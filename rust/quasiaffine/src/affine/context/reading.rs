@@ -1,6 +1,6 @@
 //! Reading: an expression as an affine form, every law for divs applied on the way up.
 
-use super::AffineContext;
+use super::{AffineContext, AtomKind};
 use crate::affine::form::{AffineForm, AtomId};
 use crate::error::Stop;
 use crate::expr::{Binary, Expr, Op, Parts, Var};
@@ -147,7 +147,7 @@ impl AffineContext {
         }
         if let Some(interval) = self.takes_shortcuts().then(|| no_rule_applies(self, &form, n)).flatten() {
             self.spend(form.terms.len())?;
-            let atom = self.intern_div(form, interval, n);
+            let atom = self.intern(AtomKind::Div(form, n), Some(interval.floor_div(n)))?;
             return out.add_term(factor, atom);
         }
         let key = (n, form);
