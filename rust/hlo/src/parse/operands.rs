@@ -1,9 +1,10 @@
 //! Parses operands: names, instructions as in `add(x, f32[2] multiply(y, z))`, or parts of a tuple, `add(x, t#0#1)`.
 //!
-//! Operands that are already defined are resolved at once, others when their computation ends. An instruction becomes a row of its computation when it is complete, before its user, and gets a name when the
-//! module ends. Those that are not complete form a stack, so that nesting is not limited and the time is proportional
-//! to the text. XLA allows no attributes here; a diagnostic reports them. Each part of a tuple is one get-tuple-element
-//! of its computation, whoever uses it.
+//! Operands that are already defined are resolved at once, others when their computation ends. An instruction becomes a
+//! row of its computation when it is complete, before its user, and gets a name when the module ends. Those that are not
+//! complete form a stack, so that nesting is not limited and the time is proportional to the text. XLA allows no
+//! attributes here; a diagnostic reports them. Each part of a tuple is one get-tuple-element of its computation, whoever
+//! uses it.
 
 use quasiaffine::interrupt::poll;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -12,8 +13,9 @@ use smallvec::SmallVec;
 use crate::attribute::schema::{self, Owner};
 use crate::cursor::{brief, Read, SHORT};
 use crate::error::{Diagnostic, Span};
-use crate::model::module::UNNAMED_OPERANDS;
-use crate::model::module::{Attribute, Instruction, InstructionId, SHAPE_OMITTED, UNKNOWN_KEY, UNNAMED};
+use crate::model::module::{
+    Attribute, Instruction, InstructionId, SHAPE_OMITTED, UNKNOWN_KEY, UNNAMED, UNNAMED_OPERANDS,
+};
 use crate::parse::instruction::{Scope, Stem, BROKEN, UNRESOLVED};
 use crate::parse::Parser;
 use crate::proto::write_calls::Names;
