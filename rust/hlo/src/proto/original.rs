@@ -88,8 +88,8 @@ static DEBUG_FIELDS: LazyLock<Vec<OperationField>> = LazyLock::new(|| {
 const N_READABLE: usize = 4;
 const READABLE_MODES: [&str; 2] = ["default", "fusion_debugger"];
 
-/// The rows of `debug_attributes` by array, each with its `DebugAttributesProto`s. What XLA does not read in text, but has in protos, is
-/// an error if `is_strict`.
+/// The rows of `debug_attributes` by array, each with its `DebugAttributesProto`s. What XLA does not read in text, but
+/// has in protos, is an error if `is_strict`.
 pub(crate) fn debug_entries(c: &mut Cursor<'_>, is_strict: bool) -> Read<Vec<(Option<Array>, Vec<Encoder>)>> {
     c.expect(b'{', "`{` of debug attributes")?;
     let mut all = Vec::new();
