@@ -175,6 +175,17 @@ def test_a_table_of_tiles_is_a_table() -> None:
     assert not hm.tile(module).evaluate([[3, 6]], columns=["grid"]).reasons
 
 
+@pytest.mark.parametrize("n", [2048, 2049, 5000])
+def test_threads_share_candidates_in_order(n: int) -> None:
+    """More candidates than one thread takes, in parts that are equal and that are not."""
+    text = "ENTRY e { p = f32[30,60] parameter(0)  ROOT t = f32[60,30] transpose(p), dimensions={1,0} }"
+    tiling = hm.tile(hm.parse(text))
+    candidates = np.random.default_rng(n).integers(1, 31, (n, 2))
+    alone = tiling.evaluate(candidates)
+    assert len(alone) == n and len(set(alone["grid"].tolist())) > 20
+    assert all(tiling.evaluate(candidates, threads=k) == alone for k in (2, 3, 7))
+
+
 def test_names_of_devices_have_any_case() -> None:
     names = ["v100", "a6000", "a100", "a100-80gb", "l40s", "h100", "h200", "b200", "mi300x"]
     for name in names:
