@@ -16,7 +16,7 @@ from ..errors import HlomapError, ShapeError
 from ..maps.device_groups import DeviceIndexing
 from ..maps.map_set import MapSet, union
 from ..ops import lookup
-from ..ops._shapes import array_leaves, n_outputs, shape_at
+from ..ops._shapes import leaves, n_outputs, shape_at
 from ..text import plural
 from ..types import ShapeIndex, as_shape_index, expect_index, expect_items, subject_of
 from .assemble import assemble, assemble_devices, crosses_devices, devices_not_requested, unknown_for_all_records
@@ -105,13 +105,6 @@ def needed_by_outputs(
     ``as_one`` there is one dictionary for all arrays together: its maps have no dims.
     """
     found = rules.propagation.needed(rules, computation.number, indices, as_one)
-    if found is None:
-        alone = [operand_maps(rules, computation, index) for index in indices]
-        by_number: dict[int, list[MapSet]] = {}
-        for sets in alone if as_one else ():
-            for number, maps in sets.items():
-                by_number.setdefault(number, []).append(maps.image())
-        return [{number: union(own) for number, own in by_number.items()}] if as_one else alone
     needed: list[dict[int, MapSet]] = [{} for _ in range(1 if as_one else len(indices))]
     for starts, record in found:
         maps = assemble(record, devices_not_requested)
@@ -244,10 +237,10 @@ def output_index(shape: Shape, index: int | ShapeIndex) -> ShapeIndex:
 
 
 def shape_indices(shape: Shape, index: int | ShapeIndex, what: str) -> list[ShapeIndex]:
-    """The arrays at an output."""
+    """The leaves at an output: arrays, and what has no elements and is followed as a whole."""
     found = output_index(shape, index)
     try:
-        return array_leaves(shape_at(shape, found), found)
+        return leaves(shape_at(shape, found), found)
     except ShapeError as error:
         raise ShapeError(f"no {what} {index}: {error}") from None
 
@@ -271,9 +264,7 @@ def _reached_sets(
     ``memory``: the shapes of the value with these arrays and of each operand or output, and the form of physical maps.
     """
     if isinstance(instruction, Computation) and direction < 0 and len(indices) > 1 and memory is None:
-        together = _needed_by_all(rules, instruction, indices)
-        if together is not None:
-            return together
+        return _needed_by_all(rules, instruction, indices)
     found = rules.propagation.query(rules, instruction, direction, indices)
     sets: dict[int, list[MapSet]] = {}
     for index, records in zip(indices, found, strict=True):
@@ -289,13 +280,9 @@ def _reached_sets(
     return {k: own[0] if len(own) == 1 else union(own) for k, own in sets.items()}
 
 
-def _needed_by_all(
-    rules: RuleProvider, computation: Computation, indices: Sequence[ShapeIndex]
-) -> dict[int, MapSet] | None:
-    """The union of :func:`needed_by_outputs`, None where operands have no names."""
+def _needed_by_all(rules: RuleProvider, computation: Computation, indices: Sequence[ShapeIndex]) -> dict[int, MapSet]:
+    """The union of :func:`needed_by_outputs`."""
     found = rules.propagation.needed(rules, computation.number, indices, False)
-    if found is None:
-        return None
     sets: dict[int, list[MapSet]] = {}
     for _, record in found:
         sets.setdefault(record[0], []).append(assemble(record, devices_not_requested))

@@ -17,7 +17,7 @@ from ..maps.map_set import MapSet
 from ..maps.variables import suppliers_of
 from ..ops import lookup
 from ..ops._rule import OutputToInput
-from ..ops._shapes import array_leaves, shape_at
+from ..ops._shapes import leaves, shape_at
 from ..types import ShapeIndex, expect_index, instruction_of, subject_of
 from .assemble import assemble, devices_not_requested
 from .known_indices import with_known_indices
@@ -40,8 +40,9 @@ def backward_slice(
     The instruction may be in any computation: a fused one, the body of a loop, a branch.  The result covers all calls
     and all iterations, so it is an over-approximation there.  A computation stands for its root, a
     module for that of its entry.  Parameters that are
-    not needed are left out; ``[name]`` finds a parameter by its name, too.  Maps tell which elements are needed and not
-    how often: a chain of windows has one range.
+    not needed are left out; ``[name]`` finds a parameter by its name, too.  An instruction of the entry whose text
+    cannot be read, and may be a parameter, is in the result where it is needed.  Maps tell which elements are needed
+    and not how often: a chain of windows has one range.
 
     ``used=True`` leaves out what is mentioned and cannot change the output: the branch that a ``select`` never chooses,
     a factor where the other one is known to be zero, a term where the sum is known.  Values are known where the program
@@ -87,25 +88,31 @@ def backward_slice(
     rules = rules_of(instruction.module, used, assume, "backward_slice")
     entry = instruction.module.entry
     found: dict[Instruction, MapSet] = {}
+    unread: dict[Computation, list[Instruction]] = {}
+    for lost in instruction.module.unread:
+        unread.setdefault(lost.computation, []).append(lost)
     indices = shape_indices(instruction.shape, output, "output")
     identities = {(instruction, index): identity_set(shape_at(instruction.shape, index)) for index in indices}
     pending: _Pending = {instruction.computation.number: dict(identities)}
     # Each computation after those that it calls.
     for computation in reverse_postorder(instruction.computation, lambda one: (c.computation for c in one.callers)):
         for (start, index), so_far in pending.pop(computation.number, {}).items():
-            inside, ends = computation.instructions, computation.parameters
+            inside, ends = computation.instructions, [*computation.parameters, *unread.get(computation, ())]
             values = reached(rules, start, [index], inside, ends=ends, elements_alone=True, ends_alone=True)
-            for number, parameter in enumerate(computation.parameters):
-                value = values[parameter]
+            for number, end in enumerate(ends):
+                value = values[end]
                 is_identity = so_far and so_far is identities.get((start, index))
                 maps = (value if is_identity else so_far.then(value))._eliminate_ranges()
                 if not maps:
                     continue
                 if computation == entry:
-                    found[parameter] = found[parameter] | maps if parameter in found else maps
+                    found[end] = found[end] | maps if end in found else maps
+                elif number >= len(computation.parameters):
+                    _pass_to_all_operands(pending, computation, maps)
                 else:
                     _pass_to_callers(pending, computation, number, maps, rules)
-    needed = {parameter: found[parameter].simplify() for parameter in entry.parameters if parameter in found}
+    ends = [*entry.parameters, *unread.get(entry, ())]
+    needed = {end: found[end].simplify() for end in ends if end in found}
     if not used:
         return Slice(needed, instruction, indices)
     assumes = ASSUMPTIONS[assume]
@@ -170,6 +177,15 @@ def identity_set(shape: Shape) -> MapSet:
     return MapSet([IndexingMap.identity(list(shape.dimensions))] if 0 not in shape.dimensions else ())
 
 
+def _pass_to_all_operands(pending: _Pending, computation: Computation, maps: MapSet) -> None:
+    """From what may be a parameter to every operand of the callers."""
+    unknown = MapSet.unknown(maps.reason or "what cannot be read may be a parameter")
+    for caller in computation.callers:
+        for operand in caller.operands:
+            for index in leaves(operand.shape):
+                _enqueue(pending, operand, index, unknown)
+
+
 def _pass_to_callers(
     pending: _Pending, computation: Computation, number: int, maps: MapSet, rules: RuleProvider
 ) -> None:
@@ -183,7 +199,7 @@ def _pass_to_callers(
         value_of_parameter = op.value_of_parameter
         if value_of_parameter is None:
             for operand in caller.operands:
-                for index in array_leaves(operand.shape):
+                for index in leaves(operand.shape):
                     _enqueue(pending, operand, index, _all_elements(maps, shape_at(operand.shape, index).dimensions))
             continue
         positions = [i for i, called in enumerate(caller.called_computations) if called == computation]
@@ -196,10 +212,10 @@ def _pass_to_callers(
                     f"{caller.name}: the value of parameter {number} of {computation.name} is not known"
                 )
                 for parameter in caller.computation.parameters:
-                    for index in array_leaves(parameter.shape):
+                    for index in leaves(parameter.shape):
                         _enqueue(pending, parameter, index, unknown)
                 continue
-            for index in array_leaves(value.shape):
+            for index in leaves(value.shape):
                 if own := maps._at(index):
                     _enqueue(pending, value, index, own if own.is_unknown else MapSet(own, exact=exact, reason=reason))
 
@@ -209,12 +225,12 @@ def _pass_to_operands(
 ) -> None:
     """To the operands of a caller that calls the computation repeatedly."""
     operands = caller.operands
-    for leaf in dict.fromkeys(m.shape_index for m in maps) if not maps.is_unknown else array_leaves(caller.shape):
+    for leaf in dict.fromkeys(m.shape_index for m in maps) if not maps.is_unknown else leaves(caller.shape):
         here = checked_rule(caller, leaf, -1, partial(rule, caller, leaf, rules))
         own = maps._at(leaf)
         for number, part in here.parts.items():
             operand = operands[number]
-            for index in array_leaves(operand.shape):
+            for index in leaves(operand.shape):
                 if isinstance(part, Unknown):
                     _enqueue(pending, operand, index, MapSet.unknown(part.reason))
                     continue

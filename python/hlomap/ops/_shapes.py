@@ -39,6 +39,11 @@ def array_leaves(shape: Shape, below: tuple[int, ...] = ()) -> list[tuple[int, .
     return [leaf for leaf, _ in shape._leaves(below, True)]
 
 
+def leaves(shape: Shape, below: tuple[int, ...] = ()) -> list[tuple[int, ...]]:
+    """The shape indices of everything in a value that is not a tuple, in order."""
+    return [leaf for leaf, _ in shape._leaves(below, False)]
+
+
 def arrays(shape: Shape) -> list[tuple[tuple[int, ...], Shape]]:
     """The shape indices of all arrays and buffers in a value with their shapes, in order."""
     return shape._leaves((), True)

@@ -31,7 +31,7 @@ from ._rule import (
     OutputToInput,
     no_constant_operands,
 )
-from ._shapes import array_leaves, n_outputs, shape_at
+from ._shapes import array_leaves, n_outputs, require, shape_at
 
 
 class _Wrapped:
@@ -76,6 +76,15 @@ def wrapped_operation(instruction: Instruction) -> Instruction:
     """The operation that runs asynchronously, with the operands that are bound at this step."""
     operands = bound_operands(instruction)
     return cast(Instruction, _Wrapped(instruction.async_steps[0], operands, result_shape(instruction)))
+
+
+def _operation_of(instruction: Instruction, op: OpRule) -> Instruction:
+    """:func:`wrapped_operation`, where what is called has a parameter for each operand that is bound."""
+    found = wrapped_operation(instruction)
+    if op.inlines:
+        n = min((len(called.parameters) for called in found.called_computations), default=0)
+        require(len(found.operands) <= n, f"{len(found.operands)} operands are bound to {n} parameters")
+    return found
 
 
 def n_bound_before(instruction: Instruction) -> int:
@@ -134,12 +143,12 @@ def step_rules(opcode: str, wrapped: Callable[[], OpRule]) -> tuple[OutputToInpu
         result = leaf if is_done(instruction) else leaf[1:]
         if result not in context.fact(instruction, new_results):
             return forward_from_operand(instruction, leaf, 0, (1, *result))
-        found = wrapped().output_to_input(wrapped_operation(instruction), result, context)
+        found = wrapped().output_to_input(_operation_of(instruction, wrapped()), result, context)
         return _at_operands(instruction, found, not wrapped().depends_on_called_values)
 
     def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
         if is_start(instruction):
-            found = wrapped().input_to_output(wrapped_operation(instruction), operand, leaf, context)
+            found = wrapped().input_to_output(_operation_of(instruction, wrapped()), operand, leaf, context)
             return _beside_operand(instruction, operand, leaf, found)
 
         def back(output: ShapeIndex) -> RuleResult:

@@ -14,11 +14,17 @@ from .._core import Instruction, Shape
 from ..dtypes import numpy_dtype
 from ..errors import ShapeError, UnsupportedError
 from ..lazy import np
-from ._indexing.maps import forwarding, reads_nothing
+from ._indexing.maps import forwarding, map_to_scalar, reads_nothing
 from ._numpy.input_checks import check_value, owned
-from ._op import EvalContext, Steps, Value, register
+from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Steps, Value, register
+from ._shapes import shape_at
 
 _PAIRS = "_xla_send_recv_source_target_pairs"
+
+
+def _after_token(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """What arrives may answer what was sent before the token."""
+    return {0: map_to_scalar(shape_at(instruction.shape, leaf))}
 
 
 def infeed(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
@@ -122,10 +128,14 @@ def _zeros(shape: Shape) -> Value:
     return np.zeros(shape.dimensions, numpy_dtype(shape.dtype)) if shape.is_array else None
 
 
-for _name, _evaluate in (("infeed", infeed), ("outfeed", outfeed), ("recv", recv)):
+for _name, _rule, _evaluate in (
+    ("infeed", _after_token, infeed),
+    ("outfeed", reads_nothing, outfeed),
+    ("recv", _after_token, recv),
+):
     register(
         _name,
-        reads_nothing,
+        _rule,
         reads_nothing,
         _evaluate,
         has_side_effect=True,

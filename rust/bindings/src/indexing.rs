@@ -75,7 +75,7 @@ impl<'m> Subject<'m> {
     }
 
     fn indexing(&self, mut parts: Vec<(u32, OperandIndexing)>) -> Arc<InstructionIndexing> {
-        parts.retain(|(k, _)| self.target(*k).is_some_and(shapes::has_elements));
+        parts.retain(|(k, _)| self.target(*k).is_some_and(shapes::has_leaves));
         let sizes: SmallVec<[i64; 6]> = shapes::sizes(self.given).collect();
         Arc::new(InstructionIndexing::new(&sizes, parts))
     }
@@ -124,8 +124,7 @@ impl<'m> Subject<'m> {
 
 /// The result of a rule that `call` calls, for an array of the output, or of operand `direction`.
 ///
-/// All parts are unknown in a buffer, whose dimensions no rule sees, where a dimension is unbounded, where the
-/// attributes and shapes do not fit, so that rules need not check it, and where a number does not fit in 64 bits.
+/// All parts are unknown where a dimension is unbounded, where the attributes and shapes do not fit, so that rules need not check it, and where a number does not fit in 64 bits.
 pub fn checked_call<'py>(
     instruction: &Bound<'py, PyInstruction>,
     index: &ShapeIndex,
@@ -154,14 +153,11 @@ fn unanswerable(instruction: &PyInstruction, index: &ShapeIndex, direction: i64)
         return Some(reason);
     }
     let operand = usize::try_from(direction).ok().and_then(|k| m.operand(id, k));
-    let (own, whole) = (m.shape(id), m.shape(operand.unwrap_or(id)));
-    let given = shapes::at(whole, index).unwrap_or(whole);
-    if [own, given].iter().any(|shape| matches!(shape, Shape::Buffer(_))) {
-        return Some("elements in a buffer are not followed".into());
-    }
     if !m.has_unbounded() {
         return None;
     }
+    let (own, whole) = (m.shape(id), m.shape(operand.unwrap_or(id)));
+    let given = shapes::at(whole, index).unwrap_or(whole);
     let mut arrays = m.operands(id).map(|k| m.shape(k)).chain([own, given]);
     arrays.any(shapes::is_unbounded).then(|| "elements along an unbounded dimension are not followed".into())
 }

@@ -252,7 +252,7 @@ fn with_fields(py: Python<'_>, mut layout: Layout, fields: Option<&Bound<'_, PyD
 impl PyShape {
     pub fn array(&self, what: &str) -> PyResult<&ArrayShape> {
         let message = || format!("{what} of {}: expected an array", self.0);
-        self.0.as_array().ok_or_else(|| ShapeError::new_err(message()))
+        shapes::array_of(&self.0).ok_or_else(|| ShapeError::new_err(message()))
     }
 }
 
@@ -266,22 +266,22 @@ getters! { PyShape, self, py;
         Shape::Opaque => "opaque",
         Shape::Buffer(_) => "buffer",
     };
-    /// Sizes by dimension number; ``()`` for everything but arrays.
+    /// Sizes by dimension number, of a buffer those of its array; ``()`` for everything else.
     ///
     /// A dynamic dimension has its bound, or -1 without one.
     dimensions: PyResult<Bound<'py, PyTuple>> = {
-        let dims = self.0.as_array().map_or(&[][..], ArrayShape::dims);
+        let dims = shapes::array_of(&self.0).map_or(&[][..], ArrayShape::dims);
         PyTuple::new(py, dims.iter().map(|&n| if n == UNBOUNDED { -1 } else { n }))
     };
     /// For each dimension whether its size is known only when the program runs.
     dynamic: PyResult<Bound<'py, PyTuple>> = {
-        let array = self.0.as_array();
+        let array = shapes::array_of(&self.0);
         PyTuple::new(py, (0..array.map_or(0, ArrayShape::rank)).map(|d| array.is_some_and(|a| a.is_dynamic(d))))
     };
     /// The number of dimensions.
-    rank: usize = self.0.as_array().map_or(0, ArrayShape::rank);
+    rank: usize = shapes::array_of(&self.0).map_or(0, ArrayShape::rank);
     /// The layout as written; ``None`` for a shape without a layout, which is row-major.
-    layout: Option<PyLayout> = self.0.as_array()?.layout().cloned().map(PyLayout);
+    layout: Option<PyLayout> = shapes::array_of(&self.0)?.layout().cloned().map(PyLayout);
     /// The shapes of the elements of a tuple; ``()`` for everything else.
     tuple_shapes: PyResult<Bound<'py, PyTuple>> =
         PyTuple::new(py, self.0.as_tuple().unwrap_or(&[]).iter().cloned().map(PyShape));
@@ -289,9 +289,9 @@ getters! { PyShape, self, py;
     is_tuple: bool = self.0.as_tuple().is_some();
     /// Whether this is an array; a scalar is one.
     is_array: bool = self.0.as_array().is_some();
-    /// The number of elements of an array, dynamic dimensions at their bounds.
+    /// The number of elements of an array or a buffer, dynamic dimensions at their bounds.
     ///
-    /// Raises :class:`~hlomap.errors.ShapeError` for everything but an array, and for a dimension without bound.
+    /// Raises :class:`~hlomap.errors.ShapeError` for everything else, and for a dimension without bound.
     n_elements: PyResult<i64> = {
         let unbounded =
             || ShapeError::new_err(format!("number of elements of {}: a dimension has no bound", self.0));

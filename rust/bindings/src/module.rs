@@ -138,6 +138,8 @@ getters! { PyModule_, self, py;
     /// The problems of the text that parsing could skip, in text order.
     diagnostics: PyResult<Bound<'py, PyTuple>> =
         PyTuple::new(py, self.0.diagnostics().iter().map(|d| PyDiagnostic::new(self.0.source(), d)));
+    /// Whether a part of the header, or a whole computation, was skipped since its text cannot be read.
+    has_skipped_text: bool = self.0.has_skipped_text();
     /// The number of instructions of all computations.
     n_instructions: usize = self.0.instructions().len();
     /// The backend that compiled the module, by its backend configs: ``"CPU"``, ``"TPU"``, ``"GPU"``, or None.
@@ -157,9 +159,24 @@ methods! { PyModule_, slf, py;
     #[getter]
     instructions(): PyResult<Bound<'py, PyTuple>> =
         instructions(py, &slf.into(), 0..slf.get().0.instructions().len() as u32);
+    /// The instructions whose text cannot be read, in text order: their operation, their operands and the computations
+    /// that they call are not known.  ``diagnostics`` has the reasons.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> module = hm.parse("ENTRY e { p = f32[2] parameter(0)\n x = f7[2] copy(p)\n ROOT n = f32[2] negate(p) }")
+    /// >>> [i.name for i in module.unread]
+    /// ['x']
+    #[getter]
+    unread(): PyResult<Bound<'py, PyTuple>> = instructions(py, &slf.into(), slf.get().0.unread());
     /// The attributes of the header, by name.
     #[getter]
     attributes(): Attributes = Attributes::new(slf.into(), Owner::Module);
+    /// The constants whose values the text leaves out.
+    #[getter]
+    _elided(): PyResult<Bound<'py, PyTuple>> = {
+        let m = &slf.get().0;
+        instructions(py, &slf.into(), (0..m.instructions().len() as u32).filter(|&id| m.is_elided(id)))
+    };
     _repr_html_(): Object<'py> = hooks::call(py, "notebook_html", (slf,));
 }
 

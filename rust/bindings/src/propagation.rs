@@ -288,7 +288,7 @@ impl PyPropagation {
 
     /// The elements of the parameters that each array in ``indices`` of a computation's root needs, all in one pass, or,
     /// with ``as_one``, that all of them need together: records as those of :meth:`query`, each with the numbers of the
-    /// arrays, whose maps do not tell how often an element is read.  None where an instruction has operands without names.
+    /// arrays, whose maps do not tell how often an element is read.
     #[pyo3(signature = (rules, computation, indices, as_one, /))]
     #[allow(clippy::type_complexity, reason = "a record in Python")]
     fn needed<'py>(
@@ -297,12 +297,12 @@ impl PyPropagation {
         computation: ComputationId,
         indices: Vec<ShapeIndex>,
         as_one: bool,
-    ) -> PyResult<Option<Vec<(Vec<u32>, Bound<'py, PyTuple>)>>> {
+    ) -> PyResult<Vec<(Vec<u32>, Bound<'py, PyTuple>)>> {
         let about = [Subject::Computation(computation)];
         let found = self.ask(rules, about, |questions| questions.needed(computation, &indices, as_one))?;
         let mut records = Records::new(rules.py(), self);
         let record = |(number, starts, part)| Ok((starts, records.of_part(number, &part, None)?));
-        found.map(|found| found.into_iter().map(record).collect()).transpose()
+        found.into_iter().map(record).collect()
     }
 
     /// The operations of the whole output of an instruction: flops, transcendentals and whether there are not fewer; or
@@ -412,9 +412,7 @@ impl PyPropagation {
         let found = self.ask(rules, [Subject::Instruction(start)], |questions| {
             let schedule = questions.schedule_of_all(questions.m.computation_of(start))?;
             let propagation = questions.forward(&schedule, start, &indices, elements_alone)?;
-            let is_reached =
-                |&&id: &&InstructionId| propagation.state(id).is_some() || propagation.unnamed_operands.is_some();
-            let values = schedule.order.iter().rev().filter(is_reached);
+            let values = schedule.order.iter().rev().filter(|&&id| propagation.state(id).is_some());
             Ok(values.map(|&id| Reached::new(&propagation, id)).collect::<Vec<_>>())
         })?;
         Records::new(rules.py(), self).of_values(found)

@@ -288,15 +288,21 @@ impl<P: RuleProvider> Questions<'_, P> {
     ) -> Result<(Count, Count), P::Error> {
         let (mut maps, mut indices) = (SmallVec::<[&Map; 4]>::new(), SmallVec::<[&ShapeIndex; 4]>::new());
         let mut exact = true;
-        for (schedule, pass) in passes {
+        let unknown = (Count { lower: 0, upper: u128::MAX }, Count { lower: 0, upper: n });
+        // The arrays of a value whose elements are computed together have the sizes of the first one.
+        let shape = self.m.shape(id);
+        let first = self.first_array(id).map(|(index, _)| shapes::sizes_at(shape, &index));
+        for (_, pass) in passes {
             let state = pass.state(id);
-            let any_may_be_read = pass.unnamed_operands.is_some() && schedule.order.first() != Some(&id);
-            if any_may_be_read || state.is_some_and(|state| state.unknown().is_some()) {
-                return Ok((Count { lower: 0, upper: u128::MAX }, Count { lower: 0, upper: n }));
+            if state.is_some_and(|state| state.unknown().is_some()) {
+                return Ok(unknown);
             }
             let Some(state) = state else { continue };
             exact = exact && state.is_exact();
             for (index, entry) in state.entries() {
+                if first.as_ref().is_some_and(|first| shapes::sizes_at(shape, index) != *first) {
+                    return Ok(unknown);
+                }
                 if !maps.contains(&&entry.map) {
                     maps.push(&entry.map);
                     indices.push(index);
@@ -431,7 +437,7 @@ impl<P: RuleProvider> Questions<'_, P> {
 
     fn first_array(&self, id: InstructionId) -> Option<(ShapeIndex, &ArrayShape)> {
         let shape = self.m.shape(id);
-        match shape.as_array() {
+        match shapes::array_of(shape) {
             Some(array) => Some((ShapeIndex::new(), array)),
             None => shapes::array_indices(shape).next(),
         }

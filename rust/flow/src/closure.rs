@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use crate::indexing::{is_identity_on, OperandIndexing, ShapeIndex};
-use crate::propagate::{unnamed_operands, Direction, Rule, Setting};
+use crate::propagate::{Direction, Rule, Setting};
 use crate::schedule::Step;
 use crate::shapes;
 use crate::state::whole;
@@ -108,7 +108,7 @@ impl Reach {
     pub(crate) fn of<E>(setting: Setting<'_>, parameter: InstructionId, rule: &mut Rule<'_, E>) -> Result<Reach, E> {
         let Setting { m, schedule, .. } = setting;
         let Some(&root) = schedule.order.first() else { return Ok(Reach::default()) };
-        let indices = shapes::array_indices(m.shape(parameter)).map(|(index, _)| index);
+        let indices = shapes::leaves(m.shape(parameter)).into_iter().map(|(index, _)| index);
         let numbers: FxHashMap<ShapeIndex, usize> = indices.zip(0..).collect();
         let changes = |index: &ShapeIndex| !m.forwards(m.computation_of(root), &shapes::path(index));
         let begin =
@@ -120,8 +120,8 @@ impl Reach {
         for (&id, &step) in schedule.order.iter().zip(&schedule.steps) {
             poll();
             let Some(arrays) = values.remove(&id) else { continue };
-            if !matches!(step, Step::Enter(_)) && unnamed_operands(m, id).is_some() {
-                return Ok(Reach::default());
+            if !m.hidden_operands(id).is_empty() {
+                arrays.values().for_each(|starts| unknown.add(starts));
             }
             match step {
                 _ if id == parameter => {

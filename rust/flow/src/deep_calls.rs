@@ -32,7 +32,7 @@ impl<P: RuleProvider> Questions<'_, P> {
                 true => m.parameters(here).iter().zip(0..).map(|(&p, k)| (Direction::Forward(k), p)).collect(),
             };
             for (direction, value) in own {
-                for (index, _) in shapes::array_indices(m.shape(value)) {
+                for (index, _) in shapes::leaves(m.shape(value)) {
                     self.through((here, direction, index), false)?;
                 }
             }

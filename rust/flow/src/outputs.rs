@@ -106,15 +106,14 @@ struct End {
     state: State,
 }
 
-/// From each of these states of the first value of a schedule to the values `ends`; `None` where operands have no names.
-/// Where the sizes of the dims of each start are given, maps that are the same at all points of these have no dims.
+/// From each of these states of the first value of a schedule to the values `ends`. Where the sizes of the dims of each start are given, maps that are the same at all points of these have no dims.
 fn run<E>(
     setting: Setting<'_>,
     begin: Vec<State>,
     sizes: &[Sizes],
     ends: &[InstructionId],
     rule: &mut Rule<'_, E>,
-) -> Result<Option<Vec<End>>, E> {
+) -> Result<Vec<End>, E> {
     let numbers: FxHashMap<InstructionId, u32> = ends.iter().copied().zip(0..).collect();
     let common = |starts: &[u32]| {
         let first = sizes.get(starts[0] as usize)?;
@@ -133,9 +132,6 @@ fn run<E>(
             let sizes = common(&starts);
             pass.states.insert(position, Box::new(state));
             pass.visit(position, rule)?;
-            if pass.unnamed_operands.is_some() {
-                return Ok(None);
-            }
             while let Some(Reverse(next)) = pass.waiting.pop() {
                 let Some(state) = pass.states.remove(&next) else { continue };
                 if !arrivals.contains_key(&next) {
@@ -152,21 +148,21 @@ fn run<E>(
         }
     }
     found.sort_by_key(|end| end.number);
-    Ok(Some(found))
+    Ok(found)
 }
 
 /// From each of these arrays of the first value of a schedule to the parameters of its computation; arrays with equal
-/// results share them. `None` where operands have no names.
+/// results share them.
 pub(crate) fn to_parameters<E>(
     setting: Setting<'_>,
     indices: &[ShapeIndex],
     parameters: &[InstructionId],
     rule: &mut Rule<'_, E>,
-) -> Result<Option<Vec<Arc<InstructionIndexing>>>, E> {
-    let Some(&root) = setting.schedule.order.first() else { return Ok(None) };
+) -> Result<Vec<Arc<InstructionIndexing>>, E> {
+    let Some(&root) = setting.schedule.order.first() else { return Ok(Vec::new()) };
     let shape = setting.m.shape(root);
     let begin = indices.iter().map(|index| State::identity(shape, once(index), None)).collect();
-    let Some(ends) = run(setting, begin, &[], parameters, rule)? else { return Ok(None) };
+    let ends = run(setting, begin, &[], parameters, rule)?;
     let mut ends_of: Vec<Vec<usize>> = vec![Vec::new(); indices.len()];
     for (at, end) in ends.iter().enumerate() {
         end.starts.iter().for_each(|&start| ends_of[start as usize].push(at));
@@ -180,7 +176,7 @@ pub(crate) fn to_parameters<E>(
         });
         indexing.clone()
     };
-    Ok(Some(indices.iter().zip(ends_of).map(of_start).collect()))
+    Ok(indices.iter().zip(ends_of).map(of_start).collect())
 }
 
 /// The elements of a value that some starts need: the number of the value, those of the starts, and the maps, which do not
@@ -188,15 +184,15 @@ pub(crate) fn to_parameters<E>(
 pub type Needed = (u32, Vec<u32>, OperandIndexing);
 
 /// The elements of `ends` that each of these arrays of the first value of a schedule needs, or, with `as_one`, that all of
-/// them need as one start; `None` where operands have no names.
+/// them need as one start.
 pub(crate) fn needed<E>(
     setting: Setting<'_>,
     indices: &[ShapeIndex],
     as_one: bool,
     ends: &[InstructionId],
     rule: &mut Rule<'_, E>,
-) -> Result<Option<Vec<Needed>>, E> {
-    let Some(&root) = setting.schedule.order.first() else { return Ok(None) };
+) -> Result<Vec<Needed>, E> {
+    let Some(&root) = setting.schedule.order.first() else { return Ok(Vec::new()) };
     let shape = setting.m.shape(root);
     let mut sizes: Vec<Sizes> = indices.iter().map(|index| shapes::sizes_at(shape, index)).collect();
     let mut begin: Vec<State> = indices.iter().map(|index| State::identity(shape, once(index), None)).collect();
@@ -205,7 +201,7 @@ pub(crate) fn needed<E>(
         let all = indices.iter().filter_map(|index| Some((index.clone(), whole(&[], array(index)?))));
         (begin, sizes) = (vec![State::of(&all.collect::<Vec<_>>())], vec![Sizes::new()]);
     }
-    let Some(found) = run(setting, begin, &sizes, ends, rule)? else { return Ok(None) };
+    let found = run(setting, begin, &sizes, ends, rule)?;
     let mut needed = Vec::new();
     for end in found {
         let mut by_sizes: BTreeMap<&Sizes, Vec<u32>> = BTreeMap::new();
@@ -219,7 +215,7 @@ pub(crate) fn needed<E>(
         }
     }
     needed.retain(|(.., part)| !part.reads_nothing());
-    Ok(Some(needed))
+    Ok(needed)
 }
 
 /// Leaves out the dims of a map that is the same at all points of an array of these sizes.

@@ -82,18 +82,15 @@ pub struct Propagation<'p> {
     /// By position in the schedule; only a few values may be reached from one array.
     pub(crate) states: FxHashMap<u32, Box<State>>,
     pub(crate) waiting: BinaryHeap<Reverse<u32>>,
-    start: Option<u32>,
     merged: Merged,
     composed: Composed,
-    /// Why every value may be read: some instruction has [`Module::unnamed_operands`].
-    pub unnamed_operands: Option<Text>,
 }
 
 impl<'p> Propagation<'p> {
     pub(crate) fn new(setting: Setting<'p>) -> Propagation<'p> {
         let (states, waiting) = (FxHashMap::default(), BinaryHeap::new());
         let (merged, composed) = Default::default();
-        Propagation { setting, states, waiting, start: None, merged, composed, unnamed_operands: None }
+        Propagation { setting, states, waiting, merged, composed }
     }
 
     /// From arrays of the first value of a schedule to the values that it is made of.
@@ -113,7 +110,6 @@ impl<'p> Propagation<'p> {
         if !setting.schedule.order.is_empty() {
             propagation.states.insert(0, Box::new(begin));
             propagation.waiting.push(Reverse(0));
-            propagation.start = Some(0);
         }
         while let Some(Reverse(position)) = propagation.waiting.pop() {
             if setting.limit.is_some_and(|limit| limit.get() == 0) {
@@ -134,16 +130,12 @@ impl<'p> Propagation<'p> {
     ) -> Result<Propagation<'p>, E> {
         let Setting { m, schedule, .. } = setting;
         let mut propagation = Propagation::new(setting);
+        let mut waiting: BinaryHeap<u32> = BinaryHeap::new();
         if let Some(position) = schedule.position(start) {
             let begin = State::identity(m.shape(start), indices, setting.devices);
             propagation.states.insert(position, Box::new(begin));
-            propagation.start = Some(position);
+            waiting.push(position);
         }
-        propagation.unnamed_operands = schedule.unnamed.and_then(|id| unnamed_operands(m, id));
-        if propagation.unnamed_operands.is_some() {
-            return Ok(propagation);
-        }
-        let mut waiting: BinaryHeap<u32> = propagation.start.into_iter().collect();
         let mut last = None;
         while let Some(position) = waiting.pop() {
             if last.replace(position) == Some(position) {
@@ -165,19 +157,14 @@ impl<'p> Propagation<'p> {
 
     /// Why any element of a value may be read, if so.
     pub fn unknown(&self, id: InstructionId) -> Option<&Text> {
-        // A value that the text gives no users may be read, too.
-        let position = self.setting.schedule.position(id);
-        let unnamed = self.unnamed_operands.as_ref().filter(|_| position.is_none() || position != self.start);
-        unnamed.or_else(|| self.state(id)?.unknown())
+        self.state(id)?.unknown()
     }
 
     /// The maps to the parameters of a computation.
     pub fn to_parameters(&self, sizes: &[i64], parameters: &[InstructionId]) -> InstructionIndexing {
         let mut parts = Vec::new();
         for (k, &parameter) in parameters.iter().enumerate() {
-            if let Some(reason) = &self.unnamed_operands {
-                parts.push((k as u32, OperandIndexing::Unknown(reason.clone())));
-            } else if let Some(state) = self.state(parameter) {
+            if let Some(state) = self.state(parameter) {
                 parts.push((k as u32, state.part()));
             }
         }
@@ -188,11 +175,7 @@ impl<'p> Propagation<'p> {
     /// The maps to the outputs of a computation: the elements of its root, where that is a tuple.
     pub fn to_outputs(&self, sizes: &[i64], root: InstructionId) -> InstructionIndexing {
         let shape = self.setting.m.shape(root);
-        let parts = match (&self.unnamed_operands, self.state(root)) {
-            (Some(reason), _) => (0..n_outputs(shape)).map(|i| (i, OperandIndexing::Unknown(reason.clone()))).collect(),
-            (None, Some(state)) => by_output(state, shape),
-            (None, None) => Vec::new(),
-        };
+        let parts = self.state(root).map_or_else(Vec::new, |state| by_output(state, shape));
         InstructionIndexing::new(sizes, parts)
     }
 
@@ -213,16 +196,17 @@ impl<'p> Propagation<'p> {
         if let Some(limit) = self.setting.limit {
             limit.set(if is_replaced { 0 } else { limit.get().saturating_sub(state.entries().count()) });
         }
-        let is_reached = state.arrays.iter().any(|(_, array)| array.is_reached());
-        if is_reached && !matches!(step, Step::Enter(_)) && self.unnamed_operands.is_none() {
-            // Any value may be one of its operands.
-            self.unnamed_operands = unnamed_operands(m, id);
-        }
         match step {
             Step::Stop => {}
             Step::Enter(root) => self.hand_on(&state, root, None, &|_| None),
             Step::Leave { caller, operand } => self.leave(id, &state, caller, operand),
             Step::Rule => self.apply_rule(id, &state, rule)?,
+        }
+        if let Some(reason) = m.why_hidden(id).filter(|_| step != Step::Stop && state.is_reached()) {
+            let reason = reason.into();
+            for &operand in m.hidden_operands(id) {
+                self.target(operand).mark_all(m.shape(operand), &reason);
+            }
         }
         self.states.insert(position, state);
         Ok(())
@@ -305,6 +289,10 @@ impl<'p> Propagation<'p> {
                 }
             }
         }
+        let is_given = |&operand: &InstructionId| self.state(operand).is_some_and(State::is_reached);
+        if let Some(reason) = m.why_hidden(user).filter(|_| m.hidden_operands(user).iter().any(is_given)) {
+            state.get_or_insert_with(Box::default).mark_all(shape, &reason.into());
+        }
         if let Some(mut state) = state {
             self.settle(user, &mut state);
             self.states.insert(position, state);
@@ -322,10 +310,6 @@ impl Drop for Propagation<'_> {
             discard((take(&mut self.states), take(&mut self.composed), take(&mut self.merged)));
         }
     }
-}
-
-pub(crate) fn unnamed_operands(m: &Module, id: InstructionId) -> Option<Text> {
-    m.unnamed_operands(id).map(|reason| format!("{}: {reason}", m.instruction_name(id)).into())
 }
 
 /// Compositions of two maps, by whether the first is on another device and whether reads count: operands are often read
@@ -364,10 +348,10 @@ fn follow(
         OperandIndexing::Known(f) if !crosses_again(f) || devices.is_none_or(|table| table.each_once) => f,
         OperandIndexing::Known(_) => {
             let reason = "a device in several groups".into();
-            return arrays_below(shape, at).for_each(|to| target.mark_unknown(&to, &reason));
+            return leaves_below(shape, at).for_each(|to| target.mark_unknown(&to, &reason));
         }
         OperandIndexing::Unknown(reason) => {
-            return arrays_below(shape, at).for_each(|to| target.mark_unknown(&to, reason));
+            return leaves_below(shape, at).for_each(|to| target.mark_unknown(&to, reason));
         }
     };
     let indices = || footprint.maps.iter().map(|(to, _)| to);
@@ -375,7 +359,7 @@ fn follow(
         let reason = footprint.reason.as_ref();
         indices().for_each(|to| target.mark_inexact(to, reason));
         if footprint.maps.is_empty() {
-            arrays_below(shape, at).for_each(|to| target.mark_inexact(&to, reason));
+            leaves_below(shape, at).for_each(|to| target.mark_inexact(&to, reason));
         }
     }
     if let Some(reason) = &from.array.unknown {
@@ -438,9 +422,9 @@ fn follow(
     }
 }
 
-/// The arrays of a value that lies at a shape index.
-fn arrays_below<'s>(shape: &'s Shape, at: &'s ShapeIndex) -> impl Iterator<Item = ShapeIndex> + 's {
-    shapes::array_indices(shape).map(|(below, _)| at.iter().chain(&below).copied().collect())
+/// The leaves of a value that lies at a shape index.
+fn leaves_below<'s>(shape: &'s Shape, at: &'s ShapeIndex) -> impl Iterator<Item = ShapeIndex> + 's {
+    shapes::leaves(shape).into_iter().map(|(below, _)| at.iter().chain(&below).copied().collect())
 }
 
 /// The number of outputs of a value: the elements of a tuple, otherwise one.

@@ -4,6 +4,7 @@
 //! fingerprint.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::iter::once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -18,14 +19,14 @@ use crate::arithmetic::{Known, Operations, Work};
 use crate::closure::Reach;
 use crate::deep_calls::Prepared;
 use crate::devices::DeviceTable;
-use crate::indexing::{InstructionIndexing, OperandIndexing, ShapeIndex};
+use crate::indexing::{Footprint, InstructionIndexing, OperandIndexing, ShapeIndex, Text};
 use crate::outputs::{self, Needed};
 use crate::propagate::{Propagation, Rule, Setting};
 use crate::reads::{Counts, Union};
 use crate::schedule::{fits, only_callee, Region, Schedule};
 use crate::shapes;
 use crate::sources::Sources;
-use crate::state::State;
+use crate::state::{whole, State};
 use crate::tiles::Parameters;
 
 pub use crate::propagate::Direction;
@@ -302,10 +303,16 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
         let is_handed_on = traits.hands_on && direction == Direction::Backward && self.propagator.devices.is_none();
         let handed_on = || if is_handed_on { self.handed_on(id, index) } else { None };
         let found = match inlined.filter(|_| !m.is_inconsistent(id)) {
-            Some(computation) => with_elements(m, id, direction, self.call(id, computation, index, direction)?),
+            Some(computation) => with_leaves(m, id, direction, self.call(id, computation, index, direction)?),
             None => match handed_on() {
                 Some(found) => Arc::new(found),
-                None => self.rules.rule(id, &key, index, direction, repeats)?,
+                None => match self.indivisible(id, index, direction, &traits)? {
+                    Some(found) => Arc::new(found),
+                    None => {
+                        let found = self.rules.rule(id, &key, index, direction, repeats)?;
+                        self.with_indivisible_outputs(id, index, direction, found)?
+                    }
+                },
             },
         };
         if !(traits.per_instruction && (found.has_runtime || repeats)) {
@@ -314,17 +321,127 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
         Ok(found)
     }
 
+    /// What a token or an opaque value is made of, which is no question for a rule, unless the instruction hands it on or
+    /// calls computations that do: a token of every token that is given, and otherwise nothing is known. Forward it is the
+    /// same relation.
+    fn indivisible(
+        &self,
+        id: InstructionId,
+        index: &ShapeIndex,
+        direction: Direction,
+        traits: &RuleTraits,
+    ) -> Result<Option<InstructionIndexing>, P::Error> {
+        let m = self.m;
+        let given = match direction {
+            Direction::Backward => Some(m.shape(id)),
+            Direction::Forward(k) => m.operand(id, k as usize).map(|operand| m.shape(operand)),
+        };
+        let Some(leaf) = given.and_then(|shape| shapes::at(shape, index)).filter(|leaf| shapes::is_indivisible(leaf))
+        else {
+            return Ok(None);
+        };
+        if m.is_inconsistent(id) {
+            return Ok(None);
+        }
+        if let Direction::Forward(k) = direction {
+            let mut parts = BTreeMap::new();
+            self.add_outputs(id, k, index, &|_| true, &mut parts)?;
+            return Ok(Some(InstructionIndexing::new(&[], parts.into_iter().collect())));
+        }
+        if traits.per_instruction || m.handed_on(id, &shapes::path(index)).is_some() {
+            return Ok(None);
+        }
+        let what = if *leaf == Shape::Token { "a token" } else { "an opaque value" };
+        let reason = Text::from(format!("{}: what {what} carries is not known", m.opcode_name(id)));
+        let passes =
+            |shape: &Shape| (leaf, shape) == (&Shape::Token, &Shape::Token) && self.propagator.devices.is_none();
+        let part = |operand| match m.shape(operand) {
+            shape if passes(shape) => OperandIndexing::Known(Footprint {
+                maps: vec![(ShapeIndex::new(), whole(&[], shape))],
+                ..Footprint::default()
+            }),
+            _ => OperandIndexing::Unknown(reason.clone()),
+        };
+        let operands = (0..).zip(m.operands(id)).filter(|&(_, operand)| shapes::has_leaves(m.shape(operand)));
+        Ok(Some(InstructionIndexing::new(&[], operands.map(|(k, operand)| (k, part(operand))).collect())))
+    }
+
+    /// Forward to a token or an opaque value, of which a rule says nothing.
+    fn with_indivisible_outputs(
+        &self,
+        id: InstructionId,
+        index: &ShapeIndex,
+        direction: Direction,
+        found: Arc<InstructionIndexing>,
+    ) -> Answer<P> {
+        let Direction::Forward(k) = direction else { return Ok(found) };
+        if self.m.is_inconsistent(id) || !shapes::any_leaf(self.m.shape(id), &shapes::is_indivisible) {
+            return Ok(found);
+        }
+        let mut parts: BTreeMap<u32, OperandIndexing> = found.parts.iter().cloned().collect();
+        self.add_outputs(id, k, index, &shapes::is_indivisible, &mut parts)?;
+        Ok(Arc::new(InstructionIndexing::new(&found.sizes, parts.into_iter().collect())))
+    }
+
+    /// Adds the outputs that are made of a leaf of operand k, as the question the other way round tells.
+    fn add_outputs(
+        &self,
+        id: InstructionId,
+        k: u32,
+        index: &ShapeIndex,
+        is_asked: &dyn Fn(&Shape) -> bool,
+        parts: &mut BTreeMap<u32, OperandIndexing>,
+    ) -> Result<(), P::Error> {
+        let m = self.m;
+        let given = m.operand(id, k as usize).and_then(|operand| shapes::at(m.shape(operand), index));
+        let sizes: SmallVec<[i64; 6]> = given.into_iter().flat_map(shapes::sizes).collect();
+        let dims = Domain::of_sizes(&sizes).vars;
+        for (output, leaf) in shapes::leaves(m.shape(id)).into_iter().filter(|(_, leaf)| is_asked(leaf)) {
+            let back = self.unplaced(id, &output, Direction::Backward)?;
+            let Some(at) = back.find(k) else { continue };
+            let new = match &back.parts[at].1 {
+                OperandIndexing::Unknown(reason) => OperandIndexing::Unknown(reason.clone()),
+                OperandIndexing::Known(f) if f.maps.iter().all(|(to, _)| to != index) => continue,
+                OperandIndexing::Known(_) if self.propagator.devices.is_some() => {
+                    OperandIndexing::Unknown("which device a token comes from is not followed".into())
+                }
+                OperandIndexing::Known(f) => OperandIndexing::Known(Footprint {
+                    maps: vec![(output.clone(), whole(&dims, leaf))],
+                    exact: f.exact && f.maps.iter().all(|(_, map)| map.domain().constraints.is_empty()),
+                    reason: f.reason.clone(),
+                    crosses_devices: f.crosses_devices,
+                }),
+            };
+            let number = output.first().copied().unwrap_or(0);
+            let known = parts.entry(number).or_insert_with(|| OperandIndexing::Known(Footprint::default()));
+            match (&mut *known, new) {
+                (OperandIndexing::Unknown(_), _) => {}
+                (known, new @ OperandIndexing::Unknown(_)) => *known = new,
+                (OperandIndexing::Known(own), OperandIndexing::Known(more)) => {
+                    own.maps.extend(more.maps);
+                    own.exact &= more.exact;
+                    own.reason = own.reason.take().or(more.reason);
+                    own.crosses_devices |= more.crosses_devices;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// The indexing of an array that is one of an operand as it is.
     fn handed_on(&self, id: InstructionId, index: &ShapeIndex) -> Option<InstructionIndexing> {
         let m = self.m;
-        let sizes = |shape: Option<&Shape>| -> Option<SmallVec<[i64; 6]>> { Some(shape?.as_array()?.dims().into()) };
+        let sizes = |shape: Option<&Shape>| -> Option<(bool, SmallVec<[i64; 6]>)> {
+            let leaf = shape.filter(|s| s.as_tuple().is_none())?;
+            Some((shapes::is_indivisible(leaf), shapes::sizes(leaf).collect()))
+        };
         let (k, at) = m.handed_on(id, &shapes::path(index))?;
         let at: ShapeIndex = at.iter().map(|&i| i as u32).collect();
         let own = sizes(shapes::at(m.shape(id), index))?;
         if m.is_inconsistent(id) || m.has_unbounded() || sizes(shapes::at(m.shape(m.operand(id, k)?), &at))? != own {
             return None;
         }
-        let mut cache = self.cache();
+        let (mut cache, own) = (self.cache(), own.1);
         let (map, union) = match cache.identities.get(&own) {
             Some(known) => known,
             None => {
@@ -347,6 +464,13 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
         let signature = self.signature(caller)?;
         if signature.traits.inlines && signature.inlined.is_none() {
             return Err(self.rules.mismatch("the called computation has other operands or another output"));
+        }
+        let value = match direction {
+            Direction::Backward => Some(self.m.root(computation)),
+            Direction::Forward(k) => self.m.parameters(computation).get(k as usize).copied(),
+        };
+        if value.and_then(|value| shapes::at(self.m.shape(value), index)).is_none() {
+            return Err(self.rules.mismatch("the called computation has no such output or parameter"));
         }
         let found = self.through((computation, direction, index.clone()), false)?;
         if !found.has_runtime {
@@ -415,10 +539,10 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
     fn all_outputs(&self, computation: ComputationId, repeats: bool) -> Result<(), P::Error> {
         let m = self.m;
         let mut indices = Vec::new();
-        for (index, array) in shapes::array_indices(m.shape(m.root(computation))) {
+        for (index, leaf) in shapes::leaves(m.shape(m.root(computation))) {
             let key = (computation, Direction::Backward, index);
             let is_kept = repeats && m.forwards(computation, &shapes::path(&key.2));
-            if !is_kept && self.known(&key, repeats).is_none() && !array.dims().contains(&0) {
+            if !is_kept && self.known(&key, repeats).is_none() && !shapes::is_empty(leaf) {
                 indices.push(key.2);
             }
         }
@@ -430,11 +554,7 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
         let together = outputs::to_parameters(setting, &indices, m.parameters(computation), &mut self.rule(repeats))?;
         for (i, index) in indices.into_iter().enumerate() {
             let key = (computation, Direction::Backward, index);
-            let found = match &together {
-                Some(all) => all[i].clone(),
-                None => Arc::new(self.propagate_through(&key, repeats, None)?),
-            };
-            self.insert(key, repeats, found);
+            self.insert(key, repeats, together[i].clone());
         }
         Ok(())
     }
@@ -522,13 +642,13 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
     }
 
     /// The elements of a computation's parameters that arrays of its root need, in one pass; with `as_one` all of them
-    /// together. `None` where operands have no names.
+    /// together.
     pub fn needed(
         &self,
         computation: ComputationId,
         indices: &[ShapeIndex],
         as_one: bool,
-    ) -> Result<Option<Vec<Needed>>, P::Error> {
+    ) -> Result<Vec<Needed>, P::Error> {
         self.prepare(computation, Direction::Backward)?;
         let schedule = self.schedule_of(computation, false)?;
         let setting = Setting { elements_alone: true, ..self.setting(&schedule) };
@@ -638,17 +758,17 @@ pub(crate) fn repeats_operands(m: &Module, id: InstructionId) -> bool {
     operands.windows(2).any(|pair| pair[0] == pair[1])
 }
 
-/// Drops the parts of values that contain no arrays.
-fn with_elements(
+/// Drops the parts of empty tuples.
+fn with_leaves(
     m: &Module,
     id: InstructionId,
     direction: Direction,
     found: Arc<InstructionIndexing>,
 ) -> Arc<InstructionIndexing> {
     let has = |k: u32| match (direction, m.shape(id).as_tuple()) {
-        (Direction::Backward, _) => m.operand(id, k as usize).is_some_and(|o| shapes::has_elements(m.shape(o))),
-        (Direction::Forward(_), Some(parts)) => parts.get(k as usize).is_some_and(shapes::has_elements),
-        (Direction::Forward(_), None) => shapes::has_elements(m.shape(id)),
+        (Direction::Backward, _) => m.operand(id, k as usize).is_some_and(|o| shapes::has_leaves(m.shape(o))),
+        (Direction::Forward(_), Some(parts)) => parts.get(k as usize).is_some_and(shapes::has_leaves),
+        (Direction::Forward(_), None) => shapes::has_leaves(m.shape(id)),
     };
     if found.parts.iter().all(|(k, _)| has(*k)) {
         return found;

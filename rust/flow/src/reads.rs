@@ -171,7 +171,7 @@ fn disjoint(maps: &[&Map], of: impl Fn(&Map) -> Vec<Interval>) -> bool {
 
 /// The number of elements of an array, where it is bounded, and the bits that each takes in memory.
 fn extent(shape: &Shape) -> (Option<u128>, u128) {
-    match shape.as_array() {
+    match shapes::array_of(shape) {
         None => (Some(0), 0),
         Some(a) => (a.n_elements().map(|n| n as u128), a.element_width() as u128),
     }

@@ -238,14 +238,8 @@ impl<'a, P: RuleProvider> CellBuilder<'a, P> {
                 self.push_text(number, None, None, &error.into(), Err);
                 return Ok(is_shared);
             }
-            let indexing = match shapes::array_of(shape) {
-                None => Ok(Default::default()),
-                Some(_) => {
-                    let (subject, direction) = (Subject::Instruction(id), Direction::Backward);
-                    self.questions.query(&Query { subject, direction, index: output.clone() })
-                }
-            };
-            let indexing = match indexing {
+            let (subject, direction) = (Subject::Instruction(id), Direction::Backward);
+            let indexing = match self.questions.query(&Query { subject, direction, index: output.clone() }) {
                 Ok(indexing) => indexing,
                 Err(error) => {
                     let error = Text::from((self.message)(error)?);
@@ -322,14 +316,17 @@ impl<'a, P: RuleProvider> CellBuilder<'a, P> {
             Some((at, OperandIndexing::Known(footprint))) => (&indexing.unions()[at][..], footprint.exact),
             None => (&[][..], true),
         };
-        if leaves.is_empty() {
-            let nothing = self.nothing.clone();
-            self.push_union(output, place, stays, &nothing, exact);
-        }
+        let mut is_read = false;
         for (leaf, union) in leaves {
             poll();
-            let Some(inner) = shapes::at(shape, leaf) else { continue };
+            // A token has no elements to count.
+            let Some(inner) = shapes::at(shape, leaf).filter(|inner| !shapes::is_indivisible(inner)) else { continue };
+            is_read = true;
             self.push_union(output, (k, leaf.clone(), inner), stays, union, exact);
+        }
+        if !is_read {
+            let nothing = self.nothing.clone();
+            self.push_union(output, place, stays, &nothing, exact);
         }
     }
 

@@ -59,8 +59,6 @@ pub struct Schedule {
     positions: FxHashMap<InstructionId, u32>,
     /// The users of the values, by position; those that take one element of a tuple by which they take.
     users: FxHashMap<(u32, Option<u32>), SmallVec<[u32; 2]>>,
-    /// The first value whose operands have no names, where users are known.
-    pub(crate) unnamed: Option<InstructionId>,
 }
 
 /// Tells which element of its operand an instruction takes, whatever else the operand holds.
@@ -170,7 +168,6 @@ impl Schedule {
             visit(m, start, &mut region, &mut |_| Ok(false), &mut steps, &mut postorder)?;
         }
         let mut schedule = Schedule::of(postorder, &steps);
-        schedule.unnamed = schedule.order.iter().copied().find(|&id| m.unnamed_operands(id).is_some());
         for (at, &user) in (0..).zip(&schedule.order) {
             let element = takes(user)?;
             for operand in m.operands(user).filter_map(|operand| schedule.positions.get(&operand)) {
@@ -178,6 +175,9 @@ impl Schedule {
                 if users.last() != Some(&at) {
                     users.push(at);
                 }
+            }
+            for operand in m.hidden_operands(user).iter().filter_map(|operand| schedule.positions.get(operand)) {
+                schedule.users.entry((*operand, None)).or_default().push(at);
             }
         }
         Ok(schedule)
@@ -187,7 +187,7 @@ impl Schedule {
         order.reverse();
         let positions = order.iter().enumerate().map(|(at, &id)| (id, at as u32)).collect();
         let steps = order.iter().map(|id| steps[id]).collect();
-        Schedule { order, steps, positions, users: FxHashMap::default(), unnamed: None }
+        Schedule { order, steps, positions, users: FxHashMap::default() }
     }
 
     /// The positions of the users of a value, of which these elements count.
@@ -235,10 +235,15 @@ fn visit<E>(
 }
 
 fn successor(m: &Module, id: InstructionId, step: Step, k: usize) -> Option<InstructionId> {
+    let n = match step {
+        Step::Stop => return None,
+        Step::Rule => m.operands(id).len(),
+        Step::Enter(_) | Step::Leave { .. } => 1,
+    };
     match step {
-        Step::Stop => None,
-        Step::Rule => m.operand(id, k),
-        Step::Enter(value) | Step::Leave { operand: value, .. } => (k == 0).then_some(value),
+        _ if k >= n => m.hidden_operands(id).get(k - n).copied(),
+        Step::Enter(value) | Step::Leave { operand: value, .. } => Some(value),
+        _ => m.operand(id, k),
     }
 }
 

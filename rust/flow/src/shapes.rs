@@ -1,4 +1,5 @@
-//! The arrays in a value. Tokens and opaque values contain none; a buffer is its array.
+//! The leaves of a value: its arrays, its buffers, which are their arrays, and its tokens and opaque values. These have
+//! no elements and are followed as a whole, as an array without dimensions: what they carry may depend on anything.
 
 use layout::{ArrayShape, Shape, UNBOUNDED};
 use smallvec::SmallVec;
@@ -45,13 +46,22 @@ pub fn array_indices(shape: &Shape) -> impl Iterator<Item = (ShapeIndex, &ArrayS
     leaves(shape).into_iter().filter_map(|(index, here)| Some((index, array_of(here)?)))
 }
 
-/// Whether a value contains an array. The parser bounds how deeply shapes nest.
-pub fn has_elements(shape: &Shape) -> bool {
+/// Whether a leaf of a value satisfies a condition. The parser bounds how deeply shapes nest.
+pub fn any_leaf(shape: &Shape, is_it: &dyn Fn(&Shape) -> bool) -> bool {
     match shape {
-        Shape::Array(_) | Shape::Buffer(_) => true,
-        Shape::Tuple(parts) => parts.iter().any(has_elements),
-        _ => false,
+        Shape::Tuple(parts) => parts.iter().any(|part| any_leaf(part, is_it)),
+        leaf => is_it(leaf),
     }
+}
+
+/// Whether a value is more than tuples.
+pub fn has_leaves(shape: &Shape) -> bool {
+    any_leaf(shape, &|_| true)
+}
+
+/// Whether a leaf is a token or opaque: it has no elements.
+pub fn is_indivisible(shape: &Shape) -> bool {
+    matches!(shape, Shape::Token | Shape::Opaque)
 }
 
 /// Whether a shape is an array without elements.

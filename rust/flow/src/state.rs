@@ -290,6 +290,16 @@ impl State {
         self.array(index).unknown.get_or_insert_with(|| reason.clone());
     }
 
+    /// Any element of any leaf of a value of this shape may be read. The first reason of each is kept.
+    pub(crate) fn mark_all(&mut self, shape: &Shape, reason: &Text) {
+        shapes::leaves(shape).iter().for_each(|(index, _)| self.mark_unknown(index, reason));
+    }
+
+    /// Whether an element of any array may be read.
+    pub(crate) fn is_reached(&self) -> bool {
+        self.arrays.iter().any(|(_, array)| array.is_reached())
+    }
+
     /// Why any element of an array may be read, if so.
     pub fn unknown(&self) -> Option<&Text> {
         self.arrays.iter().find_map(|(_, array)| array.unknown.as_ref())

@@ -130,7 +130,7 @@ def forward_from_operand(
 
 def forward_array(shape: Shape, number: int, leaf: ShapeIndex) -> Mapping[int, OperandIndexing]:
     """An array of this shape is a leaf of operand or output ``number``, unchanged; the others are not related to it."""
-    return {number: identity_map(shape.dimensions).at(leaf)} if shape.is_array else {}
+    return {} if shape.is_tuple else {number: identity_map(shape.dimensions).at(leaf)}
 
 
 def forward_to_outputs(
@@ -142,7 +142,7 @@ def forward_to_outputs(
     for output in output_leaves:
         shape = shape_at(instruction.shape, output)
         require_sizes(shape.dimensions, sizes, "the output")
-        if shape.is_array:
+        if not shape.is_tuple:
             parts[output[0] if output else 0] += identity_map(shape.dimensions).at(output)
     return parts
 

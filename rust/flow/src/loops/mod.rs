@@ -180,8 +180,8 @@ impl LoopMaps {
     /// The maps of a loop with a state of this shape that runs `n` iterations.
     pub fn new(shape: &Shape, n: i64, backward: bool) -> LoopMaps {
         let (mut indices, mut sizes) = (Vec::new(), Vec::new());
-        for (index, array) in shapes::array_indices(shape) {
-            sizes.push(shapes::sizes(&Shape::Array(array.clone())).collect());
+        for (index, leaf) in shapes::leaves(shape) {
+            sizes.push(shapes::sizes(leaf).collect());
             indices.push(index);
         }
         let numbers = indices.iter().enumerate().map(|(i, index)| (index.clone(), i)).collect();

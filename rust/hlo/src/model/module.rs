@@ -17,6 +17,7 @@ use crate::attribute::{self, Value};
 use crate::check;
 use crate::error::{Diagnostic, Source, Span};
 use crate::infer::{self};
+use crate::model::hidden::Hidden;
 use crate::model::literal::{self, LiteralValue};
 use crate::model::metadata::Frames;
 use crate::Opcode;
@@ -50,7 +51,10 @@ pub struct Module {
     /// The ids of a module from a proto.
     pub(crate) ids: Option<Ids>,
     pub(crate) diagnostics: Vec<Diagnostic>,
+    /// Whether text outside of instructions was skipped, since it cannot be read.
+    pub(crate) skipped_text: bool,
     pub(crate) users: OnceLock<Inverse>,
+    pub(crate) hidden: OnceLock<Option<Hidden>>,
     pub(crate) callers: OnceLock<Inverse>,
     pub(crate) names: OnceLock<Vec<(u64, u32)>>,
     pub(crate) computation_names: OnceLock<Vec<(u64, u32)>>,
@@ -141,7 +145,7 @@ pub(crate) struct Inverse {
 
 impl Inverse {
     /// From pairs (to, from); `each` must list the same pairs both times.
-    fn new(n: usize, each: impl Fn(&mut dyn FnMut(u32, u32))) -> Inverse {
+    pub(crate) fn new(n: usize, each: impl Fn(&mut dyn FnMut(u32, u32))) -> Inverse {
         let mut starts = vec![0u32; n + 1];
         let mut last = vec![u32::MAX; n];
         let mut each_new = |found: &mut dyn FnMut(usize, u32)| {
@@ -165,7 +169,7 @@ impl Inverse {
         Inverse { starts, items }
     }
 
-    fn of(&self, to: u32) -> &[u32] {
+    pub(crate) fn of(&self, to: u32) -> &[u32] {
         &self.items[self.starts[to as usize] as usize..self.starts[to as usize + 1] as usize]
     }
 }
@@ -353,6 +357,17 @@ impl Module {
     /// Whether the text of the instruction cannot be read. A diagnostic says why.
     pub fn is_lost(&self, id: InstructionId) -> bool {
         self.instructions[id as usize].flags & LOST != 0
+    }
+
+    /// The instructions that were not read ([`Module::is_lost`]), in the order of the text. What is concluded from the
+    /// instructions of a module is proved only if there are none, and no [`Module::has_skipped_text`].
+    pub fn unread(&self) -> impl Iterator<Item = InstructionId> + '_ {
+        (0..self.instructions.len() as u32).filter(|&id| self.is_lost(id))
+    }
+
+    /// Whether a part of the header, or a computation, was skipped since its text cannot be read.
+    pub fn has_skipped_text(&self) -> bool {
+        self.skipped_text
     }
 
     /// The reason that the shape, the operands and the attributes of an instruction are inconsistent, if they are. Such

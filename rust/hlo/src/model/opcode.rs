@@ -252,7 +252,7 @@ opcodes! {
     RoundNearestEven "round-nearest-even" Fixed(1) FLOATS [ELEMENTWISE],
     Rsqrt "rsqrt" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
     ScaledDot "scaled-dot" Fixed(4) ALL [WRITTEN],
-    Scan "scan" Any ALL [],
+    Scan "scan" Any ALL [] calls |n| n,
     Scatter "scatter" Any ALL [ONE_FLOAT] calls |n| n.saturating_sub(1),
     Select "select" Fixed(3) ALL [ONE_FLOAT SELECTS],
     SelectAndScatter "select-and-scatter" Fixed(3) ALL [ONE_FLOAT] calls |_| 2,

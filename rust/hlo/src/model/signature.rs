@@ -122,6 +122,9 @@ impl Module {
             for operand in self.operands(i) {
                 h.word(u64::from(operand - range.start));
             }
+            for operand in self.hidden_operands(i) {
+                h.word(u64::from(operand - range.start));
+            }
             h.word(u64::MAX);
         }
         h.finish()

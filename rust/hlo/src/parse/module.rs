@@ -32,6 +32,7 @@ impl<'a> Parser<'a> {
         self.c.space();
         if self.c.accept_word("HloModule") {
             if let Err(e) = self.module_header() {
+                self.m.skipped_text = true;
                 self.lose(e);
                 self.skip_line();
             }
@@ -53,6 +54,7 @@ impl<'a> Parser<'a> {
                     // A text that does not begin like HLO gets a single error.
                     let is_start = last.is_none() && self.m.header.is_empty() && self.m.name.is_empty();
                     self.has_broken_computation = true;
+                    self.m.skipped_text = true;
                     if is_start && self.is_sound() {
                         self.problem(self.not_hlo(start).unwrap_or(e));
                         self.stop = true;
