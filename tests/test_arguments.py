@@ -197,6 +197,41 @@ def test_every_question_is_listed() -> None:
     assert asked | {"draw"} == ANSWERED.keys()
 
 
+class Endless:
+    """A sequence that never ends, and says that it is short."""
+
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, i: Any) -> int:
+        return 1
+
+
+LONG: list[Any] = [range(1 << 40), np.broadcast_to(np.int64(1), 1 << 40), Endless()]
+TAKING: list[Any] = [
+    lambda n: hm.Shape("f32", n),
+    lambda n: SHAPE.at(n),
+    lambda n: hm.Layout(n),
+    lambda n: hm.Layout([0], tiles=[n]),
+    lambda n: hm.Layout([0], tiles=[n] * 1000),
+    lambda n: hm.IndexingMap(n, [0]),
+    lambda n: hm.IndexingMap([4], n),
+    lambda n: hm.IndexingMap([4], [0], ranges=n),
+    lambda n: hm.IndexingMap([4], [0], runtime=n),
+    lambda n: hm.IndexingMap.identity(n),
+    lambda n: hm.Expr.dim(0).substitute(n),
+    lambda n: MODULE["n"].signature(n),
+]
+
+
+@pytest.mark.parametrize("take", TAKING, ids=range(len(TAKING)))
+@pytest.mark.parametrize("long", LONG, ids=["a range", "a broadcast", "one that lies"])
+def test_what_a_sequence_says_of_its_length_is_not_believed(take: Any, long: Any) -> None:
+    """No memory is taken for it, and the error says how many items an argument may have."""
+    with pytest.raises((ValueError, TypeError), match=r"got more than 1048576 items|expected"):
+        take(long)
+
+
 def test_any_number_of_threads_is_taken() -> None:
     maps = [MAP] * 1000
     assert hm.simplify_many(maps, threads=1 << 40) == hm.simplify_many(maps, threads=0) == maps

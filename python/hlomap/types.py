@@ -6,10 +6,11 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
+from itertools import islice
 from operator import attrgetter, index
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeGuard, TypeVar
 
-from ._core import Computation, Instruction, Module
+from ._core import _MAX_ITEMS, Computation, Instruction, Module
 from .answers import Answer, Unknown
 from .errors import UnsupportedError
 from .lazy import np, npt
@@ -129,9 +130,11 @@ def is_index(got: object) -> TypeGuard[int]:
 def expect_numbers(got: Any, function: str, argument: str) -> list[int]:
     """The integers of a sequence or an array; raises :func:`wrong_type` for anything else."""
     takes = f"a sequence of int as `{argument}`"
-    items = np.asarray(got).tolist() if hasattr(got, "__array__") else got
-    if not isinstance(items, Sequence) or isinstance(items, (str, bytes)):
+    array = np.asarray(got) if hasattr(got, "__array__") else None
+    is_sequence = isinstance(got, Sequence) and not isinstance(got, (str, bytes)) if array is None else array.ndim == 1
+    if not is_sequence:
         raise wrong_type(function, takes, got)
+    items = _taken(got if array is None else array.flat, function, takes)
     for item in items:
         if not is_index(item):
             raise wrong_type(function, takes, item, "as an item")
@@ -167,10 +170,14 @@ def expect(kinds: type | tuple[type, ...], got: object, function: str, takes: st
 
 def expect_paths(got: object, function: str, takes: str, hint: str = "") -> list[str]:
     """The only path or the paths of an argument; raises :func:`wrong_type` for anything else."""
-    paths = [got] if isinstance(got, (str, os.PathLike)) else expect_items(object, got, function, takes, hint)  # type: ignore[arg-type]
+    given: Any = [got] if isinstance(got, (str, os.PathLike)) else got
+    try:
+        paths = list(given)  # a corpus has any number
+    except TypeError:
+        raise wrong_type(function, takes, got, hint) from None
     for path in paths:
         expect((str, os.PathLike), path, function, takes, hint)
-    return [os.fspath(path) for path in paths]  # type: ignore[call-overload]
+    return [os.fspath(path) for path in paths]
 
 
 @contextmanager
@@ -191,7 +198,7 @@ def needs(extra: str, what: str) -> Iterator[None]:
 def expect_items(kind: type[_T], got: Iterable[_T], function: str, takes: str, hint: str = "") -> list[_T]:
     """The items of an iterable; raises :func:`wrong_type` unless it is one and all are of a kind."""
     try:
-        items = list(got)
+        items = _taken(iter(got), function, takes)
     except TypeError:
         raise wrong_type(function, takes, got, hint) from None
     if isinstance(got, str):
@@ -199,3 +206,14 @@ def expect_items(kind: type[_T], got: Iterable[_T], function: str, takes: str, h
     for item in items:
         expect(kind, item, function, takes, "as an item")
     return items
+
+
+def _taken(items: Iterable[_T], function: str, takes: str) -> list[_T]:
+    """The items, as many as an argument may have: what an iterable says of its length is not believed.
+
+    The compiled module bounds its arguments alike.
+    """
+    found = list(islice(iter(items), _MAX_ITEMS + 1))
+    if len(found) > _MAX_ITEMS:
+        raise ValueError(f"hm.{function}: expected {takes}, got more than {_MAX_ITEMS} items")
+    return found

@@ -26,6 +26,7 @@ __version__: str
 
 #: Name and law of every rule of the simplifier.
 LAWS: list[tuple[str, str]]
+_MAX_ITEMS: int
 
 _ExprLike: TypeAlias = "Expr | int"
 _VariableLike: TypeAlias = "int | tuple[int, int] | list[int] | tuple[str, int, int] | Variable"

@@ -6,6 +6,7 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
+use crate::detach::poll_locked;
 use crate::error::{wrong_type, SizeError};
 use crate::expr::ExprLike;
 use crate::layout::{PyLayout, PyShape};
@@ -45,7 +46,7 @@ impl<'a, 'py, T: Kind<'a, 'py>> FromPyObject<'a, 'py> for Arg<'py, T> {
     type Error = std::convert::Infallible;
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> Result<Self, Self::Error> {
-        Ok(Arg(T::read(object).map_err(|e| (object.to_owned(), e))))
+        Ok(Arg(T::read(object, &mut { MAX_ITEMS }).map_err(|e| (object.to_owned(), e))))
     }
 }
 
@@ -55,10 +56,41 @@ impl<T> From<T> for Arg<'_, T> {
     }
 }
 
+/// The most items that one argument may have, those of sequences inside it included: far more than any program needs,
+/// and read in some hundredths of a second.
+pub const MAX_ITEMS: usize = 1 << 20;
+
+pyo3::create_exception!(_core, TooManyItems, PyValueError);
+
+/// Reads the items of a sequence, and counts them against those that its argument may still have.
+///
+/// The length that a sequence reports is used to refuse it, never to reserve memory: `range(1 << 40)` and
+/// `np.broadcast_to(0, 1 << 40)` are as small as they look, and a class may report any length.
+///
+/// # Errors
+/// [`TooManyItems`] beyond `left`; whatever the sequence, `item` or the handler of a signal raises.
+pub fn read_items<'py, T>(
+    object: Borrowed<'_, 'py, PyAny>,
+    left: &mut usize,
+    mut item: impl FnMut(Bound<'py, PyAny>, &mut usize) -> PyResult<T>,
+) -> PyResult<Vec<T>> {
+    let too_many = || TooManyItems::new_err(format!("more than {MAX_ITEMS} items"));
+    if object.len().is_ok_and(|n| n > *left) {
+        return Err(too_many());
+    }
+    let mut items = Vec::new();
+    for (i, found) in object.try_iter()?.enumerate() {
+        poll_locked(object.py(), i)?;
+        *left = left.checked_sub(1).ok_or_else(too_many)?;
+        items.push(item(found?, left)?);
+    }
+    Ok(items)
+}
+
 /// The kind of a parameter: its conversion, and how the message of an exception describes it.
 pub trait Kind<'a, 'py>: Sized {
-    /// The value of an object.
-    fn read(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self>;
+    /// The value of an object, which may have `left` items.
+    fn read(object: Borrowed<'a, 'py, PyAny>, left: &mut usize) -> PyResult<Self>;
 
     /// A phrase such as "an int".
     fn one() -> String;
@@ -75,7 +107,7 @@ pub trait Kind<'a, 'py>: Sized {
 macro_rules! kinds {
     ($($kind:ty: $one:literal, $many:literal;)*) => {$(
         impl<'a, 'py> Kind<'a, 'py> for $kind {
-            fn read(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+            fn read(object: Borrowed<'a, 'py, PyAny>, _: &mut usize) -> PyResult<Self> {
                 object.extract().map_err(Into::into)
             }
 
@@ -114,9 +146,9 @@ kinds! {
 }
 
 impl Kind<'_, '_> for (i64, Vec<i64>) {
-    fn read(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+    fn read(object: Borrowed<'_, '_, PyAny>, left: &mut usize) -> PyResult<Self> {
         let (dimension, indices) = of_length(2, object)?.extract::<(i64, Bound<'_, PyAny>)>()?;
-        Ok((dimension, Vec::read(indices.as_borrowed())?))
+        Ok((dimension, Vec::read(indices.as_borrowed(), left)?))
     }
 
     fn one() -> String {
@@ -129,10 +161,10 @@ impl Kind<'_, '_> for (i64, Vec<i64>) {
 }
 
 impl<'a, 'py, T: Kind<'a, 'py>> Kind<'a, 'py> for Option<T> {
-    fn read(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+    fn read(object: Borrowed<'a, 'py, PyAny>, left: &mut usize) -> PyResult<Self> {
         match object.is_none() {
             true => Ok(None),
-            false => T::read(object).map(Some),
+            false => T::read(object, left).map(Some),
         }
     }
 
@@ -146,11 +178,11 @@ impl<'a, 'py, T: Kind<'a, 'py>> Kind<'a, 'py> for Option<T> {
 }
 
 impl<'py, T: for<'b> Kind<'b, 'py>> Kind<'_, 'py> for Vec<T> {
-    fn read(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+    fn read(object: Borrowed<'_, 'py, PyAny>, left: &mut usize) -> PyResult<Self> {
         if !is_sequence(&object) {
             return Err(PyTypeError::new_err("expected a sequence"));
         }
-        object.try_iter()?.map(|item| T::read(item?.as_borrowed())).collect()
+        read_items(object, left, |item, left| T::read(item.as_borrowed(), left))
     }
 
     fn one() -> String {
@@ -165,8 +197,9 @@ impl<'py, T: for<'b> Kind<'b, 'py>> Kind<'_, 'py> for Vec<T> {
         if got.is_instance_of::<PyBytes>() || !is_sequence(got) {
             return None;
         }
-        let mut items = got.try_iter().ok()?.map_while(Result::ok);
-        let item = items.find(|item| T::read(item.as_borrowed()).is_err())?;
+        let mut left = MAX_ITEMS;
+        let mut items = got.try_iter().ok()?.map_while(Result::ok).take(MAX_ITEMS);
+        let item = items.find(|item| T::read(item.as_borrowed(), &mut left).is_err())?;
         Some(T::wrong_item(&item).unwrap_or(item))
     }
 }
@@ -232,6 +265,14 @@ fn refused<'py>(
         let shown = got.str().map_or_else(|_| "an int out of range".to_owned(), |n| n.to_string());
         let message = format!("hm.{function}: expected {takes}, got {shown:.100}");
         return if fits { PyValueError::new_err(message) } else { SizeError::new_err(message) };
+    }
+    too_many(function, takes, error, py)
+}
+
+/// The exception of [`read_items`] in the words of a function; any other as it is.
+pub fn too_many(function: &str, takes: &str, error: PyErr, py: Python<'_>) -> PyErr {
+    if error.is_instance_of::<TooManyItems>(py) {
+        return PyValueError::new_err(format!("hm.{function}: expected {takes}, got {}", error.value(py)));
     }
     error
 }

@@ -4,6 +4,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 use quasiaffine::Error;
 
+use crate::argument::{read_items, too_many, MAX_ITEMS};
+
 macro_rules! exceptions {
     ($($class:ident)*) => { $(pyo3::import_exception!(hlomap.errors, $class);)* };
 }
@@ -33,15 +35,13 @@ pub fn expect_many<'py, T>(
     item: impl Fn(&Bound<'py, PyAny>) -> Option<T>,
 ) -> PyResult<Vec<T>> {
     let is_text = got.is_instance_of::<PyString>() || got.is_instance_of::<PyBytes>();
-    let items = match got.try_iter() {
-        Ok(items) if !is_text => items,
-        _ => return Err(wrong_type(function, takes, got, "")),
-    };
-    let found = items.map(|found| {
-        let found = found?;
-        item(&found).ok_or_else(|| wrong_type(function, takes, &found, "as an item"))
-    });
-    found.collect()
+    if is_text || got.try_iter().is_err() {
+        return Err(wrong_type(function, takes, got, ""));
+    }
+    read_items(got.as_borrowed(), &mut { MAX_ITEMS }, |one, _| {
+        item(&one).ok_or_else(|| wrong_type(function, takes, &one, "as an item"))
+    })
+    .map_err(|error| too_many(function, takes, error, got.py()))
 }
 
 /// An error of the algebra as an exception.

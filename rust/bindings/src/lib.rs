@@ -76,6 +76,7 @@ mod _core {
     fn init(m: &Bound<'_, PyModule>) -> PyResult<()> {
         m.add("__version__", env!("CARGO_PKG_VERSION"))?;
         m.add("LAWS", Rule::ALL.iter().map(|rule| (rule.name(), rule.law())).collect::<Vec<_>>())?;
+        m.add("_MAX_ITEMS", crate::argument::MAX_ITEMS)?;
         let mapping = m.py().import("collections.abc")?.getattr("Mapping")?;
         mapping.call_method1("register", (m.getattr("Attributes")?,))?;
         // The stub has no `__all__`, so neither has the module.

@@ -357,10 +357,10 @@ pub fn grid_maps(
 pub struct GridSizes([i64; 3]);
 
 impl<'py> Kind<'_, 'py> for GridSizes {
-    fn read(object: Borrowed<'_, 'py, PyAny>) -> PyResult<GridSizes> {
+    fn read(object: Borrowed<'_, 'py, PyAny>, left: &mut usize) -> PyResult<GridSizes> {
         let given = match object.is_instance_of::<PyInt>() {
             true => vec![object.extract()?],
-            false => Vec::<i64>::read(object)?,
+            false => Vec::<i64>::read(object, left)?,
         };
         if given.is_empty() || given.len() > 3 || given.iter().any(|&size| size < 1) {
             let message = format!("expected at most 3 grid sizes, each at least 1, found {given:?}");
