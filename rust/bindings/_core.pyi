@@ -368,6 +368,7 @@ class Module:
     diagnostics: tuple[Diagnostic, ...]
     unread: tuple[Instruction, ...]
     has_skipped_text: bool
+    _elided: tuple[Instruction, ...]
     n_instructions: int
     _backend: str | None
     def instruction(self, number: int, /) -> Instruction: ...
@@ -453,6 +454,8 @@ class Instruction:
     is_root: bool
     parameter_number: int | None
     def signature(self, constant_operands: Sequence[int] = ..., /) -> bytes: ...
+    def _is_semantic(self, name: str, /) -> bool: ...
+    def _operand(self, k: int, /) -> Instruction | None: ...
     def to_string(
         self,
         *,

@@ -166,6 +166,18 @@ impl PyInstruction {
         Ok(PyBytes::new(py, &signature))
     }
 
+    /// Whether an attribute of this name is a part of what the instruction computes, rather than an annotation or a hint.
+    #[pyo3(signature = (name, /))]
+    fn _is_semantic(&self, name: &str) -> bool {
+        self.module.is_semantic(self.id, name)
+    }
+
+    /// Operand ``k``, or None; ``operands`` makes all of them, which takes long for one of very many.
+    #[pyo3(signature = (k, /))]
+    fn _operand(&self, py: Python<'_>, k: usize) -> PyResult<Option<Py<PyInstruction>>> {
+        self.module.operand(self.id, k).map(|id| instruction(py, &self.module, id)).transpose()
+    }
+
     fn __str__(&self) -> String {
         hlo::print_instruction(&self.module, self.id, hlo::PrintOptions::default())
     }

@@ -56,6 +56,12 @@ impl Module {
         Some(h.finish())
     }
 
+    /// Whether an attribute of this name is a part of what an instruction computes, rather than an annotation or a hint.
+    pub fn is_semantic(&self, id: InstructionId, name: &str) -> bool {
+        let opcode = self.instructions()[id as usize].opcode;
+        schema::key(name.as_bytes()).is_none_or(|key| schema::is_semantic(key, opcode))
+    }
+
     /// Hashes everything but shapes and operands; `callee` gives the fingerprint of a called computation.
     fn hash_operation(&self, h: &mut Hash, id: InstructionId, callee: &dyn Fn(ComputationId) -> [u8; 16]) {
         let opcode = self.instructions()[id as usize].opcode;

@@ -1,0 +1,24 @@
+"""What of a module was not read: nothing that is concluded from its instructions is proved there."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from .._core import Instruction, Module
+from ..text import joined, printable
+
+_MAX_NAMES = 5
+
+
+def unread_reason(module: Module, among: Container[Instruction] | None = None) -> str | None:
+    """Why the instructions of a module, or some of them, are not all that it does; None if its text was read.
+
+    >>> unread_reason(hm.parse("ENTRY e { p = f32[2] parameter(0)\\n x = f7[2] copy(p)\\n ROOT n = f32[2] negate(p) }"))
+    'the text of x cannot be read'
+    """
+    unread = [i.name for i in module.unread if among is None or i in among]
+    if unread:
+        names = [printable(name, 60) for name in unread[:_MAX_NAMES]]
+        more = [f"{len(unread) - _MAX_NAMES:,} more"] if len(unread) > _MAX_NAMES else []
+        return f"the text of {joined([*names, *more])} cannot be read"
+    return "a part of the text cannot be read" if module.has_skipped_text else None
