@@ -20,7 +20,7 @@ from ..dtypes import is_float
 from ..errors import HlomapError
 from ..explanation.source import value_label
 from ..explanation.values import Value
-from ..interpreter import execute
+from ..interpreter import execute_within
 from ..maps.map_set import MapSet
 from ..ops._shapes import array_leaves, arrays, shape_at
 from ..text import leaf_text, plural, printable
@@ -186,7 +186,7 @@ def _compare(before: MapSet, after: MapSet) -> tuple[Status, str | None]:
 
 _N_RUNS = 8
 _MAX_ELEMENTS = 1 << 20  # of all values of both modules together
-_MAX_STEPS, _MAX_WORK = 300, 2_000
+_MAX_STEPS, _MAX_WORK = 2_000, 2_000  # of a run; sorts of some hundred elements
 _MAX_ARGUMENTS = 8  # in a line
 
 
@@ -237,7 +237,7 @@ def compare_values(before: Module, after: Module, outputs: Sequence[ShapeIndex])
         rng = np.random.default_rng(seed)
         arguments = tuple(random_value(p.shape, rng, (-2, reach + 3)) for p in before.entry.parameters)
         try:
-            values = [execute(m, *arguments, max_steps=_MAX_STEPS, max_work=_MAX_WORK) for m in (before, after)]
+            values = [execute_within(m.entry, arguments, _MAX_STEPS, _MAX_WORK) for m in (before, after)]
         except (HlomapError, MemoryError) as error:
             reason = printable(error)
             break

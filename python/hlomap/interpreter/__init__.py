@@ -104,12 +104,18 @@ def execute(
     del arrays, feeds
     report = None if on_value is None else lambda at, value, *device: on_value(at, owned(value), *device)
     machine = Machine(
-        plan_module(computation.module), grid, Budget(max_steps, max_work), parse_rng_state(rng_state), report
+        plan_module(computation.module), grid, Budget(max_steps, max_work, True), parse_rng_state(rng_state), report
     )
     results = machine.run(computation, arguments)
     given: set[int] = set()
     own = [own_results(result, given) for result in results]
     return own[0] if n_devices == 1 else own
+
+
+def execute_within(computation: Computation, arguments: Sequence[Any], max_steps: int, max_work: int) -> Any:
+    """:func:`execute` on one device, of callers that do not take the limits of the work as arguments."""
+    machine = Machine(plan_module(computation.module), DeviceGrid(custom_calls=CALLS), Budget(max_steps, max_work), 0)
+    return machine.run(computation, distribute_arguments(computation, tuple(arguments), 1, 1))[0]
 
 
 def evaluate_one(instruction: Instruction, operands: Sequence[Value]) -> Value:

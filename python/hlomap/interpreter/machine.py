@@ -86,6 +86,12 @@ class Budget(NamedTuple):
 
     max_steps: int
     max_work: int
+    is_argument: bool = False
+    """Whether callers give the numbers, so that an error asks for larger ones."""
+
+    def advice(self, name: str) -> str:
+        """The end of an error."""
+        return f"; pass a larger {name}" if self.is_argument else ""
 
 
 class Machine:
@@ -364,15 +370,15 @@ class Processor:
             if state.work > self._budget.max_work + self._plans.work * n_runs:
                 raise UnsupportedError(
                     f"calls of computations that call each other run more than {self._budget.max_work} instructions "
-                    "beyond those of the text; pass a larger max_work"
+                    f"beyond those of the text{self._budget.advice('max_work')}"
                 )
 
     def count_steps(self, n: int = 1) -> None:
         self._state.n_steps += n
         if self._state.n_steps > self._budget.max_steps:
             raise UnsupportedError(
-                f"loops exceed {self._budget.max_steps} iterations, those over elements included; "
-                "pass a larger max_steps"
+                f"loops exceed {self._budget.max_steps} iterations, those over elements included"
+                f"{self._budget.advice('max_steps')}"
             )
 
     def count_elements(self, n: int) -> None:
