@@ -48,6 +48,51 @@ def test_golden(file: Path) -> None:
     assert "\n".join(shown) == golden.read_text()
 
 
+def test_what_reads_a_value_is_unknown_where_a_line_is_not_read() -> None:
+    """A line may read anything before it: in the computation itself, and in one that it calls."""
+    line = "\n x = f7[4] copy(p)\n"
+    entry = "ENTRY e {{\n p = f32[4] parameter(0)\n {}\n ROOT n = f32[4] negate(p)\n}}"
+    called = (
+        "g {{\n p = f32[4] parameter(0)\n {}\n ROOT n = f32[4] negate(p)\n}}\nENTRY e {{\n p = f32[4] parameter(0)\n"
+    )
+    for text in (entry, called + " ROOT c = f32[4] call(p), to_apply=g\n}}"):
+        assert hm.readers(hm.parse(text.format("")).entry.parameters[0]).times == 1
+        found = hm.readers(hm.parse(text.format(line)).entry.parameters[0])
+        assert found.times == hm.Unknown("x: the text cannot be read") and not found.exact
+        assert isinstance(found.total_bytes, hm.Unknown) and "x" in [one.instruction.name for one in found]
+    before = hm.parse("ENTRY e {\n x = f7[4] copy(p)\n p = f32[4] parameter(0)\n ROOT n = f32[4] negate(p)\n}")
+    assert hm.readers(before["p"]).times == 1, "what comes later is no operand"
+
+
+@pytest.mark.parametrize("line", ["a = f32[4] par(0)", "a = f32[4] parameter(?)", "a = f7[4] copy(b)"])
+def test_fusions_with_lines_that_are_not_read(line: str) -> None:
+    """Nothing but what hlomap raises, and no number that is not proved."""
+    module = hm.parse(f"""f {{ {line}
+      b = f32[4] parameter(1)
+      ROOT r = f32[4] negate(b) }}
+    ENTRY e {{ p = f32[4] parameter(0)
+      q = f32[4] parameter(1)
+      ROOT x = f32[4] fusion(p, q), kind=kLoop, calls=f }}""")
+    assert isinstance(hm.readers(module["q"]).times, hm.Unknown)
+    for instruction in module.instructions:
+        hm.explain(instruction)
+    for instruction in module.entry:
+        hm.draw(instruction)
+
+
+def test_calls_may_be_nested_deep() -> None:
+    n = 1500
+    calls = "".join(
+        f"c{i} {{ p = f32[8] parameter(0)  ROOT r = f32[8] call(p), to_apply=c{i - 1} }}\n" for i in range(1, n)
+    )
+    module = hm.parse(
+        f"c0 {{ p = f32[8] parameter(0)  ROOT r = f32[8] negate(p) }}\n{calls}"
+        f"ENTRY e {{ p = f32[8] parameter(0)  ROOT a = f32[8] call(p), to_apply=c{n - 1} }}"
+    )
+    (reader,) = hm.readers(module.entry.parameters[0])
+    assert reader.instruction == module.computation("c0").root and reader.times == 1 and reader.exact
+
+
 def holds(value: Any, marks: np.ndarray) -> bool:
     if isinstance(value, (tuple, list)):
         return any(holds(part, marks) for part in value)

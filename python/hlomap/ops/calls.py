@@ -46,5 +46,5 @@ for _name, _methods in (("fusion", ("fusion",)), ("call", ("call", "composite_ca
         runs="once",
         moves_nothing=_name == "call",
         builder_methods=_methods,
-        value_of_parameter=lambda instruction, called, parameter: instruction.operands[parameter],
+        value_of_parameter=lambda instruction, called, parameter: instruction._operand(parameter),
     )

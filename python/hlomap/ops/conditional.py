@@ -97,5 +97,5 @@ register(
     pointwise=True,
     runs="branch",
     moves_nothing=True,
-    value_of_parameter=lambda instruction, called, parameter: instruction.operands[called + 1],
+    value_of_parameter=lambda instruction, called, parameter: instruction._operand(called + 1),
 )

@@ -5,7 +5,7 @@ An instruction hands the array on, updates it in place, or reads it, as its op r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import NamedTuple, TypeAlias
@@ -23,7 +23,6 @@ from ..ops._shapes import array_leaves, shape_at
 from ..ops.loops import condition_and_body
 from ..types import ShapeIndex
 
-_DEEPEST = 100  # calls in calls that are entered, as Python's stack allows
 _MAX_STATES = 64  # iterations after which what a loop carries has to repeat
 
 _Sources: TypeAlias = Mapping[tuple[Instruction, ShapeIndex], MapSet]
@@ -63,11 +62,18 @@ class _Found(NamedTuple):
     outs: dict[ShapeIndex, MapSet]
 
 
+_Steps: TypeAlias = Generator[_Sources, _Found, _Found]
+"""A walk through a computation that asks for those through the computations that it enters, which may be nested deep:
+:meth:`Walk._follow` runs them without Python's stack."""
+
+
 class Walk:
     """Follows one array through the computations of a module."""
 
     def __init__(self, rules: RuleProvider) -> None:
         self._rules = rules
+        self._entered: set[Computation] = set()
+        self._unnamed: dict[Computation, list[Instruction]] = {}
         self._found: dict[object, _Found] = {}
         self._numbers_of: dict[Instruction, dict[Instruction, list[int]]] = {}
         self._loops: dict[Instruction, tuple[Computation, Computation, int | Unknown]] = {}
@@ -76,8 +82,10 @@ class Walk:
 
     def reads(self, value: Instruction, leaf: ShapeIndex) -> Reads:
         """The readers of an array, in its computation and below, and in those that call it."""
-        here = self._follow({(value, leaf): identity_set(shape_at(value.shape, leaf))}, 0)
+        here = self._follow({(value, leaf): identity_set(shape_at(self._rules.shape_of(value), leaf))})
         reads = dict(here.reads)
+        for one in value.module.unread if here.outs and value.computation != value.module.entry else ():
+            _add(reads, _unknown_reads(one, here.outs.values()), Times(1))  # it may be a call, too
         pending = [(value.computation, here.outs)]
         seen: set[object] = set()
         while pending:
@@ -98,7 +106,7 @@ class Walk:
         if op_of(caller).parameter_to_operands is not None:
             if computation != condition_and_body(caller)[1]:
                 return _Found({}, {})  # the loop alone uses the result of the condition
-            found = self._loop(caller, outs, 0, is_after_one=True)
+            found = self._run(self._loop(caller, outs, is_after_one=True))
             reason = f"an iteration of {caller.name} may be any of them"
             _add(reads, found.reads, Times(1, reason))
             outs = {**outs, **found.outs}
@@ -106,17 +114,40 @@ class Walk:
             return _Found({}, {})
         if not outs:
             return _Found(reads, {})
-        here = self._follow({(caller, index): maps for index, maps in outs.items()}, 0)
+        here = self._follow({(caller, index): maps for index, maps in outs.items()})
         _add(reads, here.reads, Times(1))
         return _Found(reads, here.outs)
 
-    def _follow(self, sources: _Sources, depth: int) -> _Found:
+    def _follow(self, sources: _Sources) -> _Found:
+        return self._run(self._enter(sources))
+
+    def _run(self, steps: _Steps) -> _Found:
+        """Runs a walk and those that it asks for, the innermost first."""
+        running: list[_Steps] = [steps]
+        found: _Found | None = None
+        while running:
+            try:
+                wanted = next(running[-1]) if found is None else running[-1].send(found)
+            except StopIteration as stop:
+                running.pop()
+                found = stop.value
+            else:
+                running.append(self._enter(wanted))
+                found = None
+        assert found is not None, "a walk ends with what it found"
+        return found
+
+    def _enter(self, sources: _Sources) -> _Steps:
+        """A walk that is made once for the same sources."""
         key = tuple(sources.items())
         if key not in self._found:
-            self._found[key] = self._search(sources, depth)
+            entered = {value.computation for value, _ in sources} - self._entered
+            self._entered |= entered
+            self._found[key] = yield from self._search(sources)
+            self._entered -= entered
         return self._found[key]
 
-    def _search(self, sources: _Sources, depth: int) -> _Found:
+    def _search(self, sources: _Sources) -> _Steps:
         """Visits the users of what holds the value, operands before users."""
         if not sources:
             return _Found({}, {})
@@ -142,7 +173,7 @@ class Walk:
             waiting.remove(user)
             operands = ((k, operand) for operand in held[user] for k in self._numbers(user)[operand])
             arguments = {(k, leaf): maps for k, operand in sorted(operands) for leaf, maps in states[operand].items()}
-            found = self._use(user, arguments, depth)
+            found = yield from self._use(user, arguments)
             reads[user] = found.reads
             if found.outs != states.get(user, {}):
                 states[user] = found.outs
@@ -150,6 +181,12 @@ class Walk:
         total: Reads = {}
         for own in reads.values():
             _add(total, own, Times(1))
+        first = min(value.number for value in states)
+        after = [one for one in self._may_read_any(next(iter(states)).computation) if one.number > first]
+        if after:
+            held_by_any = union([maps for own in states.values() for maps in own.values()])
+            for one in after:
+                _add(total, _unknown_reads(one, [held_by_any]), Times(1))
         root = next(iter(states)).computation.root
         return _Found(total, states.get(root, {}))
 
@@ -164,7 +201,7 @@ class Walk:
 
     def _users(self, value: Instruction, leaves: Iterable[ShapeIndex]) -> list[Instruction]:
         """The users of some arrays of a value: of a wide tuple most take others out of it."""
-        if not value.shape.is_tuple:
+        if not self._rules.shape_of(value).is_tuple:
             return list(value.users)
         if value not in self._users_of:
             every, by_leaf = self._users_of[value] = [], {}
@@ -172,55 +209,73 @@ class Walk:
                 if not op_of(user).structural:
                     every.append(user)
                     continue
-                for out in array_leaves(user.shape):
+                numbers = set(self._numbers(user)[value])
+                for out in array_leaves(self._rules.shape_of(user)):
                     for k, maps in operand_maps(self._rules, user, out).items():
-                        for leaf in {m.shape_index for m in maps} if user.operands[k] == value else ():
+                        for leaf in {m.shape_index for m in maps} if k in numbers else ():
                             by_leaf.setdefault(leaf, []).append(user)
         every, by_leaf = self._users_of[value]
         return [*every, *(user for leaf in leaves for user in by_leaf.get(leaf, ()))]
 
-    def _use(self, user: Instruction, arguments: Mapping[tuple[int, ShapeIndex], MapSet], depth: int) -> _Found:
+    def _may_read_any(self, computation: Computation) -> list[Instruction]:
+        """The instructions of a computation whose operands are not known."""
+        if computation not in self._unnamed:
+            self._unnamed[computation] = [i for i in computation if i.has_unnamed_operands]
+        return self._unnamed[computation]
+
+    def _is_unclear(self, user: Instruction, called: Computation) -> bool:
+        """Whether what a fusion or call does with its operands is not known, since a part of it was not read."""
+        misfits = len(called.parameters) != len(user.operands)
+        return misfits or (called.is_fusion and bool(self._may_read_any(called)))
+
+    def _use(self, user: Instruction, arguments: Mapping[tuple[int, ShapeIndex], MapSet]) -> _Steps:
         """Follow the value through a user, from the arrays of its operands that hold it."""
         op = op_of(user)
         called = user.called_computations
-        is_entered = not any(computation.is_fusion for computation in called)
-        if is_entered and op.parameter_to_operands is not None and depth < _DEEPEST:
-            return self._loop(user, {leaf: maps for (_, leaf), maps in arguments.items()}, depth + 1)
+        if op.inlines and called and self._is_unclear(user, called[0]):
+            return _Found(_unknown_reads(user, list(arguments.values())), {})
+        is_entered = not any(computation.is_fusion or computation in self._entered for computation in called)
+        if is_entered and op.parameter_to_operands is not None:
+            return (yield from self._loop(user, {leaf: maps for (_, leaf), maps in arguments.items()}))
         is_like_root = called and all(computation.root.shape == user.shape for computation in called)
-        if is_entered and is_like_root and op.value_of_parameter is not None and depth < _DEEPEST:
-            return self._call(user, arguments, depth + 1)
+        if is_entered and is_like_root and op.value_of_parameter is not None:
+            return (yield from self._call(user, arguments))
         if op.moves_nothing and not user.called_computations:
             return _Found({}, self._handed_on(user, arguments))
         return self._read(user, arguments)
 
-    def _call(self, user: Instruction, arguments: Mapping[tuple[int, ShapeIndex], MapSet], depth: int) -> _Found:
+    def _call(self, user: Instruction, arguments: Mapping[tuple[int, ShapeIndex], MapSet]) -> _Steps:
         """A call or a branch."""
-        op, called = op_of(user), user.called_computations
+        op, called, operands = op_of(user), user.called_computations, user.operands
         assert op.value_of_parameter is not None, "it is a call"
+        given: dict[Instruction, dict[ShapeIndex, MapSet]] = {}
+        for (k, leaf), maps in arguments.items():
+            given.setdefault(operands[k], {})[leaf] = maps
         reads: Reads = {}
-        outs: dict[ShapeIndex, MapSet] = {}
+        outs: dict[ShapeIndex, list[MapSet]] = {}
         passed: set[Instruction | None] = set()
         times = Times(1, None if len(called) == 1 else f"one of the branches of {user.name} runs")
         for position, computation in enumerate(called):
-            sources = {}
+            sources: dict[tuple[Instruction, ShapeIndex], MapSet] = {}
             for number, parameter in enumerate(computation.parameters):
                 value = op.value_of_parameter(user, position, number)
                 passed.add(value)
-                for (k, leaf), maps in arguments.items():
-                    if user.operands[k] == value:
-                        sources[parameter, leaf] = maps
-            found = self._follow(sources, depth)
+                if value is not None:
+                    sources |= {(parameter, leaf): maps for leaf, maps in given.get(value, {}).items()}
+            if not sources:
+                continue
+            found = yield sources
             _add(reads, found.reads, times)
-            outs = {**outs, **{leaf: outs[leaf] | maps if leaf in outs else maps for leaf, maps in found.outs.items()}}
-        own = {key: maps for key, maps in arguments.items() if user.operands[key[0]] not in passed}
-        _add(reads, _whole_reads(user, own.values(), None), Times(1))  # the number of the branch
+            for leaf, maps in found.outs.items():
+                outs.setdefault(leaf, []).append(maps)
+        own = [maps for (k, _), maps in arguments.items() if operands[k] not in passed]
+        _add(reads, _whole_reads(user, own, None), Times(1))  # the number of the branch
+        unions = {leaf: union(list(dict.fromkeys(sets))) for leaf, sets in outs.items()}
         if len(called) > 1:
-            outs = {leaf: _inexact(maps, str(times.reason)) for leaf, maps in outs.items()}
-        return _Found(reads, outs)
+            unions = {leaf: _inexact(maps, str(times.reason)) for leaf, maps in unions.items()}
+        return _Found(reads, unions)
 
-    def _loop(
-        self, user: Instruction, carried: dict[ShapeIndex, MapSet], depth: int, *, is_after_one: bool = False
-    ) -> _Found:
+    def _loop(self, user: Instruction, carried: dict[ShapeIndex, MapSet], *, is_after_one: bool = False) -> _Steps:
         """A loop, or what is left of it after its first iteration: what the state holds, until that repeats."""
         try:
             if user not in self._loops:
@@ -233,8 +288,8 @@ class Walk:
         repeats: int | None = None
         while repeats is None:
             state = states[-1]
-            found.append(self._follow({(body.parameters[0], leaf): maps for leaf, maps in state.items()}, depth))
-            tested.append(self._follow({(condition.parameters[0], leaf): maps for leaf, maps in state.items()}, depth))
+            found.append((yield {(body.parameters[0], leaf): maps for leaf, maps in state.items()}))
+            tested.append((yield {(condition.parameters[0], leaf): maps for leaf, maps in state.items()}))
             following = found[-1].outs
             if following in states:
                 repeats = states.index(following)
@@ -278,8 +333,9 @@ class Walk:
         for record in records:
             number, unknown, maps = record[0], record[1], record[5]
             if unknown is not None:
-                below = (number,) if user.shape.is_tuple else ()
-                outs |= dict.fromkeys(array_leaves(shape_at(user.shape, below), below))
+                shape = self._rules.shape_of(user)
+                below = (number,) if shape.is_tuple else ()
+                outs |= dict.fromkeys(array_leaves(shape_at(shape, below), below))
             outs |= dict.fromkeys(m.shape_index for m in maps)
         return list(outs)
 
@@ -291,14 +347,16 @@ class Walk:
 
     def _read(self, user: Instruction, arguments: Mapping[tuple[int, ShapeIndex], MapSet]) -> _Found:
         """An instruction that reads its operands, but for those that it updates in place."""
-        outputs = array_leaves(user.shape)
+        shape, operands = self._rules.shape_of(user), user.operands
+        outputs = array_leaves(shape)
         parts: list[MapSet] = []
         outs: dict[ShapeIndex, MapSet] = {}
         for (k, leaf), maps in arguments.items():
             place = self._in_place(user, k, leaf)
             for out, replaces in place.kept.items():
-                same = shape_at(user.shape, out).dimensions == shape_at(user.operands[k].shape, leaf).dimensions
-                held = maps if same else _all_of(maps, shape_at(user.shape, out))
+                operand, kept = shape_at(self._rules.shape_of(operands[k]), leaf), shape_at(shape, out)
+                same = kept.dimensions == operand.dimensions
+                held = maps if same else _all_of(maps, kept)
                 held = _inexact(held, f"{user.name} updates it in place") if replaces or not same else held
                 outs[out] = outs[out] | held if out in outs else held
             if place.is_read and not outputs:
@@ -381,6 +439,13 @@ def _all_of(maps: MapSet, shape: Shape) -> MapSet:
         for m in maps
     ]
     return MapSet(constant).then(maps) if constant else maps
+
+
+def _unknown_reads(user: Instruction, held: Iterable[MapSet]) -> Reads:
+    """An instruction that may read what there is of the value any number of times, since its text tells no operands."""
+    unread = next((i for c in user.called_computations for i in c if i.has_unnamed_operands), user)
+    reason = f"{unread.name}: {unread.inconsistency or 'its operands are not known'}"
+    return {(user, _inexact(union([maps.image() for maps in held]), reason)): Times(None, reason)}
 
 
 def _whole_reads(user: Instruction, held: Iterable[MapSet], reason: str | None, n: int | None = 1) -> Reads:

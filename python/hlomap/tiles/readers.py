@@ -7,6 +7,7 @@ the value ends the way.  Nothing that reads the value is left out, and no count 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -91,13 +92,25 @@ class Readers(Sequence[Reader]):
     def times(self) -> int | Unknown:
         """How often any element is read from memory, at most; 0 without readers."""
         by_maps: dict[MapSet, list[tuple[_Branches, int]]] = {}
+        places: dict[Computation, tuple[_Branches, bool]] = {}
         for reader in self:
             if isinstance(reader.times, Unknown):
                 return reader.times
-            by_maps.setdefault(reader.maps, []).append((_branches(reader.instruction), reader.times))
-        own = list(by_maps)
-        meeting = ((one for one in own if one is maps or maps.overlap(one).value is not False) for maps in own)
-        return max((_most_reads([read for one in met for read in by_maps[one]], 0) for met in meeting), default=0)
+            branches = _branches(reader.instruction, places)
+            by_maps.setdefault(reader.maps, []).append((branches, reader.times))
+        # Maps to different arrays of the value have no element in common.
+        by_array: dict[ShapeIndex | None, list[MapSet]] = {}
+        for maps in by_maps:
+            for leaf in dict.fromkeys(m.shape_index for m in maps) if not maps.is_unknown else (None,):
+                by_array.setdefault(leaf, []).append(maps)
+        anywhere = by_array.pop(None, [])
+        most = 0
+        for own in by_array.values() or [[]]:
+            near = [*own, *anywhere]
+            for maps in near:
+                met = (one for one in near if one is maps or maps.overlap(one).value is not False)
+                most = max(most, _most_reads(read for one in met for read in by_maps[one]))
+        return most
 
     @property
     def exact(self) -> bool:
@@ -185,12 +198,13 @@ def readers(value: Instruction, /) -> Readers:
         raise ShapeError(f"{value.name} is inside {inside.name}, so its value is in no memory: ask for {inside.name}")
     walk = Walk(RuleProvider(value.module))
     by_instruction: dict[Instruction, list[tuple[ShapeIndex, MapSet, Times]]] = {}
-    for leaf in array_leaves(value.shape):
+    shape = value.shape
+    for leaf in array_leaves(shape):
         for (reader, maps), times in walk.reads(value, leaf).items():
             by_instruction.setdefault(reader, []).append((leaf, maps, times))
     order = {c: k for k, c in enumerate(value.module.computations)}
     ordered = sorted(by_instruction, key=lambda i: (order[i.computation], i.number))
-    return Readers(value, tuple(_reader(reader, value, by_instruction[reader]) for reader in ordered))
+    return Readers(value, tuple(_reader(reader, shape, by_instruction[reader]) for reader in ordered))
 
 
 def applied_by(computation: Computation) -> Instruction | None:
@@ -207,16 +221,16 @@ def applied_by(computation: Computation) -> Instruction | None:
 _OVERLAP = "the maps overlap in a way that is not counted"
 
 
-def _reader(instruction: Instruction, value: Instruction, parts: Sequence[tuple[ShapeIndex, MapSet, Times]]) -> Reader:
+def _reader(instruction: Instruction, whole: Shape, parts: Sequence[tuple[ShapeIndex, MapSet, Times]]) -> Reader:
     """The record of an instruction, from its reads of each array of the value."""
     by_leaf: dict[ShapeIndex, list[_Part]] = {}
     for leaf, maps, times in parts:
-        by_leaf.setdefault(leaf, []).append(_part(instruction, leaf, shape_at(value.shape, leaf), maps, times))
+        by_leaf.setdefault(leaf, []).append(_part(instruction, leaf, shape_at(whole, leaf), maps, times))
     every = [part for own in by_leaf.values() for part in own]
     reasons = [part.reason for part in every]
     n_bytes = 0
     for leaf, own in by_leaf.items():
-        shape, maps = shape_at(value.shape, leaf), union([part.maps for part in own])
+        shape, maps = shape_at(whole, leaf), union([part.maps for part in own])
         distinct = own[0].distinct if len(own) == 1 else _distinct(maps, shape)
         n_bytes += _bytes(distinct.upper, shape)
         reasons.append(None if distinct.exact or not maps.exact else _OVERLAP)
@@ -309,36 +323,48 @@ def _bytes(n: int, shape: Shape) -> int:
 _Branches: TypeAlias = tuple[tuple[Instruction, int], ...]
 
 
-def _branches(reader: Instruction) -> _Branches:
-    """The branches in which an instruction is, outermost first, of conditionals that run once at most."""
-    found: list[tuple[Instruction, int]] = []
+def _branches(reader: Instruction, known: dict[Computation, tuple[_Branches, bool]]) -> _Branches:
+    """The branches in which an instruction is, outermost first, of conditionals that run once at most.
+
+    ``known`` has those of computations, which the readers of a value share, and whether they may run several times.
+    """
+    inside: list[Computation] = []
     computation = reader.computation
-    while computation != reader.module.entry:
-        callers = computation.callers
-        if len(callers) != 1:
-            return ()
-        called = callers[0].called_computations
-        if op_of(callers[0]).parameter_to_operands is not None:
-            found.clear()
-        elif called.count(computation) == 1 and len(called) > 1:
-            found.append((callers[0], called.index(computation)))
-        computation = callers[0].computation
-    return tuple(reversed(found))
+    while computation not in known and computation != reader.module.entry and len(computation.callers) == 1:
+        inside.append(computation)
+        computation = computation.callers[0].computation
+    found, repeats = known.get(computation, ((), computation != reader.module.entry))
+    for computation in reversed(inside):
+        (caller,) = computation.callers
+        called = caller.called_computations
+        repeats = repeats or op_of(caller).parameter_to_operands is not None
+        positions = Counter(called)
+        for position, branch in enumerate(called if len(called) > 1 else ()):
+            if len(branch.callers) == 1:
+                is_one = positions[branch] == 1 and not repeats
+                known[branch] = ((*found, (caller, position)) if is_one else found), repeats
+        found, repeats = known.setdefault(computation, (found, repeats))
+    return found
 
 
-def _most_reads(reads: Sequence[tuple[_Branches, int]], depth: int) -> int:
+def _most_reads(reads: Iterable[tuple[_Branches, int]]) -> int:
     """The sum of reads, of which only those of one branch of each conditional come about."""
-    total = 0
-    by_conditional: dict[Instruction, dict[int, list[tuple[_Branches, int]]]] = {}
+    total: Counter[_Branches] = Counter()
     for branches, n in reads:
-        if len(branches) == depth:
-            total += n
-        else:
-            conditional, position = branches[depth]
-            by_conditional.setdefault(conditional, {}).setdefault(position, []).append((branches, n))
-    for positions in by_conditional.values():
-        total += max(_most_reads(own, depth + 1) for own in positions.values())
-    return total
+        total[branches] += n
+    by_depth: dict[int, list[_Branches]] = {}
+    for branches in total:
+        by_depth.setdefault(len(branches), []).append(branches)
+    for depth in range(max(by_depth, default=0), 0, -1):
+        most: dict[tuple[_Branches, Instruction], int] = {}
+        for branches in dict.fromkeys(by_depth.get(depth, ())):
+            outer, (conditional, _) = branches[:-1], branches[-1]
+            most[outer, conditional] = max(most.get((outer, conditional), 0), total[branches])
+        for (outer, _), n in most.items():
+            if outer not in total:
+                by_depth.setdefault(depth - 1, []).append(outer)
+            total[outer] += n
+    return total[()]
 
 
 def _sum(numbers: Iterable[int | Unknown]) -> int | Unknown:
