@@ -186,9 +186,10 @@ def _by_thread_map(root: Root, thread_map: IndexingMap | Unknown) -> Iterator[_A
         if outputs:
             _expect_thread_map(thread_map, outputs[0][1].rank)
     other = MapSet.unknown("the thread map leads to an output of other dimensions")
+    rules, operands = RuleProvider(root.module), _operands(root)
     for k, (index, shape) in enumerate(outputs):
         threads = maps if shape.dimensions == outputs[0][1].dimensions else other
-        yield from _write_and_reads(root, k, index, shape, threads)
+        yield from _write_and_reads(rules, root, operands, (k, index), shape, threads)
 
 
 def _by_schedule(root: Root, device: Device) -> tuple[str, int, Iterator[_Access]]:
@@ -207,10 +208,13 @@ def _by_schedule(root: Root, device: Device) -> tuple[str, int, Iterator[_Access
     threads = None
     if not isinstance(found, Unknown) or is_kernel(root):
         threads = MapSet.unknown(f"unknown schedule: {reason}; a thread_map would tell")
+    rules, operands = RuleProvider(root.module), _operands(root)
     accesses = (
         access
         for k, (index, shape) in enumerate(outputs)
-        for access in _write_and_reads(root, k, index, shape, threads or MapSet([flat_thread_map(shape)]))
+        for access in _write_and_reads(
+            rules, root, operands, (k, index), shape, threads or MapSet([flat_thread_map(shape)])
+        )
     )
     return "no kernel of XLA: threads in the order of memory", 1, accesses
 
@@ -218,7 +222,7 @@ def _by_schedule(root: Root, device: Device) -> tuple[str, int, Iterator[_Access
 def _accesses(root: Root, outputs: Sequence[tuple[ShapeIndex, Shape]], found: Schedule) -> Iterator[_Access]:
     """Those of a kernel: the reads of each hero by its own maps, and those of the steps from there to the root."""
     rules = RuleProvider(root.module)
-    operands = root.parameters if isinstance(root, Computation) else root.operands
+    operands = _operands(root)
     inside: Sequence[Instruction]
     if isinstance(root, Instruction) and root.opcode != "fusion":
         inside, inner = (root,), operands
@@ -233,7 +237,7 @@ def _accesses(root: Root, outputs: Sequence[tuple[ShapeIndex, Shape]], found: Sc
 
     for k, ((index, shape), output) in enumerate(zip(outputs, found.outputs, strict=True)):
         if found.emitter == "loop" and output.hero == output.root:
-            yield from _write_and_reads(root, k, index, shape, output.output)
+            yield from _write_and_reads(rules, root, operands, (k, index), shape, output.output)
             continue
         yield _write(root, k, index, shape, output.output)
         for operand, threads in zip(output.hero.operands, output.inputs, strict=True):
@@ -243,10 +247,20 @@ def _accesses(root: Root, outputs: Sequence[tuple[ShapeIndex, Shape]], found: Sc
             yield from reads(output.root, output.output, [one for one in inside if one != output.hero])
 
 
-def _write_and_reads(root: Root, k: int, index: ShapeIndex, shape: Shape, threads: MapSet) -> Iterator[_Access]:
-    yield _write(root, k, index, shape, threads)
-    operands = root.parameters if isinstance(root, Computation) else root.operands
-    for number, maps in operand_maps(RuleProvider(root.module), root, index).items():
+def _operands(root: Root) -> tuple[Instruction, ...]:
+    return root.parameters if isinstance(root, Computation) else root.operands
+
+
+def _write_and_reads(
+    rules: RuleProvider,
+    root: Root,
+    operands: Sequence[Instruction],
+    output: tuple[int, ShapeIndex],
+    shape: Shape,
+    threads: MapSet,
+) -> Iterator[_Access]:
+    yield _write(root, *output, shape, threads)
+    for number, maps in operand_maps(rules, root, output[1]).items():
         yield from _read(operands[number], number, threads, maps)
 
 
