@@ -107,7 +107,8 @@ TOPICS = [
         [
             *("explain", "diff", "explore", "draw"),
             *results("Explanation OperandReads Reads Step Source Overview BytesMoved"),
-            *results("ModuleDiff Match FusionChange OutputDependence OutputValues ExplorerPage Picture"),
+            *results("ModuleDiff Match FusionChange OutputDependence OutputValues"),
+            *results("ExplorerPage Picture"),
         ],
     ),
     (
@@ -116,7 +117,7 @@ TOPICS = [
         "The NumPy interpreter, the checks of maps against it, and a builder for HLO.",
         [
             *("execute", "verify", "observed_reads", "check"),
-            *results("CheckResult CheckStatus ObservedReads CheckReport Violation Hlo"),
+            *results("CheckResult CheckStatus ObservedReads CheckReport Limit Violation Hlo"),
             *("Builder", "builder"),
         ],
     ),

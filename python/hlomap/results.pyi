@@ -1,6 +1,6 @@
 # The classes of results; lazy.py imports each on its first use.
 from ._core import Cost as Cost, Count as Count
-from .analysis.cost import CostReport as CostReport
+from .analysis.cost import BytesMoved as BytesMoved, CostReport as CostReport
 from .analysis.loops import CarriedValue as CarriedValue, Loop as Loop, LoopCounter as LoopCounter
 from .analysis.profile import Profile as Profile, ProfileRow as ProfileRow, Unplaced as Unplaced
 from .analysis.reads import Reads as Reads
@@ -12,12 +12,12 @@ from .differences.diff import FusionChange as FusionChange, ModuleDiff as Module
 from .differences.history import History as History, StageChange as StageChange
 from .differences.matching import Match as Match
 from .differences.outputs import OutputDependence as OutputDependence, OutputValues as OutputValues
-from .differences.overview import BytesMoved as BytesMoved, Overview as Overview
+from .differences.overview import Overview as Overview
 from .explanation.explain import Explanation as Explanation, OperandReads as OperandReads
 from .explanation.source import Source as Source
 from .explanation.trace import Step as Step
 from .explorer.page import ExplorerPage as ExplorerPage
-from .guard.check import CheckReport as CheckReport, Violation as Violation
+from .guard.check import CheckReport as CheckReport, Limit as Limit, Violation as Violation
 from .guard.fixture import Hlo as Hlo
 from .layouts.bitcasts import BitcastFactors as BitcastFactors
 from .maps.set_questions import CommonElement as CommonElement, MapPoint as MapPoint

@@ -9,21 +9,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import inf
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from .._core import Computation, Count, Instruction, Module, Shape, _extent, _reads
 from ..devices import Device, as_device
 from ..errors import HlomapError
-from ..hlo.order import reverse_postorder
+from ..hlo.unread import unread_reason
 from ..maps.map_set import MapSet
 from ..maps.union_count import UNBOUNDED
 from ..ops import lookup
 from ..ops._shapes import array_leaves, arrays, shape_at
 from ..text import table_lines
 from ..types import json_fields, subject_of
+from .executions import Run, fused_by, runs_once
 from .queries import operand_maps, reached
 from .rule_provider import RuleProvider
 
@@ -42,18 +43,17 @@ class _Figures:
     sure_bytes: int = 0
     exact: bool = True
     notes: tuple[str, ...] = ()
+    #: What is left out of the bytes since it is not known, such as the reads of an instruction that was not read.
+    unknown: tuple[str, ...] = ()
 
     def __add__(self, other: _Figures) -> _Figures:
-        numbers = tuple(map(_sum, self.numbers, other.numbers))
-        sure, exact = self.sure_bytes + other.sure_bytes, self.exact and other.exact
-        notes = tuple(dict.fromkeys((*self.notes, *other.notes)))
-        return _Figures(numbers, self.sure_flops + other.sure_flops, sure, exact, notes)
+        return _total((self, other))
 
     def times(self, n: int) -> _Figures:
         """The numbers of ``n`` runs."""
         numbers = tuple(None if number is None else number * n for number in self.numbers)
         sure_flops = Counter({dtype: flops * n for dtype, flops in self.sure_flops.items()})
-        return _Figures(numbers, sure_flops, self.sure_bytes * n, self.exact, self.notes)
+        return replace(self, numbers=numbers, sure_flops=sure_flops, sure_bytes=self.sure_bytes * n)
 
     @property
     def weight(self) -> int:
@@ -65,6 +65,20 @@ class _Figures:
         bandwidth = device.dram_bytes_per_second
         arithmetic = [_ratio(n, peak) for dtype, n in self.sure_flops.items() if (peak := device.peak(dtype))]
         return max([*arithmetic, _ratio(self.sure_bytes, bandwidth) if bandwidth else 0.0])
+
+
+def _total(parts: Iterable[_Figures]) -> _Figures:
+    numbers: tuple[int | None, ...] = (0,) * 6
+    sure_flops, sure_bytes, exact = Counter[str](), 0, True
+    notes: dict[str, None] = {}
+    unknown: dict[str, None] = {}
+    for part in parts:
+        numbers = tuple(map(_sum, numbers, part.numbers))
+        sure_flops.update(part.sure_flops)
+        sure_bytes, exact = sure_bytes + part.sure_bytes, exact and part.exact
+        notes |= dict.fromkeys(part.notes)
+        unknown |= dict.fromkeys(part.unknown)
+    return _Figures(numbers, sure_flops, sure_bytes, exact, tuple(notes), tuple(unknown))
 
 
 def _ratio(a: int, b: int) -> float:
@@ -215,6 +229,7 @@ def cost(subject: Instruction | Computation | Module, /, device: Device | str | 
         figures, counts = run.of_fused(subject)
         return run.report(subject, figures, 1, run.inner_of(counts))
     total, times = run.of_program(subject)
+    total += _skipped(subject.module)
     parts = [run.report(i, run.of_instruction(i).times(n), n, run.inner(i, n)) for i, n in times.items()]
     return run.report(subject, total, 1, parts)
 
@@ -232,14 +247,52 @@ def costs_within(
     return found
 
 
-def runs_once(instruction: Instruction) -> bool:
-    """Whether the instruction is one kernel, so to say: an operation or a fusion."""
-    return lookup(instruction.opcode).runs is None or _fused(instruction) is not None
+@dataclass(frozen=True)
+class BytesMoved:
+    """The bytes that instructions outside fusions read and write, as often as they run; an upper bound."""
+
+    read: int = 0
+    written: int = 0
+    #: Why there may be more: what is left out since it is not known.
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """Read and written."""
+        return self.read + self.written
+
+    @classmethod
+    def sum(cls, parts: Iterable[BytesMoved]) -> BytesMoved:
+        """Those of all parts."""
+        read, written, unknown = 0, 0, dict[str, None]()
+        for part in parts:
+            read, written = read + part.read, written + part.written
+            unknown |= dict.fromkeys(part.unknown)
+        return cls(read, written, tuple(unknown))
+
+    def times(self, n: int) -> BytesMoved:
+        """Those of ``n`` runs."""
+        return BytesMoved(self.read * n, self.written * n, self.unknown)
+
+    def __str__(self) -> str:
+        return f"{self.total:,}" + (" + unknown" if self.unknown else "")
 
 
-def _fused(instruction: Instruction) -> Computation | None:
-    called = instruction.called_computations
-    return called[0] if lookup(instruction.opcode).inlines and len(called) == 1 and called[0].is_fusion else None
+def bytes_moved(subject: Instruction | Computation) -> tuple[BytesMoved, dict[Instruction, BytesMoved]]:
+    """The bytes that a program moves, and each of its instructions; of a conditional the branch that moves most.
+
+    An instruction has those of all its runs; what is in no branch that counts is left out.
+    """
+    run = _BytesRun(RuleProvider(subject.module), None)
+    total, times = run.of_program(subject)
+    return _as_bytes(total + _skipped(subject.module)), {
+        i: _as_bytes(run.of_instruction(i).times(n)) for i, n in times.items()
+    }
+
+
+def _as_bytes(figures: _Figures) -> BytesMoved:
+    read, written = figures.numbers[3], figures.numbers[5]
+    return BytesMoved(read or 0, written or 0, figures.unknown)
 
 
 class _Counted(NamedTuple):
@@ -251,28 +304,28 @@ class _Counted(NamedTuple):
     evaluated: int | None
 
 
-_Known: TypeAlias = Mapping[Computation, _Figures]
-_Calls: TypeAlias = list[tuple[Computation, int]]
-"""Computations that are run, and how often."""
-
-
-class _Run:
+class _Run(Run[_Figures]):
     """One question about one module; what equal instructions cost is computed once."""
 
     def __init__(self, rules: RuleProvider, device: Device | None) -> None:
-        self.rules = rules
+        super().__init__(rules)
         self.device = device
-        self._known: dict[bytes, _Figures] = {}
+
+    def total(self, amounts: Iterable[_Figures]) -> _Figures:
+        return _total(amounts)
+
+    def noted(self, note: str, *, is_unknown: bool) -> _Figures:
+        return _Figures(notes=(note,), exact=False, unknown=(note,) if is_unknown else ())
+
+    def weight(self, amount: _Figures) -> float:
+        return amount.seconds(self.device) if self.device else amount.weight
 
     # ------------------------------------------------------------------ an instruction
 
-    def of_instruction(self, instruction: Instruction) -> _Figures:
+    def measure(self, instruction: Instruction) -> _Figures:
         """An operation or a fusion that runs once."""
-        key = instruction.signature()
-        if key not in self._known:
-            fused = _fused(instruction)
-            self._known[key] = self._of_operation(instruction) if fused is None else self.of_fused(fused)[0]
-        return self._known[key]
+        fused = fused_by(instruction)
+        return self._of_operation(instruction) if fused is None else self.of_fused(fused)[0]
 
     def _of_operation(self, instruction: Instruction) -> _Figures:
         op = lookup(instruction.opcode)
@@ -281,6 +334,8 @@ class _Run:
         figures = self._arithmetic([_Counted(instruction, operations, n)])
         if op.moves_nothing:
             return figures
+        if instruction.has_unnamed_operands:
+            return figures + _unread([instruction])
         updated = op.updated_operand(instruction) if op.updated_operand is not None else None
         if updated is not None and updated < len(instruction.operands):
             combines = bool(instruction.called_computations) and operations != (0, 0, False)
@@ -292,7 +347,7 @@ class _Run:
                 reads.setdefault(operand, []).append(found.get(k, MapSet()))
         aliases = op.in_place(instruction)
         written = [shape for i, shape in arrays(instruction.shape) if i not in aliases]
-        return figures + _moved(reads, written)
+        return figures + _moved(reads, written, instruction.name)
 
     def _of_update(self, instruction: Instruction, updated: int, combines: bool) -> _Figures:
         """Operand 0 stays where it is: what is read are the other operands, and the old elements if they count."""
@@ -320,7 +375,8 @@ class _Run:
                 if instruction.parameter_number is not None and instruction.computation == computation:
                     reads.setdefault(instruction, []).append(maps)
         if with_bytes:
-            figures += _moved(reads, [at(number).shape for number in written])
+            figures += _moved(reads, [at(number).shape for number in written], computation.name)
+            figures += _unread(i for i in computation if i.has_unnamed_operands)
         return figures, [one for one in counted if not isinstance(one.needed, str)]
 
     def _arithmetic(self, counted: Iterable[_Counted]) -> _Figures:
@@ -339,71 +395,6 @@ class _Run:
                 sure[_dtype(one.instruction)] += n_flops
         return _Figures((flops, others, evaluated, 0, 0, 0), sure, exact=exact, notes=tuple(notes))
 
-    # ------------------------------------------------------------------ a program
-
-    def of_program(self, start: Computation | Instruction) -> tuple[_Figures, dict[Instruction, int]]:
-        """All that runs, and how often each operation and fusion does."""
-        known: dict[Computation, _Figures] = {}
-        calls: dict[Computation, _Calls] = {}
-        first = [start] if isinstance(start, Computation) else list(_run_by(start))
-        order: dict[Computation, None] = {}
-        for computation in first:
-            inner = reverse_postorder(computation, lambda c: (d for i in c for d in _run_by(i)))
-            order |= dict.fromkeys(reversed(inner))
-        for computation in order:
-            calls[computation] = []
-            known[computation] = self._of_computation(computation, known, calls[computation])
-        if isinstance(start, Computation):
-            total, times = known[start], {start: 1}
-        else:
-            own: _Calls = []
-            total, times = self._of_calls(start, known, own), Counter[Computation]()
-            for called, n in own:
-                times[called] += n
-        runs: dict[Instruction, int] = {}
-        for computation in reversed(order):
-            n = times.get(computation, 0)
-            for called, factor in calls[computation]:
-                times[called] = times.get(called, 0) + n * factor
-            if n:
-                runs |= {i: n for i in computation if runs_once(i) and not lookup(i.opcode).moves_nothing}
-        return total, runs
-
-    def _of_computation(self, computation: Computation, known: _Known, calls: _Calls) -> _Figures:
-        same: Counter[bytes] = Counter()
-        figures: list[_Figures] = []
-        for instruction in computation:
-            if not runs_once(instruction):
-                figures.append(self._of_calls(instruction, known, calls))
-            elif not lookup(instruction.opcode).moves_nothing:
-                self.of_instruction(instruction)
-                same[instruction.signature()] += 1
-        return sum([*figures, *(self._known[key].times(n) for key, n in same.items())], _Figures())
-
-    def _of_calls(self, instruction: Instruction, known: _Known, calls: _Calls) -> _Figures:
-        """A call, a loop or a conditional; ``calls`` gets the computations that it runs, and how often."""
-        called = list(_run_by(instruction))
-        missing = next((c for c in called if c not in known), None)
-        if missing is not None:
-            return _Figures(exact=False, notes=(f"not counted: {missing.name} calls itself",))
-        kind = lookup(instruction.opcode).runs
-        factors = dict.fromkeys(called, 1)
-        notes: tuple[str, ...] = ()
-        if kind == "branch" and called:
-            dearest = max(called, key=lambda c: known[c].seconds(self.device) if self.device else known[c].weight)
-            factors = {dearest: 1}
-            notes = (f"{instruction.name}: counted as its dearest branch, {dearest.name}",) if len(called) > 1 else ()
-        elif kind == "loop":
-            trips = self.rules.trip_count(instruction)
-            condition = instruction.attributes.get("condition")
-            if trips is None:
-                notes = (f"{instruction.name}: unknown trip count, one iteration is counted",)
-            else:
-                factors = {c: trips + 1 if c == condition else trips for c in called}
-        calls.extend(factors.items())
-        total = sum((known[c].times(n) for c, n in factors.items()), _Figures())
-        return total + _Figures(notes=notes, exact=not notes)
-
     # ------------------------------------------------------------------ reports
 
     def report(
@@ -419,13 +410,35 @@ class _Run:
 
     def inner(self, instruction: Instruction, times: int = 1) -> Iterator[CostReport]:
         """The reports of what a fusion evaluates inside."""
-        fused = _fused(instruction)
+        fused = fused_by(instruction)
         return iter(()) if fused is None else self.inner_of(self.of_fused(fused, with_bytes=False)[1], times)
 
     def inner_of(self, counted: Sequence[_Counted], times: int = 1) -> Iterator[CostReport]:
         """The reports of instructions inside."""
         for one in counted:
             yield self.report(one.instruction, self._arithmetic([one]).times(times), times, ())
+
+
+class _BytesRun(_Run):
+    """Of a conditional it takes the branch that moves the most bytes, and what is not known of any."""
+
+    def weight(self, amount: _Figures) -> float:
+        return _weight(amount.numbers[3], amount.numbers[5])
+
+    def choice(self, heaviest: _Figures, every: Sequence[_Figures]) -> _Figures:
+        return replace(heaviest, unknown=_total(every).unknown)
+
+
+def _unread(instructions: Iterable[Instruction]) -> _Figures:
+    """What is known of instructions whose operands are not: nothing."""
+    unknown = tuple(f"{i.name}: {i.inconsistency or 'the text names no operands'}" for i in instructions)
+    return _Figures(exact=not unknown, notes=tuple(f"not counted: {reason}" for reason in unknown), unknown=unknown)
+
+
+def _skipped(module: Module) -> _Figures:
+    """What is known of a part of the text that is in no instruction."""
+    reason = unread_reason(module, ())
+    return _Figures() if reason is None else _Figures(exact=False, notes=(f"not counted: {reason}",), unknown=(reason,))
 
 
 def _count_reads(sets: Sequence[MapSet], shape: Shape) -> tuple[Count | None, Count]:
@@ -452,8 +465,10 @@ def _count_reads(sets: Sequence[MapSet], shape: Shape) -> tuple[Count | None, Co
     return Count(n_paths if is_exact and all(m.count().exact for m in maps) else 0, n_paths), distinct
 
 
-def _moved(reads: Mapping[Instruction, Sequence[MapSet]], written: Sequence[Shape]) -> _Figures:
-    """The bytes that are read of values, by all sets together, and written."""
+def _moved(reads: Mapping[Instruction, Sequence[MapSet]], written: Sequence[Shape], by: str) -> _Figures:
+    """The bytes that are read of values, by all sets together, and written, by an instruction or computation."""
+    reasons = dict.fromkeys(str(maps.reason) for sets in reads.values() for maps in sets if maps.is_unknown)
+    unknown = tuple(f"{by}: {reason}" for reason in reasons)
     read, sure, exact = 0, 0, True
     reread: int | None = 0
     arrays_read = [(sets, value.shape, index) for value, sets in reads.items() for index in array_leaves(value.shape)]
@@ -462,7 +477,8 @@ def _moved(reads: Mapping[Instruction, Sequence[MapSet]], written: Sequence[Shap
         try:
             touched, distinct = _count_reads([maps._at(index) for maps in sets], shape)
         except HlomapError:  # an array without bound
-            return _Figures((0, 0, 0, None, None, _bytes(written)), exact=False)
+            unknown += (f"{by} reads an array without bound",)
+            return _Figures((0, 0, 0, None, None, _bytes(written)), exact=False, unknown=unknown)
         bits = shape.element_bits
         read += -(-distinct.upper * bits // 8)
         sure += -(-distinct.lower * bits // 8)
@@ -470,7 +486,9 @@ def _moved(reads: Mapping[Instruction, Sequence[MapSet]], written: Sequence[Shap
         again = None if touched is None else max(0, touched.upper - distinct.upper) * bits // 8
         reread, exact = _sum(reread, again), exact and touched is not None and touched.exact
     n_written = _bytes(written)
-    return _Figures((0, 0, 0, read, reread, n_written), sure_bytes=sure + (n_written or 0), exact=exact)
+    if n_written is None:
+        unknown += (f"{by} writes an array without bound",)
+    return _Figures((0, 0, 0, read, reread, n_written), Counter(), sure + (n_written or 0), exact, unknown=unknown)
 
 
 def _bytes(shapes: Iterable[Shape]) -> int | None:
@@ -488,8 +506,3 @@ def _dtype(instruction: Instruction) -> str:
     """The element type of the arithmetic: that of the first operand, which products and comparisons do not keep."""
     shapes = (shape for value in (*instruction.operands[:1], instruction) for _, shape in arrays(value.shape))
     return next((shape.dtype for shape in shapes if shape.dtype != "pred"), "pred")
-
-
-def _run_by(instruction: Instruction) -> tuple[Computation, ...]:
-    """The computations that are the work of a call, a loop or a conditional."""
-    return () if runs_once(instruction) else instruction.called_computations

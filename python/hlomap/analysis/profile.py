@@ -19,7 +19,8 @@ from ..errors import HlomapError
 from ..hlo.load import parse
 from ..text import one_line, table_lines
 from ..types import ReadOnlyDict, expect_items, json_fields, wrong_type
-from .cost import CostReport, costs_within, runs_once
+from .cost import CostReport, costs_within
+from .executions import runs_once
 
 _MAX_LINES = 20
 

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 _RULES = ("max_bytes", "max_reads", "forbid", "max_count", "max_remote_bytes", "bitcasts_only")
 
 
-@click.command(epilog="Exit codes: 0 all limits hold, 1 a limit is broken or FILE is not HLO, 2 wrong arguments.")
+@click.command(
+    epilog="Exit codes: 0 all limits hold, 1 a limit is broken or unknown, or FILE is not HLO, 2 wrong arguments."
+)
 @click.argument("file", type=FILE)
 @click.argument("rules", metavar="RULES.toml", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array with an object for each module.")
@@ -68,12 +70,11 @@ def _read_rules(path: Path) -> dict[str, Any]:
 
 
 def _lines(report: CheckReport) -> list[str]:
-    """A table of all limits, then the broken ones in words."""
-    broken = {violation.rule for violation in report.violations}
+    """A table of all limits, then those in words that do not hold."""
     rows = [("", "limit", "found", "")]
-    for rule, limit, found in report.limits:
-        number = f"{found:,}" if isinstance(found, int) else "unknown"
-        rows.append((rule, f"{limit:,}", number, "broken" * (rule in broken)))
+    for one in report.limits:
+        number = f"{one.found:,}" if isinstance(one.found, int) else "unknown"
+        rows.append((one.rule, f"{one.limit:,}", number, one.status if one.status == "broken" else ""))
     table = [f"  {line}" for line in table_lines(rows, left=(0, 3))]
     details = [f"  {line}" for violation in report.violations for line in str(violation).split("\n")]
     return [report.title, *table, *([""] if details else []), *details]

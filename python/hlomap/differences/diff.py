@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from .. import hooks
 from .._core import Instruction, Module
+from ..analysis.cost import BytesMoved
 from ..explanation.values import Numbering, Value, _literal, _meaning
 from ..hlo.dump_directory import DumpedModule
 from ..ops._shapes import array_leaves
@@ -20,7 +21,7 @@ from ..text import html, plural, printable
 from ..types import json_fields, module_hint, wrong_type
 from .matching import Match, computed, find_duplicates, match_instructions
 from .outputs import OutputDependence, OutputValues, compare_outputs, compare_values
-from .overview import BytesMoved, Overview, overview
+from .overview import Overview, overview
 
 __all__ = ["FusionChange", "Match", "ModuleDiff", "diff"]
 

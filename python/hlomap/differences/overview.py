@@ -5,40 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
-from .._core import Computation, Instruction, Module, Shape, _extent
+from .._core import Computation, Instruction, Module
+from ..analysis.cost import BytesMoved, bytes_moved
 from ..analysis.rows import analyze
 from ..explanation.values import runs_calls
 from ..hlo.order import reachable
-from ..ops import lookup
 from ..text import plural, printable
-from ..types import ReadOnlyDict
+from ..types import ReadOnlyDict, json_fields
 
 _MAX_NAMES = 3
-
-
-@dataclass(frozen=True)
-class BytesMoved:
-    """The bytes that instructions outside fusions read and write, loops counted once; an upper bound."""
-
-    read: int = 0
-    written: int = 0
-    #: How many operands have no known bound.
-    n_unknown: int = 0
-
-    @property
-    def total(self) -> int:
-        """Read and written."""
-        return self.read + self.written
-
-    def __add__(self, other: BytesMoved) -> BytesMoved:
-        return BytesMoved(self.read + other.read, self.written + other.written, self.n_unknown + other.n_unknown)
-
-    def __str__(self) -> str:
-        unknown = f" and {plural(self.n_unknown, 'operand')} without bound" if self.n_unknown else ""
-        return f"{self.total:,}{unknown}"
 
 
 @dataclass(frozen=True)
@@ -48,17 +25,14 @@ class Overview:
     module: Module
     #: The entry, then the computations that calls, loops and branches run, in the order of the calls.
     executed: tuple[Computation, ...]
-    #: The bytes that each instruction moves, the most first; instructions that move nothing are left out.
+    #: The bytes that all of them move, as often as they run.
+    total: BytesMoved
+    #: Those of each instruction, the most first, without those that move nothing or are in a branch that moves less.
     moved: dict[Instruction, BytesMoved]
     #: How many maps, one for each output and operand, are exact, over-approximate, unknown or in error.
     statuses: dict[str, int] = field(default_factory=ReadOnlyDict)
     #: Why maps are unknown or in error, and how often.
     reasons: dict[str, int] = field(default_factory=ReadOnlyDict)
-
-    @cached_property
-    def total(self) -> BytesMoved:
-        """The bytes that all instructions move."""
-        return sum(self.moved.values(), BytesMoved())
 
     @property
     def title(self) -> str:
@@ -77,8 +51,10 @@ class Overview:
             "module": self.module.name,
             "n_instructions": self.module.n_instructions,
             "executed": [computation.name for computation in self.executed],
-            "bytes": dict(vars(self.total)),
-            "moved": [{"instruction": i.name, **vars(moved)} for i, moved in self.moved.items()],
+            "bytes": json_fields(self.total, "read written unknown"),
+            "moved": [
+                {"instruction": i.name, **json_fields(moved, "read written unknown")} for i, moved in self.moved.items()
+            ],
             "maps": dict(self.statuses),
             "reasons": dict(self.reasons),
         }
@@ -88,6 +64,7 @@ class Overview:
         names = ((printable(i.name, 60), i) for i in [*self.moved][:_MAX_NAMES])
         most = ", ".join(f"{name} {self.moved[i]} ({self.share(i)})" for name, i in names)
         found = [f"moves at most {self.total} bytes" + (f"; most: {most}" if most else "")]
+        found += [f"  not known: {printable(reason, 160)}" for reason in self.total.unknown[:_MAX_NAMES]]
         if self.statuses:
             found.append("maps: " + ", ".join(f"{n:,} {status}" for status, n in Counter(self.statuses).most_common()))
         for reason, n in Counter(self.reasons).most_common(_MAX_NAMES):
@@ -115,29 +92,21 @@ def overview(module: Module) -> Overview:
     computations = executed_computations(module)
     table = analyze(module)
     by_name = {(c.name, i.name): i for c in computations for i in c}
-    written: dict[Shape, int] = {}
-    moved: dict[Instruction, list[int]] = {}
-    for i in by_name.values():
-        if not lookup(i.opcode).moves_nothing:
-            shape = i.shape
-            if shape not in written:
-                written[shape] = _extent([part for _, part in shape._leaves()])[1] or 0  # an upper bound
-            moved[i] = [0, written[shape], 0]
+    total, moved = bytes_moved(module.entry)
     statuses: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
-    columns = ("computation", "instruction", "bytes", "exact", "unknown", "error")
-    for computation, name, n, exact, unknown, error in zip(*(table[column] for column in columns), strict=True):
+    columns = ("computation", "instruction", "exact", "unknown", "error")
+    for computation, name, exact, unknown, error in zip(*(table[column] for column in columns), strict=True):
         instruction = by_name.get((computation, name))
         if instruction is None:
             continue
-        if instruction in moved:
-            moved[instruction][0 if n is not None else 2] += 1 if n is None else n
         status = "error" if error else "unknown" if unknown else "exact" if exact else "over-approximate"
         statuses[status] += 1
         if error or unknown:
             reasons[f"{instruction.opcode}: {error or unknown}"] += 1
-    order = sorted(((i, BytesMoved(*n)) for i, n in moved.items()), key=lambda item: -item[1].total)
-    return Overview(module, tuple(computations), ReadOnlyDict(order), ReadOnlyDict(statuses), ReadOnlyDict(reasons))
+    order = sorted(moved.items(), key=lambda item: -item[1].total)
+    about = ReadOnlyDict(order), ReadOnlyDict(statuses), ReadOnlyDict(reasons)
+    return Overview(module, tuple(computations), total, *about)
 
 
 def executed_computations(start: Module | Computation) -> list[Computation]:

@@ -1,37 +1,68 @@
-"""Checks a program against limits; what breaks one is a record with its instruction, its source and a sentence.
+"""Checks a program against limits; each holds, is broken, or is not known to hold.
 
-A limit holds only if it is proved: what is unknown breaks it, with the reason.
+What breaks a limit, or is unknown, is a record with its instruction, its source and a sentence.  A limit holds only if
+it is proved, over a program of which all instructions were read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from .._core import Computation, Instruction, Module, known_opcodes
 from ..analysis.bitcasts import is_bitcast
-from ..analysis.queries import output_to_input
-from ..answers import Unknown
-from ..differences.overview import BytesMoved, executed_computations, overview
-from ..errors import HlomapError, NotFoundError
-from ..explanation.notes import n_between_devices
+from ..analysis.cost import BytesMoved, bytes_moved
+from ..answers import Answer, Unknown
+from ..differences.overview import executed_computations
+from ..errors import NotFoundError
 from ..explanation.source import instruction_line, source_of, value_label
 from ..explanation.values import is_container, runs_calls
+from ..hlo.order import reachable
+from ..hlo.unread import unread_reason
 from ..interop.jax import from_jax
 from ..ops import lookup
-from ..shardings.program import leaf_shardings
 from ..text import joined, one_line, plural, printable
-from ..tiles.readers import readers
-from ..types import expect, expect_items, is_index, json_fields, json_value, wrong_type
+from ..tiles.readers import applied_by, readers
+from ..types import expect, expect_items, is_index, json_fields, wrong_type
+from .remote import remote_bytes_moved
 
 _MAX_SHOWN = 20
 
 
+class Limit(NamedTuple):
+    """A limit that was checked."""
+
+    rule: str
+    """The argument of :func:`check`, with the name in it: ``max_reads[x]``."""
+    limit: int
+    """0 for ``forbid`` and ``bitcasts_only``."""
+    found: int | Unknown
+    """At most this many."""
+
+    @property
+    def holds(self) -> Answer[None]:
+        """Whether it holds; undecided, with the reason, where that is not known."""
+        if isinstance(self.found, Unknown):
+            return Answer(None, reason=self.found.reason)
+        return Answer(self.found <= self.limit)
+
+    @property
+    def status(self) -> Literal["holds", "broken", "unknown"]:
+        """The answer as a word."""
+        holds = self.holds.value
+        return "unknown" if holds is None else "holds" if holds else "broken"
+
+    def __str__(self) -> str:
+        found = "unknown" if isinstance(self.found, Unknown) else f"{self.found:,}"
+        return f"{printable(self.rule)}: limit {self.limit:,}, found {found}"
+
+
 @dataclass(frozen=True)
 class Violation:
-    """A limit that does not hold."""
+    """A limit that does not hold, or is not known to: ``found`` is then :class:`~hlomap.Unknown`."""
 
     rule: str
     """The argument of :func:`check`, with the name in it: ``max_reads[x]``."""
@@ -50,7 +81,7 @@ class Violation:
         return None if self.instruction is None else source_line(self.instruction)
 
     def __str__(self) -> str:
-        lines = [_line(self.rule, self.limit, self.found), f"  {self.why}"]
+        lines = [str(Limit(self.rule, self.limit, self.found)), f"  {self.why}"]
         if self.instruction is not None:
             lines.append(f"  {instruction_line(self.instruction)}")
         if self.source is not None:
@@ -67,14 +98,20 @@ class CheckReport:
     """The limits that were checked, and those that do not hold; ``bool()`` is ``.ok``."""
 
     subject: Module | Computation | Instruction
-    limits: tuple[tuple[str, int, int | Unknown], ...]
+    limits: tuple[Limit, ...]
     """Each rule with its limit and what was found."""
     violations: tuple[Violation, ...]
+    """Those that are broken, or not known to hold."""
 
     @property
     def ok(self) -> bool:
-        """Whether all limits hold."""
+        """Whether all limits are proved to hold; False where one is unknown, see :attr:`reason`."""
         return not self.violations
+
+    @property
+    def reason(self) -> str | None:
+        """Why a limit is not known to hold, the first one; None where all hold or are broken."""
+        return next((limit.found.reason for limit in self.limits if isinstance(limit.found, Unknown)), None)
 
     def __bool__(self) -> bool:
         return self.ok
@@ -88,8 +125,10 @@ class CheckReport:
     @property
     def title(self) -> str:
         """The subject of the check, and the outcome."""
-        broken = len({violation.rule for violation in self.violations})
-        outcome = f"{broken} of {plural(len(self.limits), 'limit')} broken" if broken else "all limits hold"
+        counts = Counter(limit.status for limit in self.limits)
+        words = [f"{counts[status]:,} {status}" for status in ("broken", "unknown") if counts[status]]
+        of_all = f" of {plural(len(self.limits), 'limit')} "
+        outcome = ", ".join(words).replace(" ", of_all, 1) if words else "all limits hold"
         return f"{printable(self.subject.name, 60)}: {outcome}"
 
     def __str__(self) -> str:
@@ -99,7 +138,7 @@ class CheckReport:
         if len(self.violations) > _MAX_SHOWN:
             lines.append(f"  … {len(self.violations) - _MAX_SHOWN} more")
         if self.ok:
-            lines += [f"  {_line(*limit)}" for limit in self.limits]
+            lines += [f"  {limit}" for limit in self.limits]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -107,8 +146,8 @@ class CheckReport:
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON values."""
-        limits = [dict(zip(("rule", "limit", "found"), json_value(limit), strict=True)) for limit in self.limits]
-        return json_fields(self, "subject ok") | {"limits": limits} | json_fields(self, "violations")
+        limits = [json_fields(limit, "rule limit found status") for limit in self.limits]
+        return json_fields(self, "subject ok reason") | {"limits": limits} | json_fields(self, "violations")
 
 
 def check(
@@ -127,12 +166,13 @@ def check(
 
     ``subject`` is a ``Module``, a ``Computation`` or an ``Instruction``; or a function of JAX, which is compiled for
     ``arguments`` as :func:`from_jax` does, up to ``stage``.  The limits are about what runs: the instructions outside
-    fusions, in loops and branches too, each counted once.
+    fusions, in loops and branches too.  Bytes count as often as they move: by trip counts and calls, of a conditional
+    in the branch with most; numbers of instructions count the text.
 
     Args:
         subject: what to check.
         *arguments: the arguments of a function.
-        max_bytes: the most bytes that all instructions together read and write.
+        max_bytes: the most bytes that all instructions together read and write, those of :func:`cost`.
         max_reads: for a parameter, by its number or its name, in HLO or in the program, how often any of its elements
             may be read from memory; see :func:`readers`, which counts the iterations of loops.
         forbid: opcodes that must not move data, outside fusions or as the root of one.  What XLA makes a bitcast does
@@ -146,12 +186,13 @@ def check(
     Opcodes may have wildcards: ``"all-*"``; that of an asynchronous operation is the opcode without ``-start``.
 
     Returns:
-        A :class:`~hlomap.results.CheckReport`.  A limit that cannot be decided does not hold, with the reason.
+        A :class:`~hlomap.results.CheckReport`.  A limit holds only if that is proved: it is unknown, with the reason,
+        behind an instruction that was not read or has no rule, and for bytes in a loop without a known trip count.
 
     Raises:
         NotFoundError: no parameter, opcode or instruction has the name.
         TypeError: an argument is of another kind.
-        ValueError: there is no limit.
+        ValueError: there is no limit, or a name in ``max_reads`` fits two parameters.
         UnsupportedError: JAX is needed and missing.
 
     >>> module = hm.parse('''HloModule m
@@ -217,32 +258,30 @@ class _Checks:
 
     def __init__(self, subject: Module | Computation | Instruction) -> None:
         self.subject = subject
-        self.limits: list[tuple[str, int, int | Unknown]] = []
+        self.limits: list[Limit] = []
         self.violations: list[Violation] = []
         if isinstance(subject, Instruction):
-            called = subject.called_computations if _runs(subject) else ()
-            below = dict.fromkeys(one for c in called for one in executed_computations(c))
+            called = subject.called_computations if runs_calls(subject) else ()
+            below = dict.fromkeys(one for c in called if not c.is_fusion for one in executed_computations(c))
             self.module = subject.module
             self.executed = [subject, *(i for c in below for i in c)]
         else:
             self.module = subject if isinstance(subject, Module) else subject.module
             self.executed = [i for c in executed_computations(subject) for i in c]
+        self.start = self.module.entry if isinstance(subject, Module) else subject
+        self.unread = unread_reason(self.module, set(self.executed))
+        within = reachable((c for i in self.executed for c in i.called_computations), _called_by)
+        self.unread_within = self.unread or unread_reason(self.module, {i for c in within for i in c})
 
     def max_bytes(self, limit: int) -> None:
-        every = overview(self.module).moved
-        moved = {i: every[i] for i in self.executed if i in every}
-        total = sum(moved.values(), BytesMoved())
-        most = max(moved, key=lambda i: moved[i].total, default=None)
-        found: int | Unknown = total.total
-        apart = next((i for i in self.executed if i not in every and not lookup(i.opcode).moves_nothing), None)
-        if apart is not None or total.n_unknown:
-            reason = f"{plural(total.n_unknown, 'operand')} without a known bound"
-            found = Unknown(reason if apart is None else f"{apart.name} is in a fusion, or nothing calls it")
-            why = f"what it moves is not known: {found.reason}"
-        else:
-            share = "" if most is None else f"; the most in {printable(most.name, 60)} ({moved[most].total:,} bytes)"
-            why = f"it moves {total.total:,} bytes, {total.read:,} read and {total.written:,} written{share}"
-        self._add("max_bytes", limit, found, most, why)
+        computation = self.start.computation if isinstance(self.start, Instruction) else self.start
+        if computation.is_fusion or applied_by(computation) is not None:
+            found = Unknown(f"what is inside {printable(computation.name, 60)} is in no memory")
+            self._add("max_bytes", limit, found, None, f"what it moves is not known: {found.reason}")
+            return
+        total, moved = bytes_moved(self.start)
+        why = f"it moves {total.total:,} bytes, {total.read:,} read and {total.written:,} written"
+        self._add_bytes("max_bytes", limit, total, moved, why)
 
     def max_reads(self, parameter: str | int, limit: int) -> None:
         value = self._parameter(parameter)
@@ -257,14 +296,15 @@ class _Checks:
             often = f"{'' if read.exact else 'at most '}{plural(found, 'time')}"
             reason = next((f" ({printable(one.reason)})" for one in read if one.reason), "")
             why = f"an element of {name} is read from memory {often}, by {by}{reason}"
-        self._add(f"max_reads[{parameter}]", limit, found, None if most is None else most.instruction, why)
+        at = None if most is None else most.instruction
+        self._add(f"max_reads[{parameter}]", limit, found, at, why, unread_reason(self.module, ()))
 
     def forbid(self, pattern: str) -> None:
         self._expect_opcode(pattern, "forbid")
         found = []
         for instruction in self.executed:
             for inner in (instruction, *_roots(instruction)):
-                if _matches(inner.opcode, pattern) and not _is_free(inner):
+                if _matches(inner.opcode, pattern):
                     found.append((instruction, inner))
         self._add_all("forbid", pattern, found)
 
@@ -273,22 +313,12 @@ class _Checks:
         found = [i for i in self.executed if _matches(i.opcode, pattern)]
         names = joined([printable(i.name, 60) for i in found[:5]] + [f"{len(found) - 5} more"] * (len(found) > 5))
         why = f"{plural(len(found), 'instruction')} outside fusions: {names}"
-        self._add(f"max_count[{pattern}]", limit, len(found), found[-1] if found else None, why)
+        self._add(f"max_count[{pattern}]", limit, len(found), found[-1] if found else None, why, self.unread)
 
     def max_remote_bytes(self, limit: int) -> None:
-        known: dict[Instruction, int] = {}
-        for instruction in self.executed:
-            n = remote_bytes(instruction)
-            if isinstance(n, Unknown):
-                why = f"what {printable(instruction.name, 60)} reads from other devices is not known: {n.reason}"
-                self._add("max_remote_bytes", limit, n, instruction, why)
-                return
-            known[instruction] = n
-        found = sum(known.values())
-        most = max(known, key=lambda i: known[i]) if found else None
-        share = "" if most is None else f"; the most in {printable(most.name, 60)} ({known[most]:,} bytes)"
-        why = f"devices read {found:,} bytes from each other{share}"
-        self._add("max_remote_bytes", limit, found, most, why)
+        total, moved = remote_bytes_moved(self.start)
+        why = f"devices read {total.read:,} bytes from each other"
+        self._add_bytes("max_remote_bytes", limit, total, moved, why)
 
     def bitcasts_only(self, pattern: str) -> None:
         inside = [i for one in self.executed if is_container(one) for c in one.called_computations for i in c]
@@ -296,14 +326,17 @@ class _Checks:
         named = [i for i in every if i.name == pattern]
         if not named:
             self._expect_opcode(pattern, "bitcasts_only", "and no instruction that runs has this name")
-        found = [(i, i) for i in named or every if (named or _matches(i.opcode, pattern)) and not _is_free(i)]
+        found = [(i, i) for i in named or every if named or _matches(i.opcode, pattern)]
         self._add_all("bitcasts_only", pattern, found)
 
     def _parameter(self, name: str | int) -> Instruction:
         start = self.module.entry if isinstance(self.subject, (Module, Instruction)) else self.subject
-        for k, parameter in enumerate(start.parameters):
-            if name in (k, parameter.name, parameter.metadata.op_name):
-                return parameter
+        fitting = [p for p in start.parameters if name in (p.parameter_number, p.name, p.metadata.op_name)]
+        if len(fitting) > 1:
+            both = joined([f"`{printable(p.name, 60)}` (number {p.parameter_number})" for p in fitting[:_MAX_SHOWN]])
+            raise ValueError(f"hm.check: `{printable(name)}` in max_reads is the name of {both}: give the number")
+        if fitting:
+            return fitting[0]
         there = joined([f"`{value_label(p)}`" for p in start.parameters[:_MAX_SHOWN]]) or "none"
         advice = "JAX drops what a function does not use" if isinstance(name, str) else "they count from 0"
         raise NotFoundError(f"hm.check: no parameter `{printable(name)}` in max_reads; there are {there}: {advice}")
@@ -312,22 +345,58 @@ class _Checks:
         if not any(_matches(opcode, pattern) for opcode in (*known_opcodes(), *(i.opcode for i in self.executed))):
             raise NotFoundError(f"hm.check: no opcode matches `{printable(pattern)}` in {rule}{also and ', ' + also}")
 
-    def _add(self, rule: str, limit: int, found: int | Unknown, at: Instruction | None, why: str) -> None:
-        self.limits.append((rule, limit, found))
-        if isinstance(found, Unknown) or found > limit:
+    def _add_bytes(
+        self, rule: str, limit: int, total: BytesMoved, moved: Mapping[Instruction, BytesMoved], why: str
+    ) -> None:
+        """Adds a limit of bytes, at the instruction with most of them, or at one that leaves it open."""
+        at = max(moved, key=lambda i: moved[i].total, default=None)
+        if at is not None and moved[at].total:
+            why += f"; the most in {printable(at.name, 60)} ({moved[at].total:,} bytes)"
+        if total.total <= limit:
+            at = next((i for i, n in moved.items() if n.unknown), at)
+        self._add(rule, limit, total.total, at, why, _first(total.unknown) or self.unread_within)
+
+    def _add(
+        self, rule: str, limit: int, found: int | Unknown, at: Instruction | None, why: str, unknown: str | None = None
+    ) -> None:
+        """Adds a limit; where there is something ``unknown``, it may be broken, but does not hold."""
+        if isinstance(found, int) and found <= limit and unknown is not None:
+            found, why = Unknown(unknown), f"that it holds is not known: {printable(unknown)}"
+        self.limits.append(Limit(rule, limit, found))
+        if self.limits[-1].holds.value is not True:
             self.violations.append(Violation(rule, limit, found, at, why))
 
-    def _add_all(self, rule: str, pattern: str, found: Iterable[tuple[Instruction, Instruction]]) -> None:
-        """A violation for each instruction: the one that runs, and the one in it that matches."""
-        found = list(dict.fromkeys(found))
+    def _add_all(self, rule: str, pattern: str, matching: Iterable[tuple[Instruction, Instruction]]) -> None:
+        """A violation for each instruction that moves data, or may: what runs, and what matches in it."""
         rule = f"{rule}[{pattern}]"
-        self.limits.append((rule, 0, len(found)))
-        for outer, inner in found:
+        broken, unknown = [], []
+        for outer, inner in dict.fromkeys(matching):
+            moves = _moves_data(inner)
             place = "" if outer == inner else f", the root of {printable(outer.name, 60)},"
-            why = f"{printable(inner.name, 60)}{place} moves data: {_n_bytes(inner):,} bytes written"
-            reason = is_bitcast(inner).reason if inner._has("moves") else None
-            why += f" ({printable(reason)})" if reason else ""
-            self.violations.append(Violation(rule, 0, len(found), inner, why))
+            name = f"{printable(inner.name, 60)}{place}"
+            if moves.value is None:
+                reason = Unknown(str(moves.reason))
+                unknown.append(Violation(rule, 0, reason, inner, f"{name} may move data: {printable(reason.reason)}"))
+            elif moves:
+                why = f" ({printable(moves.reason)})" if moves.reason else ""
+                broken.append((inner, f"{name} moves data: {_n_bytes(inner):,} bytes written{why}"))
+        if self.unread_within is not None:
+            reason = Unknown(self.unread_within)
+            unknown.append(Violation(rule, 0, reason, None, f"that it holds is not known: {reason.reason}"))
+        found = len(broken) if broken or not unknown else unknown[0].found
+        self.limits.append(Limit(rule, 0, found))
+        self.violations += [Violation(rule, 0, len(broken), inner, why) for inner, why in broken]
+        self.violations += [] if broken else unknown
+
+
+def _first(reasons: Sequence[str]) -> str | None:
+    """The first of some reasons, and how many there are."""
+    more = f", and {len(reasons) - 1:,} more" if len(reasons) > 1 else ""
+    return f"{reasons[0]}{more}" if reasons else None
+
+
+def _called_by(computation: Computation) -> Iterator[Computation]:
+    return (c for i in computation for c in i.called_computations)
 
 
 def _expect_limit(limit: object, name: str) -> None:
@@ -346,11 +415,6 @@ def _matches(opcode: str, pattern: str) -> bool:
     return fnmatchcase(opcode, pattern) or fnmatchcase(opcode.removesuffix("-start"), pattern)
 
 
-def _runs(instruction: Instruction) -> bool:
-    """Whether the computations that an instruction calls run as they are."""
-    return runs_calls(instruction) and not any(computation.is_fusion for computation in instruction.called_computations)
-
-
 def _roots(fusion: Instruction) -> Iterator[Instruction]:
     """The values that a fusion writes: its root, and the elements of a tuple, seen through what moves nothing."""
     called = fusion.called_computations
@@ -364,49 +428,28 @@ def _roots(fusion: Instruction) -> Iterator[Instruction]:
         yield root
         if lookup(root.opcode).moves_nothing:
             pending += root.operands
-        elif is_container(root):
-            yield from _roots(root)
+        elif is_container(root) and root.called_computations[0].is_fusion:
+            pending.append(root.called_computations[0].root)
 
 
-def _is_free(instruction: Instruction) -> bool:
-    """Whether an instruction moves nothing, or is what XLA makes a bitcast; a copy in one layout is there to move."""
+def _moves_data(instruction: Instruction) -> Answer[None]:
+    """Whether an instruction moves something and XLA does not make it a bitcast; a copy in one layout is there to move.
+
+    A reason says why a question about layouts is open, or answered so.
+    """
     if lookup(instruction.opcode).moves_nothing:
-        return True
+        return Answer(False)
     operands = instruction.operands
-    if not instruction._has("moves") or len(operands) != 1 or operands[0].shape == instruction.shape:
-        return False
-    return is_bitcast(instruction).value is True
+    if not instruction._has("moves") or len(operands) != 1:
+        return Answer(True)
+    found = is_bitcast(instruction)
+    if operands[0].shape == instruction.shape:
+        return Answer(True, reason=found.reason)
+    return Answer(None if found.value is None else not found.value, reason=found.reason)
 
 
 def _n_bytes(instruction: Instruction) -> int:
     return sum(-(-s.n_elements * s.element_bits // 8) for _, s in instruction.shape._leaves() if s.is_array)
-
-
-def remote_bytes(instruction: Instruction) -> int | Unknown:
-    """The bytes that all devices together read from each other for an instruction.
-
-    A module that XLA has partitioned keeps the shardings of its parameters; only its schedule tells it from one that
-    will get its collectives later.
-    """
-    kinds = {sharding.kind for sharding in leaf_shardings(instruction).values()}
-    if kinds & {"tiled", "named"} and not instruction.module.attributes.get("is_scheduled"):
-        return Unknown("it is split over devices, and the module is not scheduled, so XLA may not have partitioned it")
-    if not instruction.operands or _runs(instruction):
-        return 0  # what it runs is counted
-    try:
-        sets = output_to_input(instruction, ())
-    except (HlomapError, OverflowError) as error:
-        return Unknown(printable(error))
-    total = 0
-    for operand, maps in zip(instruction.operands, sets, strict=True):
-        if maps.devices is None:
-            continue
-        n = n_between_devices(maps.devices.maps)
-        if n is None:
-            return Unknown(maps.devices.maps.reason or "the elements that cross devices are not counted")
-        bits = max((s.element_bits for _, s in operand.shape._leaves() if s.is_array), default=0)
-        total += -(-n * bits // 8)
-    return total
 
 
 def source_line(instruction: Instruction) -> str | None:
@@ -417,7 +460,3 @@ def source_line(instruction: Instruction) -> str | None:
     if origin.stack:
         return origin.stack[-1]
     return f"{origin.file}:{origin.line}" if origin.file and origin.line else origin.file
-
-
-def _line(rule: str, limit: int, found: int | Unknown) -> str:
-    return f"{printable(rule)}: limit {limit:,}, found {'unknown' if isinstance(found, Unknown) else f'{found:,}'}"

@@ -11,27 +11,27 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from .._core import Instruction, Module
-from ..answers import Unknown
 from ..differences.overview import executed_computations, overview
 from ..errors import DatasetError
 from ..ops import lookup
 from ..text import printable, table_lines
 from ..types import ReadOnlyDict
-from .check import CheckReport, check, remote_bytes, source_line
+from .check import CheckReport, check, source_line
+from .remote import remote_bytes_moved
 
-_FORMAT = 1
+_FORMAT = 2
 _MAX_LINES = 5
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Figures of a program, loops counted once; ``opcodes`` counts the instructions outside fusions that do something,
-    asynchronous ones without their ``-start``.
+    """Figures of a program: bytes as often as they move, and in ``opcodes`` the instructions outside fusions that do
+    something, asynchronous ones without their ``-start``.
 
-    ``remote_bytes`` is None where it is not known.
+    Bytes are None where they are not known.
     """
 
-    bytes: int
+    bytes: int | None
     remote_bytes: int | None
     opcodes: Mapping[str, int]
     lines: Mapping[str, int] = field(default_factory=ReadOnlyDict)
@@ -59,30 +59,29 @@ class Figures:
         if not isinstance(content, dict) or content.get("format") != _FORMAT:
             raise DatasetError(f"expected a golden file of format {_FORMAT}, written with --hlo-update")
         opcodes = content.get("opcodes")
-        numbers = [content.get("bytes"), *(opcodes.values() if isinstance(opcodes, dict) else [None])]
-        if not all(isinstance(n, int) for n in numbers):
-            raise DatasetError("expected numbers as `bytes` and in `opcodes`; write the file again with --hlo-update")
-        return cls(content["bytes"], content.get("remote_bytes"), ReadOnlyDict(content["opcodes"]))
+        counts = list(opcodes.values()) if isinstance(opcodes, dict) else [None]
+        n_bytes = [n for n in (content.get("bytes"), content.get("remote_bytes")) if n is not None]
+        if not all(isinstance(n, int) for n in (*counts, *n_bytes)):
+            raise DatasetError("expected numbers as bytes and in `opcodes`; write the file again with --hlo-update")
+        return cls(content.get("bytes"), content.get("remote_bytes"), ReadOnlyDict(content["opcodes"]))
 
 
 def figures(module: Module) -> Figures:
     """The figures of a module.
 
     >>> figures(hm.parse("ENTRY e { p = f32[3] parameter(0)  ROOT c = f32[3] copy(p) }")).to_dict()
-    {'format': 1, 'bytes': 24, 'remote_bytes': 0, 'opcodes': {'copy': 1}}
+    {'format': 2, 'bytes': 24, 'remote_bytes': 0, 'opcodes': {'copy': 1}}
     """
     found = overview(module)
     executed = [i for c in executed_computations(module) for i in c]
-    remote: int | None = 0
-    for instruction in executed:
-        n = remote_bytes(instruction)
-        remote = None if remote is None or isinstance(n, Unknown) else remote + n
+    remote, _ = remote_bytes_moved(module.entry)
     lines: Counter[str] = Counter()
     for instruction, moved in found.moved.items():
         if (line := _line(instruction)) is not None:
             lines[line] += moved.total
     opcodes = Counter(i.opcode.removesuffix("-start") for i in executed if not lookup(i.opcode).moves_nothing)
-    return Figures(found.total.total, remote, ReadOnlyDict(opcodes), ReadOnlyDict(lines))
+    n_bytes, n_remote = (None if n.unknown else n.total for n in (found.total, remote))
+    return Figures(n_bytes, n_remote, ReadOnlyDict(opcodes), ReadOnlyDict(lines))
 
 
 def against(module: Module, golden: Figures) -> CheckReport:

@@ -18,7 +18,7 @@ from ..answers import Unknown
 from ..errors import UnsupportedError
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
-from ._rule import CustomRule, OpRule, RuleContext, RuleResult
+from ._rule import CustomRule, OpRule, RuleContext, RuleResult, has_several_devices
 from ._shapes import n_outputs
 
 Derive: TypeAlias = Callable[[str, Mapping[str, OpRule]], OpRule | None]
@@ -120,7 +120,10 @@ def unknown_op(opcode: str) -> OpRule:
     def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
         return [unknown] * n_outputs(instruction.shape)
 
-    return OpRule(opcode, output_to_input, input_to_output, _unsupported)
+    def exchanges(instruction: Instruction) -> str | None:
+        return unknown.reason if has_several_devices(instruction) and opcode not in custom_rules else None
+
+    return OpRule(opcode, output_to_input, input_to_output, _unsupported, exchanges=exchanges)
 
 
 def _unsupported(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:

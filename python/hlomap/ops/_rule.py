@@ -108,6 +108,17 @@ def nothing_in_place(instruction: Instruction) -> Mapping[ShapeIndex, InPlace]:
     return {}
 
 
+def exchanges_nothing(instruction: Instruction) -> str | None:
+    """Nothing moves between devices, but for what the collective rule tells."""
+    return None
+
+
+def has_several_devices(instruction: Instruction) -> bool:
+    """Whether the module of an instruction runs on several devices."""
+    attributes = instruction.module.attributes
+    return any(attributes.get(name, 1) != 1 for name in ("num_partitions", "replica_count"))
+
+
 class ElementwiseMethod(NamedTuple):
     """A method of :class:`hlomap.Builder` that writes an elementwise operation.
 
@@ -151,6 +162,8 @@ class OpRule(NamedTuple):
     """The interpreter runs the operation even if its value is not used."""
     collective: CollectiveRule | None = None
     """The maps between devices, for an operation that exchanges elements within device groups."""
+    exchanges: Callable[[Instruction], str | None] = exchanges_nothing
+    """Why the operation may move bytes between devices that ``collective`` does not tell; None if it moves none."""
     forwards_calls: bool = False
     """The rules return the context's maps through called computations as they are."""
     surroundings: Callable[[Instruction, RuleContext], Hashable] | None = None

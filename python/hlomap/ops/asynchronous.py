@@ -29,6 +29,7 @@ from ._rule import (
     OperandIndexing,
     OpRule,
     OutputToInput,
+    exchanges_nothing,
     no_constant_operands,
 )
 from ._shapes import array_leaves, n_outputs, require, shape_at
@@ -281,6 +282,7 @@ def _rule(opcode: str, wrapped: Callable[[], OpRule]) -> OpRule:
         constant_operands=op.constant_operands if op else no_constant_operands,
         depends_on_called_values=op.depends_on_called_values if op else True,
         collective=start_collective(op.collective) if op and op.collective else None,
+        exchanges=op.exchanges if op else exchanges_nothing,
         forwards_calls=is_long,
         in_place=lambda instruction: {(0, k): InPlace(k, replaces=False) for k in range(len(instruction.operands))},
         operations=None if is_long else unknown_operations("the wrapped operation has no computation"),

@@ -21,7 +21,8 @@ from ._indexing.maps import by_number, forward_from_operand, forward_to_outputs,
 from ._numpy.input_checks import call_user_function, check_value, owned
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Steps, Value, register
 from ._operations import Operations
-from ._rule import NOTHING, Footprint, OperandIndexing
+from ._registry import custom_rules
+from ._rule import NOTHING, Footprint, OperandIndexing, has_several_devices
 from ._shapes import n_outputs, require, same_arrays, shape_at
 
 ANNOTATIONS = {
@@ -233,4 +234,22 @@ def _operations(instruction: Instruction) -> Operations | Computation | Unknown:
     return definition if isinstance(definition, Unknown) else unknown
 
 
-register("custom-call", output_to_input, input_to_output, evaluate, has_side_effect=True, operations=_operations)
+def _exchanges(instruction: Instruction) -> str | None:
+    """Code that nobody describes may exchange anything, where there is another device; libraries run on one."""
+    target = target_of(instruction)
+    is_known = target in ANNOTATIONS | SINKS | SHARDS or {"custom-call", target} & custom_rules.keys()
+    if is_known or not has_several_devices(instruction):
+        return None
+    is_library = mixing_of(instruction) is not None or definition_of(instruction) is not None
+    return None if is_library else _why_unknown(instruction).reason
+
+
+register(
+    "custom-call",
+    output_to_input,
+    input_to_output,
+    evaluate,
+    has_side_effect=True,
+    exchanges=_exchanges,
+    operations=_operations,
+)

@@ -17,6 +17,7 @@ from ..lazy import np
 from ._indexing.maps import forwarding, map_to_scalar, reads_nothing
 from ._numpy.input_checks import check_value, owned
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Steps, Value, register
+from ._rule import exchanges_nothing
 from ._shapes import shape_at
 
 _PAIRS = "_xla_send_recv_source_target_pairs"
@@ -128,6 +129,10 @@ def _zeros(shape: Shape) -> Value:
     return np.zeros(shape.dimensions, numpy_dtype(shape.dtype)) if shape.is_array else None
 
 
+def _exchanges(instruction: Instruction) -> str | None:
+    return None if _is_for_host(instruction) else "the bytes of a transfer between devices are not counted"
+
+
 for _name, _rule, _evaluate in (
     ("infeed", _after_token, infeed),
     ("outfeed", reads_nothing, outfeed),
@@ -139,7 +144,8 @@ for _name, _rule, _evaluate in (
         reads_nothing,
         _evaluate,
         has_side_effect=True,
+        exchanges=_exchanges if _name == "recv" else exchanges_nothing,
         operations="moves",
         builder_methods=(_name, f"{_name}_with_token"),
     )
-register("send", *forwarding((), (0,)), send, has_side_effect=True, operations="moves")
+register("send", *forwarding((), (0,)), send, has_side_effect=True, exchanges=_exchanges, operations="moves")

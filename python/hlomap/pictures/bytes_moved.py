@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 from .._core import Module
+from ..analysis.cost import BytesMoved
 from ..analysis.profile import Profile
 from ..analysis.table import Table
 from ..differences.diff import ModuleDiff
-from ..differences.overview import BytesMoved, Overview, overview
+from ..differences.overview import Overview, overview
 from ..text import bytes_text, plural, printable
 from .bars import Bar, bar_picture
 from .picture import Picture
@@ -43,10 +44,11 @@ def draw_diff(found: ModuleDiff) -> Picture:
         Bar(name, _parts(own.total), bytes_text(own.total.total))
         for name, own in (("before", before), ("after", after))
     ]
-    by_opcode: defaultdict[str, list[BytesMoved]] = defaultdict(lambda: [BytesMoved(), BytesMoved()])
+    parts: defaultdict[str, tuple[list[BytesMoved], list[BytesMoved]]] = defaultdict(lambda: ([], []))
     for side, own in enumerate(found.overviews):
-        for instruction, bytes_moved in own.moved.items():
-            by_opcode[instruction.opcode][side] += bytes_moved
+        for instruction, part in own.moved.items():
+            parts[instruction.opcode][side].append(part)
+    by_opcode = {name: (BytesMoved.sum(one), BytesMoved.sum(other)) for name, (one, other) in parts.items()}
     change = {name: other.total - one.total for name, (one, other) in by_opcode.items()}
     for name in sorted(change, key=lambda name: (-abs(change[name]), name))[: _MAX_BARS // 2]:
         if change[name]:

@@ -1,0 +1,164 @@
+"""How often the instructions of a program run, and what they sum up to: the one place where loops multiply.
+
+:class:`Run` is the walk; the class that derives from it says what is summed.  Calls count as often as they are made,
+loops by their trip count, and of a conditional the heaviest branch.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Generic, Protocol, TypeAlias, TypeVar
+
+from .._core import Computation, Instruction
+from ..hlo.order import reverse_postorder
+from ..ops import lookup
+from .rule_provider import RuleProvider
+
+
+class Amount(Protocol):
+    """What one run of something takes, or several."""
+
+    def times(self: A, n: int, /) -> A:
+        """The amount of ``n`` runs."""
+
+
+A = TypeVar("A", bound=Amount)
+_Calls: TypeAlias = list[tuple[Computation, int]]
+"""Computations that are run, and how often."""
+
+
+class Run(ABC, Generic[A]):
+    """A walk over what a program runs."""
+
+    def __init__(self, rules: RuleProvider) -> None:
+        self.rules = rules
+        self._known: dict[Hashable, A] = {}
+
+    @abstractmethod
+    def measure(self, instruction: Instruction) -> A:
+        """What one run of an instruction takes, without the computations that it runs."""
+
+    @abstractmethod
+    def total(self, amounts: Iterable[A]) -> A:
+        """The sum."""
+
+    @abstractmethod
+    def noted(self, note: str, *, is_unknown: bool) -> A:
+        """Nothing, with a note on a choice, or on what is left out since it is not known."""
+
+    @abstractmethod
+    def weight(self, amount: A) -> float:
+        """The measure by which one branch is heavier than another."""
+
+    def choice(self, heaviest: A, every: Sequence[A]) -> A:
+        """What a conditional takes that runs the heaviest of its branches."""
+        return heaviest
+
+    def is_nothing(self, amount: A) -> bool:
+        """Whether any number of runs takes nothing."""
+        return False
+
+    def counts(self, instruction: Instruction) -> bool:
+        """Whether an instruction takes something by itself."""
+        return runs_once(instruction) and not lookup(instruction.opcode).moves_nothing
+
+    def key(self, instruction: Instruction) -> Hashable:
+        """Equal for instructions that take the same; an unread one is like no other."""
+        return instruction.number if instruction.has_unnamed_operands else instruction.signature()
+
+    def of_instruction(self, instruction: Instruction) -> A:
+        """:meth:`measure`, once for all that have the same key."""
+        key = self.key(instruction)
+        if key not in self._known:
+            self._known[key] = self.measure(instruction)
+        return self._known[key]
+
+    def of_program(self, start: Computation | Instruction) -> tuple[A, dict[Instruction, int]]:
+        """What all that runs takes, and how often each instruction that counts runs."""
+        known: dict[Computation, A] = {}
+        calls: dict[Computation, _Calls] = {}
+        first = [start] if isinstance(start, Computation) else list(_run_by(start))
+        order: dict[Computation, None] = {}
+        for computation in first:
+            inner = reverse_postorder(computation, lambda c: (d for i in c for d in _run_by(i)))
+            order |= dict.fromkeys(reversed(inner))
+        for computation in order:
+            calls[computation] = []
+            known[computation] = self._of_computation(computation, known, calls[computation])
+        runs: dict[Instruction, int] = {}
+        times: Counter[Computation] = Counter()
+        if isinstance(start, Computation):
+            total = known[start]
+            times[start] = 1
+        else:
+            own: _Calls = []
+            parts = [] if runs_once(start) else [self._of_calls(start, known, own)]
+            if self.counts(start):
+                parts.append(self.of_instruction(start))
+                runs[start] = 1
+            total = self.total(parts)
+            for called, n in own:
+                times[called] += n
+        for computation in reversed(order):
+            n = times[computation]
+            for called, factor in calls[computation]:
+                times[called] += n * factor
+            if n:
+                runs |= {i: n for i in computation if self.counts(i)}
+        return total, runs
+
+    def _of_computation(self, computation: Computation, known: Mapping[Computation, A], calls: _Calls) -> A:
+        same: Counter[Hashable] = Counter()
+        parts: list[A] = []
+        for instruction in computation:
+            if not runs_once(instruction):
+                parts.append(self._of_calls(instruction, known, calls))
+            if self.counts(instruction):
+                self.of_instruction(instruction)
+                same[self.key(instruction)] += 1
+        return self.total([*parts, *(self._known[key].times(n) for key, n in same.items())])
+
+    def _of_calls(self, instruction: Instruction, known: Mapping[Computation, A], calls: _Calls) -> A:
+        """A call, a loop or a conditional; ``calls`` gets the computations that it runs, and how often."""
+        called = list(_run_by(instruction))
+        missing = next((c for c in called if c not in known), None)
+        if missing is not None:
+            return self.noted(f"not counted: {missing.name} calls itself", is_unknown=True)
+        kind = lookup(instruction.opcode).runs
+        factors = dict.fromkeys(called, 1)
+        notes: list[A] = []
+        if kind == "branch" and called:
+            heaviest = max(called, key=lambda c: self.weight(known[c]))
+            calls.append((heaviest, 1))
+            if len(called) > 1:
+                note = f"{instruction.name}: counted as its dearest branch, {heaviest.name}"
+                notes.append(self.noted(note, is_unknown=False))
+            return self.total([self.choice(known[heaviest], [known[c] for c in called]), *notes])
+        if kind == "loop":
+            trips = self.rules.trip_count(instruction)
+            condition = instruction.attributes.get("condition")
+            if trips is None and not all(self.is_nothing(known[c]) for c in called):
+                note = f"{instruction.name}: unknown trip count, one iteration is counted"
+                notes.append(self.noted(note, is_unknown=True))
+            elif trips is not None:
+                factors = {c: trips + 1 if c == condition else trips for c in called}
+        calls.extend(factors.items())
+        return self.total([*(known[c].times(n) for c, n in factors.items()), *notes])
+
+
+def runs_once(instruction: Instruction) -> bool:
+    """Whether the instruction is one kernel, so to say: an operation or a fusion."""
+    return lookup(instruction.opcode).runs is None or fused_by(instruction) is not None
+
+
+def fused_by(instruction: Instruction) -> Computation | None:
+    """The computation of a fusion."""
+    called = instruction.called_computations
+    return called[0] if lookup(instruction.opcode).inlines and len(called) == 1 and called[0].is_fusion else None
+
+
+def _run_by(instruction: Instruction) -> tuple[Computation, ...]:
+    """The computations that are the work of a call, a loop or a conditional."""
+    return () if runs_once(instruction) else instruction.called_computations
