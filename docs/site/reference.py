@@ -107,7 +107,7 @@ TOPICS = [
         [
             *("explain", "diff", "explore", "draw"),
             *results("Explanation OperandReads Reads Step Source Overview BytesMoved"),
-            *results("ModuleDiff Match FusionChange OutputDependence OutputValues"),
+            *results("ModuleDiff Match AttributeChange FusionChange OutputDependence OutputValues"),
             *results("ExplorerPage Picture"),
         ],
     ),

@@ -8,7 +8,7 @@ from .analysis.slice import Slice as Slice
 from .analysis.table import Table as Table
 from .corpus.reports import CorpusReport as CorpusReport, CorpusSummary as CorpusSummary
 from .corpus.run import CorpusProgress as CorpusProgress
-from .differences.diff import FusionChange as FusionChange, ModuleDiff as ModuleDiff
+from .differences.diff import AttributeChange as AttributeChange, FusionChange as FusionChange, ModuleDiff as ModuleDiff
 from .differences.history import History as History, StageChange as StageChange
 from .differences.matching import Match as Match
 from .differences.outputs import OutputDependence as OutputDependence, OutputValues as OutputValues

@@ -15,7 +15,7 @@ from conftest import BLESS, CASES, Case, random_value
 from support.corpus import read_corpus
 
 import hlomap as hm
-from hlomap.differences.outputs import compare_outputs
+from hlomap.differences.outputs import compare_outputs, compare_values
 from hlomap.explanation.values import Numbering
 
 PAIRS = ["attention_causal", "remat_grad", "while_simple"]
@@ -208,6 +208,88 @@ def test_equal_values_are_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     for after in (first, other):
         found = hm.diff(first, after)
         assert [(o.output, o.status) for o in found.outputs] == [((0,), "equal"), ((1, 0), "equal"), ((1, 1), "equal")]
+
+
+ONE = "ENTRY e {{\n p = f32[4] parameter(0){}\n ROOT r = f32[4] {}\n}}"
+PROGRAMS = {
+    "donation": ("HloModule m, input_output_alias={ {}: (0, {}, must-alias) }\n", ("", "negate(p)")),
+    "donor": ("HloModule m, buffer_donor={ (0, {}) }\n", ("", "negate(p)")),
+    "partitions": ("HloModule m, num_partitions=2\n", ("", "negate(p)")),
+    "replicas": ("HloModule m, replica_count=2\n", ("", "negate(p)")),
+    "sharding of a parameter": ("HloModule m\n", (", sharding={devices=[2]0,1}", "negate(p)")),
+    "sharding of the result": ("HloModule m\n", ("", "negate(p), sharding={devices=[2]0,1}")),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_a_program_is_beside_its_values(name: str) -> None:
+    """Each of them, lost or added, is a difference; the same on both sides is none."""
+    head, (on_parameter, root) = PROGRAMS[name]
+    there = hm.parse(head + ONE.format(on_parameter, root))
+    again = hm.parse(head + ONE.format(on_parameter, root))
+    plain = hm.parse("HloModule m\n" + ONE.format("", "negate(p)"))
+    assert hm.diff(there, again).is_empty and not hm.diff(there, again).attributes
+    for before, after in ((there, plain), (plain, there)):
+        found = hm.diff(before, after)
+        (change,) = found.attributes
+        assert not found.is_empty and found.reason is None and found.has_same_values
+        assert (change.before is None) == (before is plain) and str(change) in str(found)
+        assert json.loads(json.dumps(found.to_dict()))["attributes"][0]["name"] == change.name
+
+
+def test_aliases_of_calls_are_compared() -> None:
+    text = 'custom-call(p), custom_call_target="t"{}'
+    alias = ", output_to_operand_aliasing={{}: (0, {})}"
+    a, b = (hm.parse(ONE.format("", text.format(more))) for more in ("", alias))
+    assert [change.name for change in hm.diff(a, b).attributes] == ["output_to_operand_aliasing"]
+
+
+def test_the_configuration_of_a_call_is_what_it_computes() -> None:
+    """That of other operations is how they compute it."""
+    call, add = 'custom-call(p), custom_call_target="t", backend_config="{}"', 'add(p, p), backend_config="{}"'
+    for text, same in ((call, False), (add, True)):
+        a, b = (hm.parse(ONE.format("", text.format(config))) for config in ("1", "2"))
+        assert hm.diff(a, b).is_empty is same
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("c = f32[100] constant({...})", "before: the text leaves out the value of c"),
+        ("c = f7[4] copy(p)", "before: the text of c cannot be read"),
+        ("c = f32[4] copy(nowhere)", "before: the text of c cannot be read"),
+    ],
+)
+def test_what_the_text_does_not_tell_is_unknown(line: str, reason: str) -> None:
+    text = f"ENTRY e {{\n p = f32[4] parameter(0)\n {line}\n ROOT r = f32[4] negate(p)\n}}"
+    a, b = hm.parse(text), hm.parse(text)
+    found = hm.diff(a, b)
+    assert (
+        not found.is_empty
+        and found.reason == reason
+        and f"not known:\n  whether the modules are equal: {reason}" in str(found)
+    )
+    assert hm.diff(a, a).is_empty, "a module is itself"
+
+
+CALLS = ("condition=condition, body=body", "body=body, condition=condition")
+
+
+def test_sorts_are_run() -> None:
+    """A comparator runs for each comparison; what takes too long has a reason without advice that diff cannot take."""
+    compare = "less { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT l = pred[] compare(a, b), direction=LT }\n"
+    sort = "p = f32[5,6] parameter(0)\n i = s32[] parameter(1)\n s = f32[5,6] sort(p), dimensions={1}, to_apply=less\n"
+    last = " z = s32[] constant(0)\n ROOT d = f32[2,6] dynamic-slice(s, i, z), dynamic_slice_sizes={2,6}"
+    other = last.replace("(s, i, z)", "(s, k, z)").replace(" ROOT", " k = s32[] add(i, z)\n ROOT")
+    a, b = (module(sort + end, compare) for end in (last, other))
+    (values,) = hm.diff(a, b).values or compare_values(a, b, [()])
+    assert values.status == "equal" and values.n_runs == 8
+    loop = """body { i = s32[] parameter(0)  one = s32[] constant(1)  ROOT n = s32[] add(i, one) }
+    condition { i = s32[] parameter(0)  n = s32[] constant(9999)  ROOT less = pred[] compare(i, n), direction=LT }
+    """
+    a, b = (module(f"p = s32[] parameter(0)\n ROOT w = s32[] while(p), {calls}", loop) for calls in CALLS)
+    (values,) = compare_values(a, b, [()])
+    assert values.status == "not run" and "loops exceed" in str(values.reason) and "pass" not in str(values.reason)
 
 
 def test_what_is_not_run_has_a_reason() -> None:

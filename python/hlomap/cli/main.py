@@ -51,10 +51,14 @@ for _command in (show, check, query, analyze, verify, run):
     main.add_command(_command)
 
 
-@main.command(epilog="Exit codes: 0 success, 1 a file is not HLO, or a difference with --exit-code, 2 wrong arguments.")
+@main.command(
+    epilog="Exit codes: 0 success, 1 a file is not HLO, or with --exit-code the programs may differ, 2 wrong arguments."
+)
 @click.argument("before", type=FILE)
 @click.argument("after", type=FILE)
-@click.option("--exit-code", is_flag=True, help="Exit with 1 if instructions or fusions differ; layouts do not count.")
+@click.option(
+    "--exit-code", is_flag=True, help="Exit with 1 if the programs differ, or may differ; layouts do not count."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with everything, instead of text.")
 @click.option(
     "--format",

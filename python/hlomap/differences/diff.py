@@ -7,23 +7,24 @@ and by their origin in the program (:mod:`hlomap.differences.matching`); fusions
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from .. import hooks
-from .._core import Instruction, Module
+from .._core import Attributes, Instruction, Module
 from ..analysis.cost import BytesMoved
 from ..explanation.values import Numbering, Value, _literal, _meaning
 from ..hlo.dump_directory import DumpedModule
+from ..hlo.unread import unread_reason
 from ..ops._shapes import array_leaves
-from ..text import html, plural, printable
+from ..text import html, one_line, plural, printable
 from ..types import json_fields, module_hint, wrong_type
 from .matching import Match, computed, find_duplicates, match_instructions
 from .outputs import OutputDependence, OutputValues, compare_outputs, compare_values
 from .overview import Overview, overview
 
-__all__ = ["FusionChange", "Match", "ModuleDiff", "diff"]
+__all__ = ["AttributeChange", "FusionChange", "Match", "ModuleDiff", "diff"]
 
 _MAX_LINES = 40
 _MAX_NAMES = 8
@@ -53,6 +54,28 @@ class FusionChange:
 
 
 @dataclass(frozen=True)
+class AttributeChange:
+    """An attribute beside the computation itself with another value: a donation, an alias, a number of devices, a
+    sharding."""
+
+    #: The instruction before, and the one after; None for an attribute of the module.
+    instruction: Match | None
+    name: str
+    #: The values as text; None where the attribute is missing.
+    before: str | None
+    after: str | None
+
+    def __str__(self) -> str:
+        of = "" if self.instruction is None else f"{printable(self.instruction.after.name, 60)}: "
+        before, after = (one_line(value, 100) if value else "none" for value in (self.before, self.after))
+        return f"{of}{self.name} {before} -> {after}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON values."""
+        return json_fields(self, "instruction name before after")
+
+
+@dataclass(frozen=True)
 class ModuleDiff:
     """The changes from one module to another; ``str()`` is text for people, ``to_dict()`` JSON values."""
 
@@ -69,8 +92,13 @@ class ModuleDiff:
     added: tuple[Instruction, ...]
     #: The pairs of which the operation itself is another one, such as a constant with another value.
     changed: tuple[Match, ...]
-    #: Whether all values are proved to be the same, results and effects included.
+    #: The attributes of the modules and of pairs that differ: donations, aliases, numbers of devices and shardings.
+    attributes: tuple[AttributeChange, ...]
+    #: Whether all values are proved to be the same, results and effects included, as far as their texts tell.
     has_same_values: bool
+    #: Why the modules may differ in what their texts do not tell: constants without their values, lines that cannot be
+    #: read.  None where both are complete.
+    reason: str | None
     #: The fusions after that were not there with the same contents before.
     fusions: tuple[FusionChange, ...]
     #: The fusions after that were there before.
@@ -99,14 +127,21 @@ class ModuleDiff:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the modules compute the same with the same instructions in the same fusions; layouts do not count."""
-        return self.has_same_values and not (self.duplicates or self.removed or self.added or self.fusions)
+        """Whether the modules are the same program: they compute the same with the same instructions in the same
+        fusions, with the same donations, aliases, devices and shardings.  Layouts, the schedule and frontend attributes
+        do not count.  False where that is not known, see :attr:`reason`."""
+        return self.reason is None and not self._has_changes
+
+    @property
+    def _has_changes(self) -> bool:
+        is_listed = self.duplicates or self.removed or self.added or self.fusions or self.attributes
+        return not self.has_same_values or bool(is_listed)
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON values."""
         lists = {"removed": list(map(_dict, self.removed)), "added": list(map(_dict, self.added))}
         return (
-            json_fields(self, "before after matches duplicates changed is_empty")
+            json_fields(self, "before after matches duplicates changed is_empty reason attributes")
             | lists
             | json_fields(self, "fusions unchanged_fusions outputs values n_outputs_left_out bytes_before bytes_after")
         )
@@ -114,11 +149,14 @@ class ModuleDiff:
     def sections(self) -> Iterator[tuple[str, list[str]]]:
         """The headings of the text, each with its lines: what changed comes first."""
         changed, again = ([match.after for match in found] for found in (self.changed, self.duplicates))
-        is_listed = self.removed or self.added or self.changed or self.duplicates or self.fusions
-        if not self.is_empty and not is_listed:
+        if self.reason is not None:
+            yield "not known", [f"whether the modules are equal: {printable(self.reason)}"]
+        is_listed = self.removed or self.added or self.changed or self.duplicates or self.fusions or self.attributes
+        if self._has_changes and not is_listed:
             yield "changed", ["which values an instruction reads, or which one is the result"]
         for heading, found in (("removed", self.removed), ("added", self.added), ("changed", changed)):
             yield heading, list(_opcode_lines(found))
+        yield "attributes changed", [str(change) for change in self.attributes]
         yield "computed more than once", list(_opcode_lines(again))
         unchanged = len(self.unchanged_fusions)
         as_before = f" ({plural(unchanged, 'fusion')} as before)" if unchanged else ""
@@ -188,7 +226,8 @@ def diff(before: Module | DumpedModule, /, after: Module | DumpedModule) -> Modu
     Returns:
         A :class:`ModuleDiff`: which instructions were removed, added and changed, what was fused into what, the bytes
         that are moved, how instructions match, and for each output of the entry whether it depends on the same
-        elements.  ``.is_empty`` is what a test asserts.
+        elements.  ``.is_empty`` is what a test asserts; it is False, with a ``.reason``, where the text of a module
+        leaves out constants or cannot be read.
         Where maps do not decide that, both modules run a few times, and ``.values`` has arguments for which the output
         differs, or the number of runs in which it was equal.
 
@@ -241,7 +280,7 @@ def diff(before: Module | DumpedModule, /, after: Module | DumpedModule) -> Modu
     }
     outputs, n_left_out = compare_outputs(old, new, a, b, proved)
     undecided = list(dict.fromkeys(output.output for output in outputs if output.status == "unknown"))
-    fusions, unchanged = _fusion_changes([*matches, *duplicates], a, b)
+    fusions, same = _fusion_changes([*matches, *duplicates], a, b)
     return ModuleDiff(
         before=old,
         after=new,
@@ -251,10 +290,12 @@ def diff(before: Module | DumpedModule, /, after: Module | DumpedModule) -> Modu
         removed=tuple(v.instruction for v in computed(a) if v.instruction not in gone),
         added=tuple(v.instruction for v in computed(b) if v.instruction not in kept),
         changed=tuple(match for match in matches if match.how != "value" and _is_changed(match)),
+        attributes=tuple(_attribute_changes(old, new, (*matches, *same))) if new is not old else (),
+        reason=None if new is old else _reason(old, new),
         has_same_values=old.entry.fingerprint == new.entry.fingerprint
         or (a[old.entry.root].number == b[new.entry.root].number and all(match.how == "value" for match in matches)),
         fusions=tuple(fusions),
-        unchanged_fusions=tuple(unchanged),
+        unchanged_fusions=tuple(match.after for match in same),
         outputs=tuple(outputs),
         values=tuple(compare_values(old, new, undecided) if undecided else ()),
         n_outputs_left_out=n_left_out,
@@ -270,6 +311,53 @@ def _is_changed(match: Match) -> bool:
     return one[:-1] != other[:-1]  # the last is an instruction where that stands for itself
 
 
+# What a module is beside what it computes, with the value that stands for a missing one.
+_MODULE_ATTRIBUTES = {
+    "alias_passthrough_params": False,
+    "buffer_donor": (),
+    "input_output_alias": (),
+    "num_partitions": 1,
+    "replica_count": 1,
+}
+_INSTRUCTION_ATTRIBUTES = {"output_to_operand_aliasing": (), "sharding": None}
+
+
+def _attribute_changes(old: Module, new: Module, matches: Iterable[Match]) -> Iterator[AttributeChange]:
+    """The attributes that differ beside those that say what is computed."""
+    yield from _compared(None, old.attributes, new.attributes, _MODULE_ATTRIBUTES)
+    for match in matches:
+        yield from _compared(match, match.before.attributes, match.after.attributes, _INSTRUCTION_ATTRIBUTES)
+
+
+def _compared(
+    match: Match | None, before: Attributes, after: Attributes, names: Mapping[str, object]
+) -> Iterator[AttributeChange]:
+    for name, default in names.items():
+        if name in before or name in after:
+            one, other = before.get(name, default), after.get(name, default)
+            if one != other and (_items(one) != _items(other)):
+                texts = (own.text(name) if name in own else None for own in (before, after))
+                yield AttributeChange(match, name, *texts)
+
+
+def _items(value: object) -> object:
+    """A list of aliases or donors without its order."""
+    return sorted(map(str, value)) if isinstance(value, (tuple, list)) else value
+
+
+def _reason(old: Module, new: Module) -> str | None:
+    """Why the texts of two modules do not tell whether they are equal."""
+    for name, module in (("before", old), ("after", new)):
+        unread = unread_reason(module)
+        if unread is not None:
+            return f"{name}: {unread}"
+        elided = module._elided
+        if elided:
+            more = f" and {len(elided) - 1:,} more" if len(elided) > 1 else ""
+            return f"{name}: the text leaves out the value of {elided[0].name}{more}"
+    return None
+
+
 def _as_module(got: Module | DumpedModule, name: str) -> Module:
     if isinstance(got, DumpedModule):
         return got.load()
@@ -280,20 +368,21 @@ def _as_module(got: Module | DumpedModule, name: str) -> Module:
 
 def _fusion_changes(
     matches: Sequence[Match], old: dict[Instruction, Value], new: dict[Instruction, Value]
-) -> tuple[list[FusionChange], list[Instruction]]:
-    """The fusions with other contents than before, and those with the same."""
+) -> tuple[list[FusionChange], list[Match]]:
+    """The fusions with other contents than before, and those with the same, with what they were."""
     match_of = {match.after: match for match in matches}
     contents: defaultdict[Instruction, list[Value]] = defaultdict(list)
     for value in computed(new):
         if value.fusion is not None:
             contents[value.fusion].append(value)
     sizes = Counter(value.fusion for value in computed(old) if value.fusion is not None)
-    changed, unchanged = [], []
+    changed: list[FusionChange] = []
+    unchanged: list[Match] = []
     for fusion, values in contents.items():
         parts = tuple(match_of[v.instruction] for v in values if v.instruction in match_of)
         was = dict.fromkeys(old[part.before].fusion for part in parts)
         if len(was) == 1 and len(parts) == len(values) and (same := next(iter(was))) and sizes[same] == len(parts):
-            unchanged.append(fusion)
+            unchanged.append(Match(same, fusion, "value"))
             continue
         own = tuple(v.instruction for v in values if v.instruction not in match_of)
         changed.append(FusionChange(fusion, parts, own, tuple(one for one in was if one is not None)))

@@ -199,7 +199,15 @@ def _one_map(instruction: Instruction) -> IndexingMap | None:
 def _texts(instruction: Instruction) -> Hashable:
     """The attributes that say what is computed."""
     attributes = instruction.attributes
-    return tuple((name, attributes.text(name)) for name in sorted(attributes) if name not in _NON_SEMANTIC_ATTRIBUTES)
+    counts = (
+        name for name in sorted(attributes) if name not in _NON_SEMANTIC_ATTRIBUTES or _is_configured(instruction, name)
+    )
+    return tuple((name, attributes.text(name)) for name in counts)
+
+
+def _is_configured(instruction: Instruction, name: str) -> bool:
+    """Whether the configuration says what is computed, as that of a library call does, not only how."""
+    return name == "backend_config" and instruction._is_semantic(name)
 
 
 def _meaning(instruction: Instruction, operands: Sequence[int]) -> Hashable:
