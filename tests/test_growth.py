@@ -75,6 +75,39 @@ def test_growth(name: str) -> None:
         assert action != "parse" or name in SHORT_READ or many >= few + n, (few, many)
 
 
+def branches(n: int) -> str:
+    """A conditional of n branches, all of the same value."""
+    own = "".join(f"c{i} {{ p = f32[8] parameter(0)  ROOT r = f32[8] negate(p) }}\n" for i in range(n))
+    operands, names = ",".join(["p"] * n), ",".join(f"c{i}" for i in range(n))
+    call = f"ROOT r = f32[8] conditional(i, {operands}), branch_computations={{{names}}}"
+    return f"{own}ENTRY e {{ p = f32[8] parameter(0)  i = s32[] parameter(1)  {call} }}"
+
+
+def fan(n: int) -> str:
+    """A value that n instructions read, and a tuple of all of them."""
+    lines = "".join(f"a{i} = f32[8] negate(p)\n" for i in range(n))
+    shape, operands = ",".join(["f32[8]"] * n), ",".join(f"a{i}" for i in range(n))
+    return f"ENTRY e {{\np = f32[8] parameter(0)\n{lines}ROOT r = ({shape}) tuple({operands})\n}}"
+
+
+def wide(n: int) -> str:
+    """A parameter of n arrays."""
+    return f"ENTRY e {{ ROOT p = ({','.join(['f32[8]'] * n)}) parameter(0) }}"
+
+
+@pytest.mark.parametrize("family", [branches, fan, wide])
+def test_who_reads_a_value_and_how_often(family: Callable[[int], str]) -> None:
+    for n in (3, 40):
+        module, more = hm.parse(family(n)), hm.parse(family(FACTOR * n))
+        for ask in (
+            lambda m: hm.readers(m.entry.parameters[0]).times,
+            lambda m: hm.check(m, max_reads={0: 1}, max_bytes=1, max_remote_bytes=0, forbid=["copy"]),
+            lambda m: hm.coalescing(m.entry.root),
+        ):
+            few, many = steps(partial(ask, module)), steps(partial(ask, more))
+            assert n == 3 or many <= 1.5 * FACTOR * few
+
+
 def test_questions_about_a_whole_training_step() -> None:
     """They follow what all outputs need together: nearly each of the outputs depends on each of the weights."""
     for call in calls(training_step(1)).values():
