@@ -80,6 +80,16 @@ def test_fusions_with_lines_that_are_not_read(line: str) -> None:
         hm.draw(instruction)
 
 
+def test_a_loop_whose_body_does_not_fit_it() -> None:
+    module = hm.parse("""body { s = (s32[], f32[4]) par(0)
+      ROOT t = (s32[], f32[4]) tuple(s) }
+    condition { s = (s32[], f32[4]) parameter(0)
+      ROOT t = pred[] constant(true) }
+    ENTRY e { p = (s32[], f32[4]) parameter(0)
+      ROOT w = (s32[], f32[4]) while(p), condition=condition, body=body }""")
+    assert isinstance(hm.readers(module["p"]).times, hm.Unknown)
+
+
 def test_calls_may_be_nested_deep() -> None:
     n = 1500
     calls = "".join(

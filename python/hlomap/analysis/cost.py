@@ -325,7 +325,9 @@ class _Run(Run[_Figures]):
     def measure(self, instruction: Instruction) -> _Figures:
         """An operation or a fusion that runs once."""
         fused = fused_by(instruction)
-        return self._of_operation(instruction) if fused is None else self.of_fused(fused)[0]
+        figures = self._of_operation(instruction) if fused is None else self.of_fused(fused)[0]
+        is_clear = instruction.inconsistency is None and not instruction.has_unnamed_operands
+        return figures if is_clear else figures + _unread([instruction])
 
     def _of_operation(self, instruction: Instruction) -> _Figures:
         op = lookup(instruction.opcode)
@@ -335,7 +337,7 @@ class _Run(Run[_Figures]):
         if op.moves_nothing:
             return figures
         if instruction.has_unnamed_operands:
-            return figures + _unread([instruction])
+            return figures
         updated = op.updated_operand(instruction) if op.updated_operand is not None else None
         if updated is not None and updated < len(instruction.operands):
             combines = bool(instruction.called_computations) and operations != (0, 0, False)

@@ -224,15 +224,14 @@ class Walk:
         return self._unnamed[computation]
 
     def _is_unclear(self, user: Instruction, called: Computation) -> bool:
-        """Whether what a fusion or call does with its operands is not known, since a part of it was not read."""
-        misfits = len(called.parameters) != len(user.operands)
-        return misfits or (called.is_fusion and bool(self._may_read_any(called)))
+        """Whether what a caller does with its operands is not known: a part was not read, or does not fit it."""
+        return user.inconsistency is not None or (called.is_fusion and bool(self._may_read_any(called)))
 
     def _use(self, user: Instruction, arguments: Mapping[tuple[int, ShapeIndex], MapSet]) -> _Steps:
         """Follow the value through a user, from the arrays of its operands that hold it."""
         op = op_of(user)
         called = user.called_computations
-        if op.inlines and called and self._is_unclear(user, called[0]):
+        if called and self._is_unclear(user, called[0]):
             return _Found(_unknown_reads(user, list(arguments.values())), {})
         is_entered = not any(computation.is_fusion or computation in self._entered for computation in called)
         if is_entered and op.parameter_to_operands is not None:
@@ -283,7 +282,7 @@ class Walk:
             condition, body, n = self._loops[user]
             n = max(n - is_after_one, 0) if isinstance(n, int) else n
         except HlomapError as error:
-            return _Found(_whole_reads(user, carried.values(), str(error)), {})
+            return _Found(_whole_reads(user, carried.values(), str(error), None), {})
         states, found, tested = [carried], [], []
         repeats: int | None = None
         while repeats is None:
