@@ -203,3 +203,29 @@ def test_without_a_rule_nothing_is_known() -> None:
         finally:
             hm.unregister_rule(opcode)
     assert len(opcodes) > 80 and n_cases > 800, (len(opcodes), n_cases)
+
+
+def test_no_limit_begins_to_hold_where_a_line_cannot_be_read() -> None:
+    n_limits = 0
+    for number, case in enumerate(programs()):
+        parameters = {p.name: 1 for p in case.module.entry.parameters}
+        limits = {"max_bytes": 10**9, "max_reads": parameters, "max_remote_bytes": 0, "forbid": ["copy", "transpose"]}
+        try:
+            old = hm.check(case.module, **limits)
+        except ValueError:
+            continue  # two computations have a parameter of that name
+        lines = list(lost_lines(case.text, UNREADABLE[number % 2]))
+        for _, text in lines if ALL_LINES else lines[-1:]:
+            try:
+                lost = hm.parse(text)
+                new = hm.check(lost, **limits)
+            except (hm.HlomapError, ValueError):
+                continue  # refused, or the line is a parameter that a limit names
+            if lost.unread:
+                assert not new.ok and new.reason is not None
+                before = {str(limit.rule): limit.status for limit in old.limits}
+                for limit in new.limits:
+                    n_limits += 1
+                    held = before.get(str(limit.rule)) == "holds"
+                    assert limit.status != "holds" or held, (case.id, text, limit)
+    assert n_limits > 500, n_limits

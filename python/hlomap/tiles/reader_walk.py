@@ -382,6 +382,8 @@ class Walk:
             is_read = not unread or any(out not in unread for out in array_leaves(user.shape))
             return _Place(kept, unread, is_read)
         called = user.called_computations[0]
+        if operand >= len(called.parameters):
+            return _Place({}, set(), True)  # it does not fit its call, of which nothing is known
         kept, is_read = {}, False
         pending = [(called.parameters[operand], leaf, False)]
         seen = set(pending)
