@@ -2,7 +2,7 @@
 
 :func:`partitioned` is the entry point.  To compute its part of the output a device needs the elements that the
 indexing maps read from there, and each that it does not hold must come to it, or the part of the result that depends
-on it must.  The least bytes are a weighted matching between the two: see :func:`_least`.
+on it must: see ``least_bytes.py``.
 """
 
 from __future__ import annotations
@@ -22,18 +22,16 @@ from ..errors import HlomapError
 from ..hlo.order import reachable
 from ..lazy import np
 from ..maps.map_set import MapSet, union
-from ..maps.variables import variables_of, with_conditions, with_dims, with_variables
+from ..maps.variables import variables_of, with_conditions, with_variables
 from ..ops._shapes import array_leaves, shape_at
 from ..types import ShapeIndex, instruction_of, read_only
 from .assignment import Assignment, assign
 from .device_maps import maps_of, tile_positions
+from .least_bytes import Box, Relation, extents, least_bytes, relate
 from .meshes import mesh_of, sharding_text
 from .orders import Ints
 from .program import leaf_shardings, sharding_of
 from .tiles import Tiles
-
-Side: TypeAlias = list[tuple[int, int]]
-"""The first element along each dimension and the one after the last."""
 
 _MAX_CLASSES = 1 << 12
 _EVERYWHERE = Sharding.parse("{replicated}")
@@ -84,7 +82,7 @@ class Partitioned:
     """A record for each array of the operands."""
     devices: Ints
     least: Ints
-    """The bytes that each of ``devices`` must receive, elements of operands or of the result."""
+    """The bytes that each of ``devices`` must receive, whole elements of operands or of the result."""
 
     @property
     def bytes(self) -> int:
@@ -272,18 +270,6 @@ class _Counted:
     least: int = 0
 
 
-@dataclass(frozen=True)
-class _Relation:
-    """The pairs of an output element of a device and an element that it reads from others."""
-
-    n_pairs: int
-    """At least."""
-    most_reads: int
-    """The elements that one output element reads, at most."""
-    weight: Fraction
-    """The bytes of an element, divided by the output elements that read it, at most."""
-
-
 class _Work:
     """The maps of an instruction, and what follows from them for a device."""
 
@@ -339,10 +325,10 @@ class _Work:
         n = len(self.outputs)
         return [self._count(own[:n], own[n:]) for own in of_device]
 
-    def _count(self, boxes: Sequence[Side | None], all_held: Sequence[Side | None]) -> _Counted:
+    def _count(self, boxes: Sequence[Box | None], all_held: Sequence[Box | None]) -> _Counted:
         """The counts of a device with these parts of the outputs and of the operands."""
         found = _Counted()
-        relations: list[list[list[_Relation]]] = [[] for _ in self.outputs]
+        relations: list[list[list[Relation]]] = [[] for _ in self.outputs]
         for k, (operand, held) in enumerate(zip(self.operands, all_held, strict=True)):
             needed: list[IndexingMap] = []
             reason: str | None = None
@@ -361,11 +347,11 @@ class _Work:
                 reason = "reads depend on runtime values" if has_runtime else "the elements are not counted exactly"
             found.received.append(ceil(count.upper * operand.weight))
             found.reasons.append(reason)
-        least = (_least(own, one.weight) for own, one in zip(relations, self.outputs, strict=True))
+        least = (least_bytes(own, one.weight) for own, one in zip(relations, self.outputs, strict=True))
         found.least = max(least, default=0)
         return found
 
-    def _distinct(self, needed: Sequence[IndexingMap], k: int, held: Side | None) -> Count:
+    def _distinct(self, needed: Sequence[IndexingMap], k: int, held: Box | None) -> Count:
         """The elements of these maps; for an unknown set those that are not held."""
         n_held = 0 if held is None else prod(b - a for a, b in held)
         most = self.operands[k].shape.n_elements - n_held
@@ -376,18 +362,16 @@ class _Work:
         count = MapSet(m for _, m in any_values.maps).count(distinct=True)
         return Count(0 if has_runtime else min(count.lower, most), min(count.upper, most))
 
-    def _relations(self, o: int, k: int, box: Side, pieces: Sequence[Sequence[IndexingMap]]) -> Iterator[_Relation]:
-        operand = self.operands[k]
+    def _relations(self, o: int, k: int, box: Box, pieces: Sequence[Sequence[IndexingMap]]) -> Iterator[Relation]:
         if not any(pieces):
             return
-        readers = self._most_readers(k, self.outputs[o].shape_index, box)
+        output, operand = self.outputs[o], self.operands[k]
+        readers = self._most_readers(k, output.shape_index, box)
         for m, group in zip(self.reads[k][o], pieces, strict=True):
             if group and not m.runtime:
-                pairs = [with_dims(piece, len(piece.dims)).count(distinct=True).lower for piece in group]
-                reads = min(sum(_most_values(piece) for piece in group), _most_values(m))
-                yield _Relation(sum(pairs), reads, operand.weight / max(1, readers))
+                yield relate(m, group, operand.weight, output.weight, readers)
 
-    def _most_readers(self, k: int, index: ShapeIndex, box: Side) -> int:
+    def _most_readers(self, k: int, index: ShapeIndex, box: Box) -> int:
         """The elements of an output's box that read one element, at most."""
         n = prod(b - a for a, b in box)
         if k not in self._users:
@@ -396,7 +380,7 @@ class _Work:
         if users is None:
             return n
         own = [m for at in {index, ()} for m in users.get(at, ())]
-        total = sum(min(prod(v.upper - v.lower + 1 for v in m.ranges), _extents(m, box)) for m in own if not m.runtime)
+        total = sum(min(prod(v.upper - v.lower + 1 for v in m.ranges), extents(m, box)) for m in own if not m.runtime)
         return n if any(m.runtime for m in own) else min(n, total)
 
     def _users_of(self, operand: _Array) -> dict[ShapeIndex, list[IndexingMap]] | None:
@@ -454,7 +438,7 @@ def _by_array(sets: Sequence[MapSet], arrays: Mapping[ShapeIndex, int]) -> Itera
     yield from ((arrays[index], maps._select(own)) for index, own in found.items())
 
 
-def _sides(tiles: Tiles, devices: Ints) -> list[Side | None]:
+def _sides(tiles: Tiles, devices: Ints) -> list[Box | None]:
     """The elements that each device holds; None for one without any."""
     low, high, has_part = tiles.parts_of(devices)
     boxes = (list(zip(*box, strict=True)) for box in zip(low.tolist(), high.tolist(), strict=True))
@@ -508,7 +492,7 @@ def _outside(offsets: Sequence[Expr], widths: Sequence[int], sizes: Sequence[int
             inside.append((offset, 0, width - 1))
 
 
-def _remote(m: IndexingMap, box: Side, held: Side | None, shape: Shape) -> list[IndexingMap]:
+def _remote(m: IndexingMap, box: Box, held: Box | None, shape: Shape) -> list[IndexingMap]:
     """The reads of a map from the outputs in a box and outside of what is held, in disjoint maps."""
     dims = [(max(v.lower, a), min(v.upper, b - 1)) for v, (a, b) in zip(m.dims, box, strict=True)]
     if any(a > b for a, b in dims):
@@ -545,42 +529,3 @@ def _from_device(m: IndexingMap, n_kept: int, *first: tuple[str, int, int]) -> I
     return with_variables(
         m, [*first, *m.dims[:n_kept]], [(v.lower, v.upper) for v in (*m.dims[n_kept:], *m.ranges)], (dims, ranges)
     )
-
-
-# -------------------------------------------------------------------------------------------------------- least bytes
-
-
-def _least(by_operand: Sequence[Sequence[_Relation]], weight: Fraction) -> int:
-    """The bytes that a device must receive: elements that it reads or, ``weight`` bytes each, of its output.
-
-    ``by_operand`` has a relation for each map to an array.
-    For each pair one of the two must come.  Any weights of the pairs whose sums at each element are at most its bytes
-    add up to a lower bound (a fractional matching is at most a vertex cover); here all pairs weigh the same.
-    """
-    best = Fraction(0)
-    # Pairs of different arrays are different ones.
-    largest = [max(own, key=lambda one: one.n_pairs) for own in by_operand if own]
-    for chosen in [*([one] for own in by_operand for one in own), largest]:
-        reads = sum(one.most_reads for one in chosen)
-        if reads:
-            each = min(min(one.weight for one in chosen), weight / reads)
-            best = max(best, each * sum(one.n_pairs for one in chosen))
-    return ceil(best)
-
-
-def _most_values(m: IndexingMap) -> int:
-    """The elements that one point of the dims reaches, at most."""
-    return min(prod(v.upper - v.lower + 1 for v in m.ranges), _extents(m, None))
-
-
-def _extents(m: IndexingMap, box: Side | None) -> int:
-    """The product of the extents of all results that depend on ranges; with a box, of the box."""
-    if not m.ranges:
-        return 1
-    n = 1
-    at_first = [Expr.constant(v.lower) for v in m.ranges]
-    for k, result in enumerate(m.results):
-        if result.substitute(ranges=at_first) != result:
-            lower, upper = m.bounds(k)
-            n *= upper - lower + 1 if box is None else box[k][1] - box[k][0]
-    return n
