@@ -154,6 +154,7 @@ IN_TEXT_ALONE = {
     "entry layout parameters",
     "origin none of an array",
     "short start with a foreign attribute",
+    "sharding manual without axes",
 }
 
 

@@ -24,7 +24,8 @@ def some_shardings(n: int, rng: np.random.Generator) -> list[Drawn]:
         one = random_sharding(rng, kinds=False)
         is_rank = len(one.sizes) == 3 and max(one.position) < N_DEVICES
         if is_rank and (len(one.position) == N_DEVICES or rng.random() < 0.1):
-            if one.text == "{replicated}":
+            is_whole = set(one.position.values()) == {(0, 0, 0)}
+            if one.text == "{replicated}" or (is_whole and one.text.startswith("{mesh")):
                 one.position = dict.fromkeys(range(N_DEVICES), (0, 0, 0))
             found.append(one)
     return found

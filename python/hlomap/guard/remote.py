@@ -16,6 +16,7 @@ from ..answers import Unknown
 from ..errors import HlomapError
 from ..explanation.notes import n_between_devices
 from ..ops import lookup
+from ..shardings.assignment import is_whole
 from ..shardings.program import leaf_shardings
 from ..text import printable
 
@@ -63,8 +64,11 @@ def _remote_bytes(instruction: Instruction) -> int | Unknown:
     """
     if instruction.has_unnamed_operands:
         return Unknown(instruction.inconsistency or "the text names no operands")
-    kinds = {sharding.kind for sharding in leaf_shardings(instruction).values()}
-    if kinds & {"tiled", "named"} and not instruction.module.attributes.get("is_scheduled"):
+    try:
+        is_split = not all(map(is_whole, leaf_shardings(instruction).values()))
+    except HlomapError as error:
+        return Unknown(printable(error))
+    if is_split and not instruction.module.attributes.get("is_scheduled"):
         return Unknown("it is split over devices, and the module is not scheduled, so XLA may not have partitioned it")
     op = lookup(instruction.opcode)
     exchanges = op.exchanges(instruction)

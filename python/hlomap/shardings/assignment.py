@@ -22,6 +22,30 @@ ALL_DEVICES = 1 << 31
 """The devices of a replicated array where their number is not given: all numbers of 31 bits."""
 
 
+def is_whole(sharding: Sharding) -> bool:
+    """Whether every device that holds something of an array holds the array itself, all of it.
+
+    >>> texts = ("{replicated}", "{maximal device=1}", "{mesh[], replicated}", "{mesh['x'=2], [{}]}", "{manual}")
+    >>> [is_whole(Sharding.parse(text)) for text in texts]
+    [True, True, True, True, False]
+    """
+    return sharding.kind == "replicated" or sharding.device is not None or _is_everywhere(sharding)
+
+
+def _is_everywhere(sharding: Sharding) -> bool:
+    """Whether a sharding by tiles or by axes of a mesh gives each of its devices the whole array."""
+    if sharding.kind == "named":
+        by_dim, _, unreduced, manual = sharding._axis_numbers()
+        return all(size == 1 for parts in (*by_dim, unreduced, manual) for _, _, size in parts)
+    sizes = sharding.tile_dimensions or ()
+    kinds = sharding.last_dimensions or ("replicated",) * sharding.replicates_last_dimension
+    n_tiled = len(sizes) - len(kinds)
+    if not kinds or n_tiled < 0:
+        return False
+    ways = [*sizes[:n_tiled], *(n for n, kind in zip(sizes[n_tiled:], kinds, strict=True) if kind != "replicated")]
+    return all(n == 1 for n in ways)
+
+
 @dataclass(frozen=True, slots=True)
 class Assignment:
     """The tiles of an array: how many along each dimension, then along each subgroup, and their devices in row-major
@@ -91,6 +115,9 @@ _Parts: TypeAlias = "tuple[tuple[int, ...], tuple[tuple[int, str], ...], Strided
 def assign(sharding: Sharding, shape: Shape, num_devices: int | None = None) -> Assignment | Unknown:
     """The tiles of a sharded array; ``num_devices`` for the kinds that do not tell on how many devices it is.
 
+    XLA takes a sharding by axes that splits nothing as a replicated one: the array is on all ``num_devices``, if that
+    is given, not on the devices of the mesh alone.
+
     Raises :class:`~hlomap.errors.ShapeError` where the sharding does not fit the shape.
 
     >>> found = assign(Sharding.parse("{devices=[2,1,2]<=[2,2]T(1,0) last_tile_dim_replicate}"), Shape("f32", [5, 3]))
@@ -104,19 +131,29 @@ def assign(sharding: Sharding, shape: Shape, num_devices: int | None = None) -> 
     if not shape.is_array or -1 in shape.dimensions:
         raise ShapeError(f"a sharding divides an array with bounded dimensions, found {one_line(str(shape))}")
     parts = _tiled(sharding, shape.rank) if kind == "tiled" else _untiled(sharding, kind, shape.rank, num_devices)
-    return parts if isinstance(parts, Unknown) else Assignment(shape, *parts)
+    if isinstance(parts, Unknown):
+        return parts
+    found = Assignment(shape, *parts)
+    if num_devices is not None and kind == "named" and sharding.device is None and _is_everywhere(sharding):
+        return Assignment(shape, *_replicated(shape.rank, max(num_devices, 1 + found.last_device)))
+    return found
 
 
 def _untiled(sharding: Sharding, kind: str, rank: int, num_devices: int | None) -> _Parts | Unknown:
-    whole = (1,) * rank
     if kind == "unknown":
         return Unknown("the sharding is not decided yet")
     if sharding.device is not None:
-        return whole, (), Strided(sharding.device, ())
-    if kind == "named":
-        return _named(sharding, rank)
-    n = ALL_DEVICES if num_devices is None else num_devices
-    return whole, ((n, kind),), Strided(0, ((n, 1),))
+        return (1,) * rank, (), Strided(sharding.device, ())
+    if kind == "named" and sharding.mesh is not None and sharding.mesh.axes:
+        return _named(sharding, rank, sharding.mesh)
+    if kind == "named":  # A mesh without axes is that of an array on every device.
+        _check_rank(sharding, len(sharding.dimension_axes), rank)
+        kind = "replicated"
+    return _replicated(rank, ALL_DEVICES if num_devices is None else num_devices, kind)
+
+
+def _replicated(rank: int, n: int, kind: str = "replicated") -> _Parts:
+    return (1,) * rank, ((n, kind),), Strided(0, ((n, 1),))
 
 
 def _tiled(sharding: Sharding, rank: int) -> _Parts | Unknown:
@@ -158,13 +195,11 @@ _AxisPart: TypeAlias = tuple[int, int, int]
 """The number of an axis, the size of its part before this one, and the size of this part."""
 
 
-def _named(sharding: Sharding, rank: int) -> _Parts | Unknown:
-    mesh = sharding.mesh
-    assert mesh is not None
+def _named(sharding: Sharding, rank: int, mesh: Mesh) -> _Parts:
     sizes = tuple(mesh.axes.values())
     _check(min(sizes, default=1) > 0, sharding, "an axis has no device")
     by_dim, replicated, unreduced, manual = sharding._axis_numbers()
-    _check(len(by_dim) in (0, rank), sharding, f"divides {len(by_dim)} dimensions, the array has {rank}")
+    _check_rank(sharding, len(by_dim), rank)
     used = [part for parts in (*by_dim, replicated, unreduced, manual) for part in parts]
     kinds = [(part, "unreduced") for part in unreduced] + [(part, "manual") for part in manual]
     kinds += [(part, "replicated") for part in (*replicated, *_unused(sharding, sizes, used))]
@@ -195,6 +230,11 @@ def _mesh_order(sharding: Sharding, mesh: Mesh, sizes: Sequence[int], parts: Seq
     _check(len(devices) == prod(sizes), sharding, "the mesh and its devices differ in number")
     at = Strided(0, tuple((part[2], low) for low, part in zip(lows, parts, strict=True))).devices()
     return _listed(sharding, devices[at])
+
+
+def _check_rank(sharding: Sharding, n_dimensions: int, rank: int) -> None:
+    """A sharding by axes without dimensions fits any rank."""
+    _check(n_dimensions in (0, rank), sharding, f"divides {n_dimensions} dimensions, the array has {rank}")
 
 
 def _check(holds: bool, sharding: Sharding, problem: str) -> None:

@@ -33,7 +33,7 @@ def mesh_of(instruction: Instruction) -> Mesh | None:
     for value in (instruction, *instruction.operands):
         said = value.attributes.get("sharding")
         for part in (said, *said.parts) if isinstance(said, Sharding) else ():
-            if part.mesh is not None:
+            if part.mesh is not None and part.mesh.axes:  # `mesh[]` stands for every device
                 return part.mesh
     said = str((instruction.module.attributes.get("frontend_attributes") or {}).get("xla.sdy.meshes", ""))
     found = {match.groups() for match in _SHARDY_MESH.finditer(said.replace('\\"', '"')) if match.group(1)}

@@ -183,7 +183,7 @@ impl Mesh {
     /// The device of a mesh of a single one.
     pub fn single_device(&self) -> Option<i64> {
         match (&self.axes[..], &self.devices) {
-            ([], Some(DeviceOrder::List(list))) if list.len() == 1 => list.first().copied(),
+            ([], Some(order)) => order.expand(1)?.first().copied(),
             _ => None,
         }
     }

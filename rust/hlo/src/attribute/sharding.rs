@@ -77,7 +77,7 @@ pub enum Uniform {
 /// `{mesh['x'=2,'y'=2], [{'x'}, {?}], replicated={'y'}}`
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Named {
-    /// The devices; a mesh without axes and with one device denotes that device.
+    /// The devices; a mesh without axes denotes every device, or the one that it lists.
     pub mesh: Mesh,
     /// By dimension: the axes it is sharded along, and whether further sharding is allowed (`?`).
     pub dims: Vec<(Vec<MeshAxis>, bool)>,
@@ -368,6 +368,8 @@ fn named(c: &mut Cursor<'_>) -> Read<Named> {
             Some(b'{') if has_value => read_axes(c, &n.mesh, |_| false)?,
             _ if !n.dims.is_empty() => return Err(c.expected("`=`, `{` and axes")),
             _ if word == "replicated" => Vec::new(),
+            // A manual value without axes would read as a replicated one.
+            _ if word == "manual" && n.mesh.axes.is_empty() => return Err(at.expected("a mesh with axes")),
             _ => n.mesh.whole_axes().collect(),
         };
         match word {

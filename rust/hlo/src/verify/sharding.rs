@@ -84,7 +84,14 @@ pub(super) fn mesh(mesh: &Mesh, used: &[&MeshAxis], law: About) -> Law {
     }
     let sizes: Vec<i64> = mesh.axes.iter().map(|axis| axis.1).collect();
     let plain = DeviceOrder::Iota(Iota { reshape: sizes.clone(), transpose: Vec::new() });
-    devices(&sizes, mesh.devices.as_ref().unwrap_or(&plain), "positions in the mesh", law)?;
+    let order = mesh.devices.as_ref().unwrap_or(&plain);
+    devices(&sizes, order, "positions in the mesh", law)?;
+    if let DeviceOrder::List(list) = order {
+        law.none(list.iter().find(|&&d| d >= list.len() as i64), format_args!("devices below {}", list.len()))?;
+    }
+    let mut names: Vec<&str> = mesh.axes.iter().map(|axis| axis.0.as_str()).collect();
+    names.sort_unstable();
+    law.none(names.windows(2).find(|w| w[0] == w[1]).map(|w| w[0]), "each name of an axis once")?;
     let part = |a: &MeshAxis| a.part.unwrap_or((1, sizes[a.axis]));
     let mut used = used.to_vec();
     used.sort_by_key(|a| (a.axis, part(a)));
@@ -95,6 +102,11 @@ pub(super) fn mesh(mesh: &Mesh, used: &[&MeshAxis], law: About) -> Law {
         let Some(n) = n else {
             return law.broken(format_args!("a part of an axis that divides its size {whole}"), mesh.axis_text(a));
         };
+        let is_whole = a.part.is_some() && (size == 1 || size == whole);
+        law.none(
+            is_whole.then(|| mesh.axis_text(a)),
+            "parts of axes with fewer devices than the axis and more than 1",
+        )?;
         let overlaps = done.0 == a.axis && before < done.1;
         law.none(overlaps.then(|| mesh.axis_text(a)), "axes that do not overlap")?;
         done = (a.axis, n);
