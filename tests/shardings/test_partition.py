@@ -13,6 +13,7 @@ from support.map_pairs import grid
 from support.shardings import random_sharding
 
 import hlomap as hm
+from hlomap import _core
 
 N_PROGRAMS = int(os.environ.get("HLOMAP_CASES", "60"))
 SEED = int(os.environ.get("HLOMAP_SEED", "7"))
@@ -283,30 +284,54 @@ def test_there_are_enough_programs() -> None:
     assert len(PROGRAMS) >= 50
 
 
-def test_work_grows_with_the_leaves_of_a_tuple() -> None:
+def wide(n: int) -> hm.Module:
+    """A tuple with n leaves, its elements one by one, and all of them again."""
+    part = "{devices=[2]<=[2]}"
+    shape, shardings = f"({', '.join(['f32[4]'] * n)})", f"{{{', '.join([part] * n)}}}"
+    elements = "\n".join(f"g{k} = f32[4] get-tuple-element(p), index={k}, sharding={part}" for k in range(n))
+    return hm.parse(f"""HloModule m, num_partitions=2
+    ENTRY e {{
+      p = {shape} parameter(0), sharding={shardings}
+      o = {shape} opt-barrier(p), sharding={shardings}
+      {elements}
+      ROOT t = {shape} tuple({", ".join(f"g{k}" for k in range(n))}), sharding={shardings}
+    }}""")
+
+
+WIDE = {
+    "barrier": lambda m: hm.partitioned(m["o"]),
+    "parameter": lambda m: hm.partitioned(m["p"]),
+    "element": lambda m: hm.partitioned(m["g1"]),
+    "tuple": lambda m: hm.partitioned(m["t"]),
+    "column": lambda m: hm.analyze(m)["remote_bytes"],
+}
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_work_grows_with_the_leaves_of_a_tuple(name: str) -> None:
     def n_calls(n: int) -> int:
-        part = "{devices=[2]<=[2]}"
-        shape, shardings = f"({', '.join(['f32[4]'] * n)})", f"{{{', '.join([part] * n)}}}"
-        module = hm.parse(f"""HloModule m, num_partitions=2
-        ENTRY e {{
-          p = {shape} parameter(0), sharding={shardings}
-          ROOT o = {shape} opt-barrier(p), sharding={shardings}
-        }}""")
-        count = 0
+        module, count = wide(n), 0
 
         def profile(_frame: object, event: str, _argument: object) -> None:
             nonlocal count
             count += event in {"call", "c_call"}
 
-        hm.partitioned(module["o"])
+        WIDE[name](module)
+        before = _core._n_steps()
         sys.setprofile(profile)
         try:
-            hm.partitioned(module["o"])
+            WIDE[name](module)
         finally:
             sys.setprofile(None)
-        return count
+        return count + _core._n_steps() - before
 
     assert n_calls(160) < 5 * n_calls(40)
+
+
+def test_arrays_that_are_not_read_are_not_listed() -> None:
+    found = hm.partitioned(wide(6)["g3"])
+    assert isinstance(found, hm.results.Partitioned)
+    assert [(read.operands, read.shape_index, read.bytes) for read in found.reads] == [((0,), (3,), 0)]
 
 
 def test_tables_without_shardings_have_nulls() -> None:

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._core import Instruction
+from ..answers import Unknown
 from ..errors import HlomapError
 from ..types import ShapeIndex
-from .partition import Partitioned, partitioned
-from .program import leaf_shardings
+from .partition import partitioned_in
+from .program import Program
 
 if TYPE_CHECKING:
     from ..analysis.table import Table
@@ -23,41 +24,62 @@ def sharding_columns(table: Table, rows: Sequence[tuple[int, Instruction, Instru
     columns: dict[str, list[Any]] = {
         name: [None] * len(table) for name in ("sharding", "operand_sharding", "remote_bytes")
     }
+    if not rows:
+        return columns
+    program = Program(rows[0][1].module)
     outputs, operands, indices = table["output_index"], table["operand"], table["operand_index"]
-    texts: dict[Instruction, Mapping[ShapeIndex, str]] = {}
-    known: dict[object, Mapping[tuple[int, ShapeIndex], int]] = {}
-    remote: dict[Instruction, Mapping[tuple[int, ShapeIndex], int]] = {}
+    remote: dict[Instruction, _RemoteBytes | None] = {}
+    known: dict[object, _RemoteBytes | None] = {}
     for i, instruction, operand in rows:
-        for value in (instruction, operand):
-            if value is not None and value not in texts:
-                texts[value] = _texts(value)
-        columns["sharding"][i] = texts[instruction].get(outputs[i])
+        columns["sharding"][i] = _text(program, instruction, outputs[i])
         if operand is not None and indices[i] is not None:
-            columns["operand_sharding"][i] = texts[operand].get(indices[i])
-            if columns["sharding"][i] is not None:
-                if instruction not in remote:
-                    remote[instruction] = _remote_bytes(instruction, known)
-                columns["remote_bytes"][i] = remote[instruction].get((operands[i], indices[i]))
+            columns["operand_sharding"][i] = _text(program, operand, indices[i])
+            if instruction not in remote:
+                remote[instruction] = _remote_bytes(program, instruction, known)
+            own = remote[instruction]
+            columns["remote_bytes"][i] = None if own is None else own.get((operands[i], indices[i]), 0)
     return columns
 
 
-def _texts(value: Instruction) -> dict[ShapeIndex, str]:
+def _text(program: Program, value: Instruction, index: ShapeIndex) -> str | None:
     try:
-        return {index: str(sharding) for index, sharding in leaf_shardings(value).items()}
+        sharding = program.said(value).get(index)
     except HlomapError:
-        return {}
+        return None
+    return None if sharding is None else str(sharding)
+
+
+_RemoteBytes: TypeAlias = Mapping[tuple[int, ShapeIndex], int]
 
 
 def _remote_bytes(
-    instruction: Instruction, known: dict[object, Mapping[tuple[int, ShapeIndex], int]]
-) -> Mapping[tuple[int, ShapeIndex], int]:
-    """The bytes of each array of an operand; instructions with one signature and equal shardings share them."""
-    shardings = (str(value.attributes.get("sharding")) for value in (instruction, *instruction.operands))
-    first: dict[Instruction, int] = {}
-    numbers = [first.setdefault(value, k) for k, value in enumerate(instruction.operands)]
-    key = (instruction.signature(), *shardings, *numbers)
-    if key not in known:
-        found = partitioned(instruction)
-        reads = found.reads if isinstance(found, Partitioned) else ()
-        known[key] = {(operand, read.shape_index): read.bytes for read in reads for operand in read.operands}
+    program: Program, instruction: Instruction, known: dict[object, _RemoteBytes | None]
+) -> _RemoteBytes | None:
+    """The bytes of each array of an operand that is read; None where they are unknown.
+
+    Instructions on arrays with one signature and equal shardings share them.
+    """
+    key = _key(program, instruction)
+    if key is None or key not in known:
+        found = partitioned_in(program, instruction)
+        reads = None if isinstance(found, Unknown) else found.reads
+        remote = None if reads is None else {(k, one.shape_index): one.bytes for one in reads for k in one.operands}
+        if key is None:
+            return remote
+        known[key] = remote
     return known[key]
+
+
+def _key(program: Program, instruction: Instruction) -> object:
+    """What the bytes depend on; None for tuples, whose signatures grow with their arrays."""
+    values = (instruction, *instruction.operands)
+    if not all(() in program.arrays(value) for value in values):
+        return None
+    try:
+        said = [program.said(value).get(()) for value in values]
+        sources = [one is None and program.split_source(value) for value, one in zip(values, said, strict=True)]
+    except HlomapError:
+        return None
+    first: dict[Instruction, int] = {}
+    numbers = (first.setdefault(value, k) for k, value in enumerate(values))
+    return (instruction.signature(), *said, *(source is None for source in sources), *numbers)

@@ -19,22 +19,25 @@ from ..analysis.queries import input_to_output, operand_maps
 from ..analysis.rule_provider import RuleProvider
 from ..answers import Unknown
 from ..errors import HlomapError
-from ..hlo.order import reachable
 from ..lazy import np
 from ..maps.map_set import MapSet, union
 from ..maps.variables import variables_of, with_conditions, with_variables
-from ..ops._shapes import array_leaves, shape_at
 from ..types import ShapeIndex, instruction_of, read_only
 from .assignment import Assignment, assign
 from .device_maps import maps_of, tile_positions
 from .least_bytes import Box, Relation, extents, least_bytes, relate
 from .meshes import mesh_of, sharding_text
 from .orders import Ints
-from .program import leaf_shardings, sharding_of
+from .program import Program, sharding_of
 from .tiles import Tiles
 
 _MAX_CLASSES = 1 << 12
 _EVERYWHERE = Sharding.parse("{replicated}")
+_ASSUMED = "values without a sharding count as replicated: the module is after propagation"
+_HINT = (
+    'ask the module before XLA\'s partitioner: hlomap.from_jax(..., stage="before_partitioning") gives it, and '
+    'XLA_FLAGS="--xla_dump_to=DIR --xla_dump_hlo_pass_re=.*(spmd|shardy).*" dumps it'
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,10 +82,12 @@ class Partitioned:
 
     instruction: Instruction
     reads: tuple[RemoteReads, ...]
-    """A record for each array of the operands."""
+    """A record for each array of the operands that the instruction reads."""
     devices: Ints
     least: Ints
     """The bytes that each of ``devices`` must receive, whole elements of operands or of the result."""
+    note: str | None = None
+    """What the answer assumes: that values without a sharding are replicated, as the shardings are propagated."""
 
     @property
     def bytes(self) -> int:
@@ -101,21 +106,26 @@ class Partitioned:
 
     def __str__(self) -> str:
         name = self.instruction.name
-        said = sharding_of(self.instruction, ())
-        sharding = "" if said is None else sharding_text(said, mesh_of(self.instruction))
+        said = sharding_of(self.instruction, ()) or _EVERYWHERE
+        sharding = sharding_text(said, mesh_of(self.instruction))
         lines = [f"{name} {sharding}: at least {self.bytes:,} bytes between devices"]
         if not self.remote_bytes:
             lines[0] = f"{name}: no communication"
-        return "\n".join([*lines, *(f"  {read}" for read in self.reads)])
+        lines += [f"  {read}" for read in self.reads]
+        return "\n".join(lines if self.note is None else [*lines, f"  {self.note}"])
 
 
 def partitioned(instruction: Instruction, /) -> Partitioned | Unknown:
     """The data that each device needs from others to compute its part of an instruction, by the module's shardings.
 
-    An operand without a sharding is on every device, as XLA's partitioner takes it.  The answer is ``Unknown``, with
-    the reason, where the instruction has no sharding, where a value has one that does not fit it or does not tell where
-    elements are, and where an operand has none but comes from split values: the module's shardings are not propagated
-    yet.
+    XLA's propagation leaves shardings off values that every device has.  So in a module after propagation a value
+    without one counts as replicated, and ``.note`` says so.  The name of a dumped file tells the stage.  Without it, a
+    module is after propagation if an instruction that is neither parameter nor result has a sharding, and there are no
+    attributes ``xla.sdy`` and no calls of ``Sharding``.
+
+    The answer is ``Unknown``, with the reason, where a value has a sharding that does not fit it or does not tell where
+    elements are.  Before propagation it is also ``Unknown`` where the instruction has no sharding, and where an operand
+    has none but comes from split values.
 
     ``.reads`` has the elements of each operand that a device needs and does not hold, as maps and bytes.  ``.bytes`` is
     what must move in any case: instead of operands, other devices may send elements of the result, or summands of them.
@@ -138,14 +148,28 @@ def partitioned(instruction: Instruction, /) -> Partitioned | Unknown:
     (device)[s0, s1] -> (s1, s0), domain: device in [0, 2], s0 in [0, 7], s1 in [8, 31], device * 8 - s1 in [-31, -8]
     """
     instruction_of(instruction, "partitioned")
+    return partitioned_in(Program(instruction.module), instruction)
+
+
+def partitioned_in(program: Program, instruction: Instruction) -> Partitioned | Unknown:
+    """:func:`partitioned` for one of many instructions of a module."""
     try:
-        return _partitioned(instruction)
+        return _partitioned(program, instruction)
     except HlomapError as error:
         return Unknown(f"{instruction.name}: {error}")
 
 
-def _partitioned(instruction: Instruction) -> Partitioned | Unknown:
-    arrays = _read_arrays(instruction)
+def _partitioned(program: Program, instruction: Instruction) -> Partitioned | Unknown:
+    why_not = program.why_not_propagated
+    if instruction.operands and why_not is not None and instruction.attributes.get("sharding") is None:
+        return Unknown(f"{instruction.name} has no sharding: {why_not}; {_HINT}")
+    reads = _reads(program, instruction)
+    for operand in dict.fromkeys(operand for operand, _ in reads):
+        source = None if why_not is None or program.said(operand) else program.split_source(operand)
+        if source is not None:
+            what = f"{operand.name} has none and comes from {source}, which is split"
+            return Unknown(f"the shardings are not propagated yet: {what}; {_HINT}")
+    arrays = _arrays_of(program, instruction, list(reads))
     if isinstance(arrays, Unknown):
         return arrays
     outputs, operands = arrays
@@ -154,23 +178,25 @@ def _partitioned(instruction: Instruction) -> Partitioned | Unknown:
     tiles = list(dict.fromkeys(one.tiles for one in outputs))
     # Without `return_index` np.unique imports np.ma.
     devices, _ = np.unique(np.concatenate([one.devices for one in tiles]), return_index=True)
-    work = _Work(instruction, outputs, operands)
+    work = _Work(instruction, outputs, operands, list(reads.values()))
     _, first, of_class = np.unique(work.geometry(devices), axis=0, return_index=True, return_inverse=True)
     if len(first) > _MAX_CLASSES:
         return Unknown(f"{len(first)} devices with parts of their own; at most {_MAX_CLASSES} are counted")
     counted = work.count(devices[first])
     of_class = of_class.reshape(-1)
     least = np.array([count.least for count in counted], np.int64)[of_class]
-    reads = []
+    records = []
     for k, one in enumerate(operands):
         received = read_only(np.array([count.received[k] for count in counted], np.int64)[of_class])
         reason = next((count.reasons[k] for count in counted if count.reasons[k] is not None), None)
-        reads.append(
+        records.append(
             RemoteReads(
                 one.value, one.operands, one.shape_index, one.sharding, received, reason is None, reason, work, k
             )
         )
-    return Partitioned(instruction, tuple(reads), read_only(devices), read_only(least))
+    is_assumed = why_not is None and not all(program.said(value) for value in (instruction, *instruction.operands))
+    note = _ASSUMED if is_assumed else None
+    return Partitioned(instruction, tuple(records), read_only(devices), read_only(least), note)
 
 
 # ------------------------------------------------------------------------------------------------------------ arrays
@@ -197,31 +223,45 @@ class _Array:
         return Fraction(self.shape.element_bits, 8)
 
 
-def _read_arrays(instruction: Instruction) -> tuple[list[_Array], list[_Array]] | Unknown:
-    if instruction.operands and sharding_of(instruction, ()) is None:
-        hint = (
-            'ask the module before XLA\'s partitioner: hlomap.from_jax(..., stage="before_partitioning") gives it, and '
-            'XLA_FLAGS="--xla_dump_to=DIR --xla_dump_hlo_pass_re=.*(spmd|shardy).*" dumps it'
-        )
-        return Unknown(f"{instruction.name} has no sharding: {hint}")
-    for operand in (one for one in dict.fromkeys(instruction.operands) if not leaf_shardings(one)):
-        source = _split_source(operand)
-        if source is not None:
-            what = f"{operand.name} has none and comes from {source}, which is split"
-            return Unknown(f"the shardings are not propagated yet: {what}")
-    numbers: dict[Instruction, tuple[int, ...]] = {}
+_Reads: TypeAlias = "dict[tuple[Instruction, ShapeIndex], dict[int, MapSet]]"
+"""For each array of an operand that is read, the maps of the outputs that read it, by number."""
+
+
+def _reads(program: Program, instruction: Instruction) -> _Reads:
+    """Arrays in the order of the operands; those that certainly nothing reads are left out."""
+    given = instruction.operands
+    if not given:
+        return {}
+    found: _Reads = {}
+    rules = RuleProvider(instruction.module)
+    for o, index in enumerate(program.arrays(instruction)):
+        sets: dict[Instruction, list[MapSet]] = {}
+        for number, maps in operand_maps(rules, instruction, index).items():
+            sets.setdefault(given[number], []).append(maps)
+        for operand, own in sets.items():
+            for at, maps in _by_array(union(own), program.arrays(operand)):
+                found.setdefault((operand, at), {})[o] = maps
+    first = {operand: k for k, operand in reversed(list(enumerate(given)))}
+    return {key: found[key] for key in sorted(found, key=lambda key: (first[key[0]], program.place(*key)))}
+
+
+def _arrays_of(
+    program: Program, instruction: Instruction, read: Sequence[tuple[Instruction, ShapeIndex]]
+) -> tuple[list[_Array], list[_Array]] | Unknown:
+    """The arrays of the output and those of the operands that it reads; a value without a sharding is everywhere."""
+    numbers: dict[Instruction, list[int]] = {}
     for k, operand in enumerate(instruction.operands):
-        numbers[operand] = (*numbers.get(operand, ()), k)
-    said: list[tuple[Instruction, tuple[int, ...], ShapeIndex, Sharding]] = []
-    for value, operands in [(instruction, ()), *numbers.items()]:
-        shardings = leaf_shardings(value)
-        for index in array_leaves(value.shape):
-            said.append((value, operands, index, shardings.get(index, _EVERYWHERE)))
-    n = _n_devices(instruction, {(sharding, shape_at(value.shape, index)) for value, _, index, sharding in said})
+        numbers.setdefault(operand, []).append(k)
+    values: list[tuple[Instruction, ShapeIndex, tuple[int, ...]]]
+    values = [(instruction, index, ()) for index in program.arrays(instruction)]
+    values += [(operand, index, tuple(numbers[operand])) for operand, index in read]
+    said = [program.said(value).get(index, _EVERYWHERE) for value, index, _ in values]
+    shapes = [program.arrays(value)[index] for value, index, _ in values]
+    n = _n_devices(instruction, set(zip(said, shapes, strict=True)))
     found = []
     tiles: dict[tuple[Sharding, Shape], Tiles] = {}
-    for value, operands, index, sharding in said:
-        key = (sharding, shape_at(value.shape, index))
+    for (value, index, operands), sharding, shape in zip(values, said, shapes, strict=True):
+        key = (sharding, shape)
         if key not in tiles:
             assigned = assign(*key, n)
             reason = assigned.reason if isinstance(assigned, Unknown) else assigned.uncertain
@@ -229,22 +269,8 @@ def _read_arrays(instruction: Instruction) -> tuple[list[_Array], list[_Array]] 
                 return Unknown(f"{value.name}: {reason}")
             tiles[key] = Tiles.of(assigned)
         found.append(_Array(value, operands, index, sharding, tiles[key]))
-    return [one for one in found if not one.operands], [one for one in found if one.operands]
-
-
-def _split_source(value: Instruction) -> str | None:
-    """The split source of a value without a sharding, through others without one; None where nothing is split.
-
-    XLA's propagation would give the value a sharding.  A parameter without one that is not the module's has the
-    sharding of an argument, which may be split.
-    """
-    for here in reachable([value], lambda one: () if leaf_shardings(one) else one.operands):
-        said = leaf_shardings(here).values()
-        if any(sharding.kind not in ("replicated", "maximal") for sharding in said):
-            return here.name
-        if not said and here.parameter_number is not None and here.computation != here.module.entry:
-            return f"an argument of {here.computation.name}"
-    return None
+    n_outputs = len(values) - len(read)
+    return found[:n_outputs], found[n_outputs:]
 
 
 def _n_devices(instruction: Instruction, said: Iterable[tuple[Sharding, Shape]]) -> int:
@@ -273,21 +299,15 @@ class _Counted:
 class _Work:
     """The maps of an instruction, and what follows from them for a device."""
 
-    def __init__(self, instruction: Instruction, outputs: Sequence[_Array], operands: Sequence[_Array]) -> None:
-        self._instruction, self.outputs, self.operands = instruction, outputs, operands
-        self.reads: list[dict[int, MapSet]] = [{} for _ in operands]
-        """For each array of an operand, the maps of the outputs that read it, by number."""
-        numbers: dict[Instruction, tuple[tuple[int, ...], dict[ShapeIndex, int]]] = {}
-        for k, one in enumerate(operands):
-            numbers.setdefault(one.value, (one.operands, {}))[1][one.shape_index] = k
-        rules, given = RuleProvider(instruction.module), instruction.operands
-        for o, output in enumerate(outputs):
-            sets = operand_maps(rules, instruction, output.shape_index)
-            some = {given[n] for n, maps in sets.items() if len(maps) or not maps.exact} & numbers.keys()
-            for operand in sorted(some, key=lambda one: numbers[one][0][0]):
-                of_operand, arrays = numbers[operand]
-                for k, maps in _by_array([sets[n] for n in of_operand if n in sets], arrays):
-                    self.reads[k][o] = maps
+    def __init__(
+        self,
+        instruction: Instruction,
+        outputs: Sequence[_Array],
+        operands: Sequence[_Array],
+        reads: Sequence[Mapping[int, MapSet]],
+    ) -> None:
+        """``reads`` has for each array of an operand the maps of the outputs that read it, by number."""
+        self._instruction, self.outputs, self.operands, self.reads = instruction, outputs, operands, reads
         self._users: dict[int, dict[ShapeIndex, list[IndexingMap]] | None] = {}
 
     def geometry(self, devices: Ints) -> Ints:
@@ -426,16 +446,15 @@ class _Work:
                         yield _from_device(piece, 0, ("device", device, device))
 
 
-def _by_array(sets: Sequence[MapSet], arrays: Mapping[ShapeIndex, int]) -> Iterator[tuple[int, MapSet]]:
-    """The maps of all sets to each array at an index, by number; arrays that certainly nothing reads are left out."""
-    maps = union(sets)
+def _by_array(maps: MapSet, arrays: Mapping[ShapeIndex, Shape]) -> Iterator[tuple[ShapeIndex, MapSet]]:
+    """The maps to each array, by index; arrays that certainly nothing reads are left out."""
     if maps.is_unknown:
-        yield from ((k, maps) for k in arrays.values())
+        yield from ((index, maps) for index in arrays)
         return
     found: dict[ShapeIndex, list[IndexingMap]] = {} if maps.exact else {index: [] for index in arrays}
     for m in maps:
         found.setdefault(m.shape_index, []).append(m)
-    yield from ((arrays[index], maps._select(own)) for index, own in found.items())
+    yield from ((index, maps._select(own)) for index, own in found.items())
 
 
 def _sides(tiles: Tiles, devices: Ints) -> list[Box | None]:

@@ -1,14 +1,16 @@
 """The shardings that a module gives to its values.
 
-:func:`sharding_of` is the entry point.
+:func:`sharding_of` is the entry point.  :class:`Program` answers many questions about one module.
 """
 
 from __future__ import annotations
 
-from .._core import Computation, Instruction, Module, Sharding
+from .._core import Computation, Instruction, Module, Shape, Sharding
 from ..analysis.queries import shape_indices
 from ..errors import ShapeError
+from ..text import one_line
 from ..types import ShapeIndex, expect_index, subject_of
+from .assignment import is_whole
 
 
 def sharding_of(subject: Instruction | Computation | Module, /, output: int | ShapeIndex = 0) -> Sharding | None:
@@ -44,12 +46,70 @@ def sharding_of(subject: Instruction | Computation | Module, /, output: int | Sh
 
 
 def leaf_shardings(instruction: Instruction) -> dict[ShapeIndex, Sharding]:
-    """The sharding of each array and token of a value; none where the module says nothing.  Errors as above."""
+    """The sharding of each array and token of a value; none where the module says nothing.  Errors as above, and for a
+    sharding that cannot be read."""
     said = instruction.attributes.get("sharding")
-    if not isinstance(said, Sharding):
+    if said is None:
         return {}
+    if not isinstance(said, Sharding):
+        raise ShapeError(f"{instruction.name} has a sharding that cannot be read: {one_line(str(said), 100)}")
     leaves = [index for index, _ in instruction.shape._leaves()]
     parts = said.parts if said.kind == "tuple" else (said,) * len(leaves)
     if len(parts) != len(leaves):
         raise ShapeError(f"{instruction.name} has {len(parts)} shardings for {len(leaves)} values")
     return dict(zip(leaves, parts, strict=True))
+
+
+class Program:
+    """The shardings of a module's values, each read once."""
+
+    def __init__(self, module: Module) -> None:
+        self.why_not_propagated: str | None = module._why_not_propagated
+        """Why a value without a sharding may be split; None where it is on every device."""
+        self._entry = module.entry
+        self._said: dict[Instruction, dict[ShapeIndex, Sharding]] = {}
+        self._arrays: dict[Instruction, dict[ShapeIndex, Shape]] = {}
+        self._places: dict[Instruction, dict[ShapeIndex, int]] = {}
+        self._sources: dict[Instruction, str | None] = {}
+
+    def said(self, value: Instruction) -> dict[ShapeIndex, Sharding]:
+        """:func:`leaf_shardings`."""
+        if value not in self._said:
+            self._said[value] = leaf_shardings(value)
+        return self._said[value]
+
+    def arrays(self, value: Instruction) -> dict[ShapeIndex, Shape]:
+        """The arrays of a value by index."""
+        if value not in self._arrays:
+            self._arrays[value] = {index: shape for index, shape in value.shape._leaves() if shape.is_array}
+        return self._arrays[value]
+
+    def place(self, value: Instruction, index: ShapeIndex) -> int:
+        """The place of an array among those of a value."""
+        if value not in self._places:
+            self._places[value] = {at: k for k, at in enumerate(self.arrays(value))}
+        return self._places[value][index]
+
+    def split_source(self, value: Instruction) -> str | None:
+        """The split source of a value without a sharding, through others without one; None where nothing is split.
+
+        XLA's propagation would give the value a sharding.  A parameter without one that is not the module's has the
+        sharding of an argument, which may be split.
+        """
+        pending = [value]
+        while pending:
+            here = pending[-1]
+            said = self.said(here).values()
+            operands = () if said else here.operands
+            unknown = [one for one in operands if one not in self._sources]
+            if unknown and here not in self._sources:
+                pending += unknown
+                continue
+            pending.pop()
+            source = next((self._sources[one] for one in operands if self._sources[one] is not None), None)
+            if not all(map(is_whole, said)):
+                source = here.name
+            elif not said and here.parameter_number is not None and here.computation != self._entry:
+                source = f"an argument of {here.computation.name}"
+            self._sources[here] = source
+        return self._sources[value]

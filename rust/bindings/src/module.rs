@@ -144,6 +144,9 @@ getters! { PyModule_, self, py;
     n_instructions: usize = self.0.instructions().len();
     /// The backend that compiled the module, by its backend configs: ``"CPU"``, ``"TPU"``, ``"GPU"``, or None.
     _backend: Option<&'static str> = self.0.backend();
+    /// Why a value without a sharding may be split; None where the shardings are propagated, so that it is on every
+    /// device.
+    _why_not_propagated: PyResult<Option<&'static str>> = unlocked(py, || self.0.why_not_propagated());
 }
 
 methods! { PyModule_, slf, py;

@@ -50,12 +50,15 @@ impl PyRows {
     }
 
     /// The columns about shardings of a table that has these rows, by name; ``None`` where no row has a sharding.
+    ///
+    /// Where the shardings are propagated, a value without one is on every device, so each row has remote bytes.
     #[pyo3(signature = (table, /))]
     fn sharding_columns<'py>(&self, py: Python<'py>, table: Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
         if !self.module.has_attribute("sharding") {
             return Ok(None);
         }
-        let is_sharded = |id: u32| self.module.attribute(id, "sharding").is_some();
+        let is_propagated = unlocked(py, || self.module.why_not_propagated().is_none())?;
+        let is_sharded = |id: u32| is_propagated || self.module.attribute(id, "sharding").is_some();
         let mut found = Vec::new();
         for (i, row) in self.found.rows.iter().enumerate() {
             poll_locked(py, i)?;

@@ -180,8 +180,8 @@ columns! {
     sharding: Text = Elsewhere;
     /// Sharding that the module gives to the operand; null without one.
     operand_sharding: Text = Elsewhere;
-    /// Bytes of the operand that devices read and do not hold, at most, all outputs together; null without a sharding
-    /// of the output.
+    /// Bytes of the operand that devices read and do not hold, at most, all outputs together; null where the output has
+    /// no sharding, unless the shardings are propagated.
     remote_bytes: Int = Elsewhere;
     /// Reason why the maps of this pair are unknown; null if they are known.
     unknown: Text = Reads(|r| text(r.unknown.as_deref()));

@@ -11,4 +11,5 @@ pub(crate) mod literal;
 pub(crate) mod metadata;
 pub(crate) mod module;
 pub(crate) mod opcode;
+pub(crate) mod propagation;
 pub(crate) mod signature;

@@ -62,6 +62,7 @@ pub struct Module {
     pub(crate) shape_hashes: OnceLock<Vec<[u64; 2]>>,
     pub(crate) has_unbounded: OnceLock<bool>,
     pub(crate) backend: OnceLock<Option<&'static str>>,
+    pub(crate) propagation: OnceLock<Option<&'static str>>,
 }
 
 /// The ids of a proto, by number. Text has no ids, but XLA orders what it reads by them.
