@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 import pytest
+from support.jax_shardings import compare
 from support.map_pairs import grid
 from support.shardings import Drawn, map_pairs, random_sharding
 
@@ -50,6 +51,49 @@ def check(drawn: Drawn) -> None:
     boxes = [[len(r) for r in drawn.box(device)] for device in drawn.position]
     assert list(first.dimensions) == [-(-size // n) for size, n in zip(drawn.sizes, drawn.tiles, strict=True)]
     assert sharding.is_even(shape) == all(box == list(first.dimensions) for box in boxes), drawn
+
+
+WHOLE = [
+    "{replicated}",
+    "{mesh[], replicated}",
+    "{mesh[], [{}, {}]}",
+    "{mesh[], [{?}, {}]}",
+    "{mesh[], unreduced}",
+    "{mesh['x'=8], replicated}",
+    "{mesh['x'=2,'y'=4], [{?}, {}], replicated={'x'}}",
+    "{mesh['x'=2,'y'=2], device_ids=(3,2,1,0), [{}, {}]}",
+    "{mesh['x'=1], [{'x'}, {}]}",
+    "{mesh['x'=1,'y'=2], [{'x'}, {}], manual={'x'}}",
+    "{devices=[1,1,8]<=[8] last_tile_dim_replicate}",
+    "{devices=[1,1,8,1]<=[8] last_tile_dims={replicated, manual}}",
+]
+
+
+@pytest.mark.parametrize("text", WHOLE)
+def test_a_sharding_that_splits_nothing_is_on_every_device(text: str) -> None:
+    shape = hm.Shape("f32", [5, 3])
+    wanted = [[device, i, j] for device in range(8) for i in range(5) for j in range(3)]
+    maps = parse(text).device_map(shape, 8)
+    assert maps.exact and map_pairs(maps).tolist() == wanted
+    assert map_pairs(parse(text).owner_map(shape, 8), to_devices=True).tolist() == wanted
+    rows = parse("{devices=[8,1]<=[8]}")
+    moved = hm.reshard(shape, parse(text), rows, num_devices=8)
+    assert isinstance(moved, hm.results.Reshard) and moved.collective == "slice"
+
+
+def test_one_device_is_not_every_device() -> None:
+    for text in ("{maximal device=3}", "{maximal_mesh[device_id=3]}", "{devices=[1]3}", "{mesh[], device_ids=(3)}"):
+        assert map_pairs(parse(text).device_map(hm.Shape("f32", [2]), 8)).tolist() == [[3, 0], [3, 1]]
+    assert parse("{mesh[], device_ids=([1]), replicated}").device == 0
+    with pytest.raises(hm.errors.ShapeError, match="divides 1 dimensions, the array has 2"):
+        parse("{mesh[], [{}]}").device_map(hm.Shape("f32", [2, 2]), 8)
+
+
+@pytest.mark.jax
+def test_shardings_in_hlo_are_those_of_jax() -> None:
+    pytest.importorskip("jax")
+    n, n_whole, wrong = compare(np.random.default_rng(SEED), 5)
+    assert n >= 160 and n_whole >= 20 and not wrong, "\n".join(wrong[:5])
 
 
 CHILD = """
