@@ -181,7 +181,7 @@ columns! {
     /// Sharding that the module gives to the operand; null without one.
     operand_sharding: Text = Elsewhere;
     /// Bytes of the operand that devices read and do not hold, at most, all outputs together; null where the output has
-    /// no sharding, unless the shardings are propagated.
+    /// no sharding, unless the module is after propagation.
     remote_bytes: Int = Elsewhere;
     /// Reason why the maps of this pair are unknown; null if they are known.
     unknown: Text = Reads(|r| text(r.unknown.as_deref()));
