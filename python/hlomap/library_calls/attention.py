@@ -67,7 +67,7 @@ class _Options(NamedTuple):
     @classmethod
     def of(cls, instruction: Instruction) -> _Options:
         target = str(instruction.attributes.get("custom_call_target", ""))
-        config = Config.of(instruction, "cudnn_fmha_backend_config").only(_UNDERSTOOD)
+        config = _config(instruction).only(_UNDERSTOOD)
         require(not packs_segments(instruction), "several segments in a row")
         mask = config.word("mask_type", "NO_MASK")
         require(mask in _MASKS, f"the mask {mask}")
@@ -98,9 +98,13 @@ class _Options(NamedTuple):
         return self.padded or self.paged
 
 
+def _config(instruction: Instruction) -> Config:
+    return Config.of(instruction, "cudnn_fmha_backend_config", before_2024="fmha_scale")
+
+
 def packs_segments(instruction: Instruction) -> bool:
     """Whether rows hold several sequences at offsets that are operands."""
-    config = Config.of(instruction, "cudnn_fmha_backend_config")
+    config = _config(instruction)
     return config.number("max_seg_per_batch", 1) > 1
 
 

@@ -300,9 +300,15 @@ class Config(dict[str, Any]):
         return cls(found, "backend_config")
 
     @classmethod
-    def of(cls, instruction: Instruction, part: str) -> Config:
-        """The part with this name of an instruction's ``backend_config``."""
-        found = cls.whole(instruction).get(part)
+    def of(cls, instruction: Instruction, part: str, before_2024: str | None = None) -> Config:
+        """The part with this name of an instruction's ``backend_config``.
+
+        Until 2023, XLA wrote the part alone.  ``before_2024`` is a field by which such a configuration is recognized.
+        """
+        whole = cls.whole(instruction)
+        found = whole.get(part)
+        if part not in whole and before_2024 in whole:
+            return cls(whole, "backend_config")
         if not isinstance(found, dict):
             raise NotUnderstood(f"its backend_config has no {part}")
         return cls(found, part)

@@ -13,7 +13,12 @@ from typing import NamedTuple
 from .._core import ConvolutionDimensionNumbers, Shape, WindowDim
 from .body import Call, Config, Value, require
 
-_UNDERSTOOD = {"activation_mode", "conv_result_scale", "side_input_scale", "leakyrelu_alpha", "algorithm"}
+_UNDERSTOOD = {
+    "activation_mode", "conv_result_scale", "side_input_scale", "leakyrelu_alpha", "algorithm", "tensor_ops_enabled",
+}  # fmt: skip
+_MODES = ("kNone", "kSigmoid", "kRelu", "kRelu6", "kReluX", "kTanh", "kBandPass", "kElu", "kLeakyRelu")
+"""The activations by their number, which is how XLA wrote them before it wrote their names."""
+
 _ACTIVATIONS = {"kRelu": "relu", "kRelu6": "relu6", "kElu": "elu", "kLeakyRelu": "leaky relu"}
 
 
@@ -44,7 +49,7 @@ class _Forward(NamedTuple):
     @classmethod
     def of(cls, call: Call, x: Shape, kernel: Shape, y: Shape) -> _Forward:
         config = _config(call)
-        plain = config.word("activation_mode", "kNone") == "kNone" and config.number("conv_result_scale", 1) == 1
+        plain = _activation(config) == "kNone" and config.number("conv_result_scale", 1) == 1
         require(plain, "a gradient that is scaled or has an activation")
         labels, window = (call.instruction.attributes.get(name) for name in ("dim_labels", "window"))
         require(isinstance(labels, ConvolutionDimensionNumbers), "it has no dim_labels")
@@ -86,7 +91,7 @@ class _Forward(NamedTuple):
 def forward(call: Call) -> list[Value]:
     """``__cudnn$convForward``: input, filter."""
     config = _config(call)
-    require(config.word("activation_mode", "kNone") == "kNone", "a forward convolution with an activation")
+    require(_activation(config) == "kNone", "a forward convolution with an activation")
     call.require_operands(2, _HAS_2)
     return [_forward(call, config).converted(call.result().dtype)]
 
@@ -102,7 +107,7 @@ def bias_activation(call: Call) -> list[Value]:
         value += call.operands[3].converted(value.dtype) * side_scale
     feature = call.instruction.attributes["dim_labels"].output_feature
     value += call.operands[2].converted(value.dtype).broadcast(value.sizes, [feature])
-    mode = config.word("activation_mode", "kNone")
+    mode = _activation(config)
     if mode != "kNone":
         require(mode in _ACTIVATIONS, f"the activation {mode}")
         value = value.activated(_ACTIVATIONS[mode], config.number("leakyrelu_alpha", 0))
@@ -155,7 +160,13 @@ _HAS_2 = "a convolution has 2"
 
 
 def _config(call: Call) -> Config:
-    return Config.of(call.instruction, "cudnn_conv_backend_config").only(_UNDERSTOOD)
+    config = Config.of(call.instruction, "cudnn_conv_backend_config", before_2024="conv_result_scale")
+    return config.only(_UNDERSTOOD)
+
+
+def _activation(config: Config) -> str:
+    mode = str(config.get("activation_mode", "kNone"))
+    return _MODES[int(mode)] if mode.isdecimal() and int(mode) < len(_MODES) else mode
 
 
 def _computed(dtype: str) -> str:

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from .._core import Shape
+from .._core import Instruction, Shape
 from .body import Call, Config, NotUnderstood, Value, array_text, numbers, require
 
 _UNDERSTOOD = {
     "alpha_real", "alpha_imag", "beta", "dot_dimension_numbers", "precision_config", "epilogue", "lhs_stride",
     "rhs_stride", "damax_output", "grad_x", "grad_y", "autotune_workspace_size", "selected_algorithm", "scale_mode",
-    "has_d_scale",
+    "has_d_scale", "batch_size",
 }  # fmt: skip
+"""``batch_size``, of configurations before 2024, follows from the dimension numbers."""
 
 _COMPUTED = {"f16": "f32", "bf16": "f32", "f8e4m3fn": "f32", "f8e5m2": "f32", "s8": "s32", "u8": "s32"}
 """The element types of products whose operands are narrower."""
@@ -86,7 +87,7 @@ def block_scaled_dot(call: Call) -> list[Value]:
 
 
 def _gemm(call: Call, scaled: bool) -> list[Value]:
-    config = Config.of(call.instruction, "gemm_backend_config").only(_UNDERSTOOD)
+    config = gemm_config(call.instruction).only(_UNDERSTOOD)
     epilogue = config.word("epilogue", "DEFAULT")
     require(epilogue in _EPILOGUES, f"the epilogue {epilogue}")
     has_bias, activation, has_aux = _EPILOGUES[epilogue]
@@ -163,6 +164,11 @@ def _factors(call: Call) -> list[Value]:
     """The first two operands in the type that the product is computed in."""
     dtype = call.operands[0].dtype
     return [operand.converted(_COMPUTED.get(dtype, dtype)) for operand in call.operands[:2]]
+
+
+def gemm_config(instruction: Instruction) -> Config:
+    """The ``GemmBackendConfig`` of a call."""
+    return Config.of(instruction, "gemm_backend_config", before_2024="dot_dimension_numbers")
 
 
 def product_dimensions(operands: Sequence[Shape], config: Config) -> tuple[dict[str, list[int]], list[list[int]]]:

@@ -16,7 +16,7 @@ from .._core import Instruction, Shape
 from ..answers import Unknown
 from . import attention
 from .body import Config, NotUnderstood, require
-from .gemm import product_dimensions
+from .gemm import gemm_config, product_dimensions
 
 FACTORIZATIONS = (
     "potrf", "getrf", "geqrf", "geqp3", "orgqr", "ungqr", "ormqr", "unmqr", "gesdd", "gesvd", "gesvdj", "gesvdp",
@@ -125,7 +125,7 @@ def _block_scaled_gemm(instruction: Instruction, shapes: Shapes, results: Shapes
     """``__cublas$lt$matmul$mx``: a and b are those of a product, the other operands have an order of their own."""
     output = results[0]
     require(len(shapes) >= 4, f"{len(shapes)} operands, where a product with scales has at least 4")
-    config = Config.of(instruction, "gemm_backend_config")
+    config = gemm_config(instruction)
     dims, free = product_dimensions(shapes, config.part("dot_dimension_numbers"))
     n_batch, n_rows = len(dims["lhs_batch"]), len(free[0])
     a = [*enumerate(dims["lhs_batch"]), *enumerate(free[0], start=n_batch)]

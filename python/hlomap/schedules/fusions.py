@@ -253,7 +253,7 @@ class TritonConfig(NamedTuple):
 
 def fusion_config(instruction: Instruction) -> dict[str, Any]:
     """The part of the backend config that is about the fusion; empty where there is none."""
-    return _config(instruction, "fusion_backend_config")
+    return _config(instruction, "fusion_backend_config", before_2024="kind")
 
 
 def native_config(instruction: Instruction) -> tuple[str, int | None]:
@@ -263,10 +263,12 @@ def native_config(instruction: Instruction) -> tuple[str, int | None]:
     return "" if emitter == "INVALID" else emitter, unroll if type(unroll) is int and unroll > 0 else None
 
 
-def _config(instruction: Instruction, part: str) -> dict[str, Any]:
+def _config(instruction: Instruction, part: str, before_2024: str | None = None) -> dict[str, Any]:
+    """A part of the backend config; until 2023, XLA wrote the part alone, which has the field ``before_2024``."""
     try:
-        config = instruction.attributes.text("backend_config")
-        found = json.loads(config).get(part) if config else None
+        config = instruction.attributes.get("backend_config")
+        whole = json.loads(config) if config else {}
+        found = whole.get(part, whole if before_2024 in whole else None)
     except (ValueError, AttributeError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

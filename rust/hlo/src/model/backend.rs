@@ -7,7 +7,20 @@ use crate::Value;
 const FIELDS: [(&str, &[&str]); 3] = [
     ("CPU", &["outer_dimension_partitions", "fusion_config", "onednn_matmul_config", "onednn_fusion_config"]),
     ("TPU", &["window_config", "used_scoped_memory_configs", "scoped_memory_configs", "flag_configs"]),
-    ("GPU", &["operation_queue_id", "fusion_backend_config", "native_emitter_backend_config", "gemm_backend_config"]),
+    (
+        "GPU",
+        &[
+            "operation_queue_id",
+            "fusion_backend_config",
+            "native_emitter_backend_config",
+            "gemm_backend_config",
+            // Before 2024, the parts stood alone.
+            "selected_algorithm",
+            "conv_result_scale",
+            "triton_gemm_config",
+            "fmha_scale",
+        ],
+    ),
 ];
 
 impl Module {

@@ -103,7 +103,7 @@ class _Config(NamedTuple):
 
 def _config(instruction: Instruction) -> _Config:
     """The counts that the backend config states."""
-    text = instruction.attributes.text("backend_config")
+    text = instruction.attributes.get("backend_config")
     if not text:
         return _Config()
     import json
