@@ -9,15 +9,34 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable, Sequence
 
-UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
-"""Controls, marks that change the direction of text, lone surrogates, and what XML does not allow."""
+_CONTROLS = "\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff"
+"""Controls, line separators, lone surrogates, and what XML does not allow."""
+
+_INVISIBLE = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+"""Marks that change the direction of text, and what Unicode calls default ignorable: it has no width, so that two
+different names look alike and text can be hidden in one."""
+
+_PICTURE = (
+    "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u2460-\u24ff\u25a0-\u27bf\u2900-\u297f\u2b00-\u2bff"
+    "\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+)
+
+UNSAFE = re.compile(
+    f"[{_CONTROLS}{_INVISIBLE}]"
+    # An emoji may be followed by the selector of its form, and joined to the next one.
+    f"|(?<![{_PICTURE}])[\ufe0e\ufe0f](?!\u20e3)|(?<![{_PICTURE}\ufe0f])\u200d|\u200d(?![{_PICTURE}])"
+)
+"""Controls and invisible characters."""
 
 
 def printable(text: object, limit: int = 200) -> str:
-    """One line without control characters, cut where it is long.
+    """One line without controls and invisible characters, cut where it is long.
 
-    >>> printable("a\\x1b[31m\\nb")
-    'a\ufffd[31m\ufffdb'
+    >>> printable("a\\x1b[31m\\nb\\u200b")
+    'a\ufffd[31m\ufffdb\ufffd'
     """
     return cut(UNSAFE.sub("\ufffd", str(text)[: limit + 1]), limit)
 

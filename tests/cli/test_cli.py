@@ -215,7 +215,7 @@ def test_the_summary_tells_files_from_rows(tmp_path: Path) -> None:
     assert result.exit_code == 1 and labels.count("failed") == 1 and labels.count("with errors") == 1
 
 
-STEERING = "\x1b]0;title\x07 \x9b2J \x7f \u202e \u2066 \u061c \u2028"
+STEERING = "\x1b]0;title\x07 \x9b2J \x7f \u202e \u2066 \u061c \u2028 \u200b \u200d \ufeff \ufe0f \U000e0041"
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ STEERING = "\x1b]0;title\x07 \x9b2J \x7f \u202e \u2066 \u061c \u2028"
     ],
 )
 def test_no_message_steers_the_terminal(arguments: list[str], tmp_path: Path) -> None:
-    """No name and no file gives escapes, no marks of direction."""
+    """No name and no file gives escapes, marks of direction or invisible characters."""
     (tmp_path / "good.hlo").write_text("ENTRY e { ROOT p = f32[4] parameter(0) }")
     bad = tmp_path / f"bad{STEERING}.hlo"
     bad.write_text(f"ENTRY e {{ ROOT p = f32[4] par{STEERING}ameter(0) }}", encoding="utf-8")

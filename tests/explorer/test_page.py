@@ -88,7 +88,9 @@ def test_hostile_names_stay_in_their_block(text: str, tmp_path: Path) -> None:
     page = hm.explore(hm.DumpDirectory(tmp_path))
     assert [tag for tag, _ in Reader(str(page)).tags].count("script") == 3
     assert "<img src=x" not in str(page) and "<!--" not in str(page)
-    assert blocks(page)["index"]["modules"][0]["name"] == re.sub("[\x00-\x1f\u2028-\u202e]", "\ufffd", stem)
+    assert blocks(page)["index"]["modules"][0]["name"] == re.sub(
+        "[\x00-\x1f\u2028-\u202e\u200b\U000e0041\ufeff]", "\ufffd", stem
+    )
 
 
 def test_hostile_texts_of_a_program() -> None:

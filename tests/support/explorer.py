@@ -24,6 +24,7 @@ HOSTILE = [
     "a\"b'c`d",
     "line\u2028separator\u2029",
     "\u202eright to left\u202c",
+    "hidden \u200b\U000e0041\ufeff text",
     "nul\x00bell\x07",
     "$policy ${script} {{x}} &lt;b&gt;",
     "]]><img src=x onerror=alert(1)>",
