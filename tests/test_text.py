@@ -4,7 +4,8 @@ import unicodedata
 
 import pytest
 
-from hlomap.text import html, printable
+import hlomap as hm
+from hlomap.text import UNSAFE, html, printable
 
 
 @pytest.mark.parametrize(
@@ -25,8 +26,8 @@ def test_legitimate_text_stays(text: str) -> None:
 
 @pytest.mark.parametrize(
     "hidden",
-    ["\x1b", "\x9b", "\u00ad", "\u200b", "\u200d", "\u202e", "\u2066", "\u2060", "\ufeff", "\u3164", "\ufe0f", "\U000e0041", "\U000e0100"],
-)  # fmt: skip
+    "\x1b\x9b\u00ad\u200b\u200d\u202e\u2066\u2060\ufeff\u3164\ufe0f\U000e0041\U000e0100",
+)
 def test_hidden_text_shows(hidden: str) -> None:
     assert printable(f"a{hidden}b") == html(f"a{hidden}b") == "a\ufffdb"
 
@@ -38,7 +39,20 @@ def test_selectors_behind_an_emoji_hide_no_text() -> None:
 
 
 def test_no_format_character_is_printed() -> None:
-    """Unicode's category of format characters is replaced but for signs that are drawn, such as those before numbers."""
+    """Characters of Unicode's category of formats are replaced, but for those that are drawn."""
     drawn = {0x600, 0x601, 0x602, 0x603, 0x604, 0x605, 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD}
     formats = {n for n in range(0x110000) if unicodedata.category(chr(n)) == "Cf" and not 0x13430 <= n < 0x13440}
     assert {n for n in formats if printable(f"a{chr(n)}b") == f"a{chr(n)}b"} <= drawn
+
+
+def test_errors_show_no_hidden_text() -> None:
+    """The messages of the compiled module replace what printing does; the joiners and selectors of emoji as well."""
+    hidden = {chr(n) for n in range(0x110000) if not 0xD800 <= n < 0xE000 and UNSAFE.fullmatch(chr(n))} - {"\n", "\r"}
+    for text in map("".join, zip(*[iter(sorted(hidden))] * 20, strict=False)):
+        for source in (f"ENTRY e {{ ROOT p = f32[4] {text}(0) }}", f"ENTRY e {{ ROOT p = f32[4] parameter(0){text} }}"):
+            with pytest.raises(hm.errors.HloSyntaxError) as error:
+                hm.parse(source, strict=True)
+            assert not hidden & set(str(error.value))
+        with pytest.raises(hm.HlomapError) as found:
+            hm.IndexingMap.parse(f"(d0) -> (d0{text})")
+        assert not hidden & set(str(found.value))

@@ -55,6 +55,41 @@ def test_an_elided_end_elides_the_constant() -> None:
             _ = constant.literal
 
 
+@pytest.mark.parametrize(
+    ("shape", "typed", "plain"),
+    [
+        ("f32[2]", "f32[2] {1, 2}", "{1, 2}"),
+        ("f32[]", "f32[] 3", "3"),
+        ("s32[2,2]{0,1}", "s32[2,2]{0,1} { { 1, 2 }, { 3, 4 } }", "{ { 1, 2 }, { 3, 4 } }"),
+        ("(f32[2], s32[])", "( f32[2] {1, 2}, s32[] 3 )", "( {1, 2}, 3 )"),
+        ("((f32[]), pred[])", "((f32[]), pred[]) ( (f32[]) ( f32[] 1 ), pred[] true )", "( ( 1 ), true )"),
+        ("f32[20]", "f32[20] {...}", "{...}"),
+    ],
+)
+def test_a_value_may_have_its_shape_before_it(shape: str, typed: str, plain: str) -> None:
+    """XLA printed it until 2019 and no longer reads it: it is read, and not printed."""
+    read, expected = (hm.parse(f"HloModule m\nENTRY e {{ ROOT c = {shape} constant({x}) }}") for x in (typed, plain))
+    assert read.same_as(expected) and not read.diagnostics and str(read) == str(expected)
+    assert hm.parse(read.to_proto()).same_as(hm.parse(expected.to_proto()))
+    with pytest.raises(hm.errors.HloSyntaxError, match="a value without a shape before it"):
+        hm.parse(f"HloModule m\nENTRY e {{ ROOT c = {shape} constant({typed}) }}", strict=True)
+
+
+@pytest.mark.parametrize("typed", ["f32[3] {1, 2, 3}", "s32[2] {1, 2}", "f32[2]", "(f32[2] {1, 2})", "x[2] {1, 2}"])
+def test_another_shape_before_a_value_is_an_error(typed: str) -> None:
+    with pytest.raises(hm.errors.HloSyntaxError):
+        hm.parse(f"HloModule m\nENTRY e {{ ROOT c = f32[2] constant({typed}) }}")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_a_comment_ends_with_its_line(end: str) -> None:
+    text = end.join(
+        ["HloModule m // a", "ENTRY e { // b", " p = f32[2] parameter(0) // c", " ROOT n = f32[2] negate(p) }"]
+    )
+    assert [i.name for i in hm.parse(text, strict=True).entry] == ["p", "n"]
+    assert hm.parse(end.join(["// a", text])).name == "m"
+
+
 def test_a_module_without_a_name_is_the_one_that_is_printed() -> None:
     module = hm.parse("f32[2] negate(f32[2])")
     assert hm.parse(str(module)).same_as(module)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import resource
+
+import pytest
+
 import hlomap as hm
 
 
@@ -79,3 +84,93 @@ def test_custom_rules_invalidate_cached_results() -> None:
     finally:
         hm.unregister_rule("dynamic-slice")
     assert hm.output_to_input(module.entry.root)[0] == before
+
+
+BOTH = """HloModule m
+less {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT l = pred[] compare(a, b), direction=LT
+}
+g {
+  p = f32[4] parameter(0)
+  c = f32[] constant(0)
+  ROOT r = ROOT_OF_G
+}
+ENTRY e {
+  q = f32[4] parameter(0)
+  ROOT f = SHAPE_OF_G fusion(q), kind=kLoop, calls=g
+}"""
+
+
+def both(one: str, other: str) -> tuple[hm.Module, hm.Module]:
+    def of(root: str) -> hm.Module:
+        found = re.match(r"(\(.*?\)|\S+) [a-z-]+\(", root)
+        assert found
+        shape = found[1]
+        return hm.parse(BOTH.replace("ROOT_OF_G", root).replace("SHAPE_OF_G", shape))
+
+    return of(one), of(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("f32[1] slice(p), slice={[1:2]}", "f32[1] slice(p), slice={[1:2:1]}"),
+        ("f32[1] pad(p, c), padding=0_-3", "f32[1] pad(p, c), padding=0_-3_0"),
+        ("f32[4,3] broadcast(p), dimensions={0}", "f32[4,3] broadcast(p), dimensions={ 00 }"),
+        ("f32[2] reduce-window(p, c), window={size=2 stride=2}, to_apply=less",
+         "f32[2] reduce-window(p, c), window={size=2 stride=2 pad=0_0 rhs_dilate=1}, to_apply=less"),
+        ("f32[4] sort(p), dimensions={0}, to_apply=less",
+         "f32[4] sort(p), dimensions={0}, is_stable=false, to_apply=less"),
+        ("pred[4] compare(p, p), direction=LT", "pred[4] compare(p, p), direction=LT, type=FLOAT"),
+        ("pred[4] compare(p, p), direction=LT, type=TOTALORDER", "pred[4] compare(p, p), direction=LT, order=TOTAL"),
+        ("f32[] constant(3.14159274)", "f32[] constant(3.1415927)"),
+        ("f32[3] constant({1, 2.50, 0})", "f32[3] constant({ 1e0, 25e-1, 0 })"),
+        ("s32[3] constant({7, 0, 0})", "s32[3] constant(7)"),
+        ("pred[2] constant({1, 0})", "pred[2] constant({true, false})"),
+        ("(f32[2], s32[]) constant(({1, 2}, 3))", "(f32[2], s32[]) constant((f32[2] {1, 2}, s32[] 3))"),
+        ('f32[4] custom-call(p), custom_call_target="x", backend_config="{\\"a\\":1}"',
+         'f32[4] custom-call(p), custom_call_target="x", backend_config={"a":1}'),
+    ],
+)  # fmt: skip
+def test_equal_content_has_equal_signatures(one: str, other: str) -> None:
+    """However it is spelled."""
+    a, b = both(one, other)
+    assert a.same_as(b)
+    assert a["r"].signature() == b["r"].signature() and a["f"].signature() == b["f"].signature()
+    assert a.entry.fingerprint == b.entry.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("f32[1] slice(p), slice={[1:2]}", "f32[1] slice(p), slice={[2:3]}"),
+        ("f32[2] slice(p), slice={[0:4:2]}", "f32[2] slice(p), slice={[0:3:2]}"),
+        ("f32[1] pad(p, c), padding=0_-3", "f32[1] pad(p, c), padding=-3_0"),
+        ("pred[4] compare(p, p), direction=LT", "pred[4] compare(p, p), direction=LT, type=TOTALORDER"),
+        ("f32[] constant(0)", "f32[] constant(-0)"),
+        ("f32[] constant(3.1415925)", "f32[] constant(3.1415927)"),
+        ("s32[3] constant({7, 0, 0})", "s32[3] constant({7, 0, 1})"),
+        ("s32[3] constant({0, 7, 0})", "s32[3] constant({7, 0, 0})"),
+        ("(s32[], s32[]) constant((1, 0))", "(s32[], s32[]) constant((0, 1))"),
+        ("s32[<=3] constant({1, 0})", "s32[<=3] constant({1, 0, 0})"),
+        ('f32[4] custom-call(p), custom_call_target="x", backend_config="a b"',
+         'f32[4] custom-call(p), custom_call_target="x", backend_config="ab"'),
+    ],
+)  # fmt: skip
+def test_other_content_has_other_fingerprints(one: str, other: str) -> None:
+    a, b = both(one, other)
+    assert a.entry.fingerprint != b.entry.fingerprint and a["f"].signature() != b["f"].signature()
+
+
+def test_constants_that_are_not_written_take_no_memory() -> None:
+    text = "HloModule m\nENTRY e { ROOT c = s8[16384,16384] constant(1) }"
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert hm.parse(text).entry.fingerprint
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 17
+
+
+def test_a_constant_has_the_layout_that_xla_gives_it() -> None:
+    plain, laid_out = (hm.parse(f"ENTRY e {{ ROOT c = f32[3]{x} constant({{1, 2, 3}}) }}") for x in ("", "{0}"))
+    assert plain.entry.fingerprint == laid_out.entry.fingerprint == hm.parse(plain.to_proto()).entry.fingerprint

@@ -20,7 +20,7 @@ from .mlir import mlir_kind
 _HEAD_BYTES = 1 << 16
 _COMPILE_INPUT = re.compile(r"(?:^|/)module_\d+\.[^/]+/(?:module\.mlir|compile_options\.|topology\.)[\w.]*$")
 
-_BLANK = re.compile(r"(?:\s+|//[^\n]*(?:\n|\Z)|/\*.*?(?:\*/|\Z))*", re.DOTALL)
+_BLANK = re.compile(r"(?:\s+|//[^\n\r]*(?:[\n\r]|\Z)|/\*.*?(?:\*/|\Z))*", re.DOTALL)
 _HEADER = re.compile(r"HloModule\b")
 _NAME = r"%?[A-Za-z_][\w.\-]*"
 _SHAPE = r"(?:[a-z][a-z0-9]*\[[^\]\n]*\]|\(|token\b|opaque\b|b\()"

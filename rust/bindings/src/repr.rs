@@ -23,7 +23,7 @@ impl Write for Head {
                 return Err(std::fmt::Error);
             }
             self.left -= 1;
-            self.text.push(if c.is_control() { ' ' } else { c });
+            self.text.push(if quasiaffine::text::is_hidden(c) { ' ' } else { c });
         }
         Ok(())
     }

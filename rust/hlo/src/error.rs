@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use quasiaffine::text::is_hidden;
+
 pub use layout::{Diagnostic, DiagnosticKind, Span};
 
 /// A text and the name of its source.
@@ -58,7 +60,7 @@ impl Source {
         let from = floor_char(&self.text, at.saturating_sub(4 * BEFORE).max(start));
         let to = floor_char(&self.text, (at + 4 * WIDTH).min(end));
         let at = floor_char(&self.text, at);
-        let visible = |c: char| if c.is_control() { ' ' } else { c };
+        let visible = |c: char| if is_hidden(c) { ' ' } else { c };
         let mut left: Vec<char> = self.text[from..at].chars().map(visible).collect();
         let mut right: Vec<char> = self.text[at..to.max(at)].chars().map(visible).collect();
         let cut_left = from > start || left.len() > BEFORE;

@@ -12,6 +12,7 @@ use layout::{ArrayShape, ElementType, Shape};
 
 use crate::attribute::form::Form;
 use crate::attribute::Value;
+use crate::model::literal::without_shapes;
 use crate::model::module::{Attribute, ComputationId, InstructionId, Module};
 use crate::verify::names::{legal, Named};
 use crate::{Arity, Opcode};
@@ -218,7 +219,10 @@ impl<'m> Printer<'m> {
             write!(f, "{number}")?;
         } else if let Some(literal) = m.literal_text(i) {
             let is_large = m.shape(i).as_array().and_then(|a| a.n_elements()).is_some_and(|n| n > LARGE);
-            f.write_str(if is_large && !self.options.large_constants { "{...}" } else { literal })?;
+            match is_large && !self.options.large_constants {
+                true => f.write_str("{...}")?,
+                false => f.write_str(&without_shapes(literal, m.shape(i)))?,
+            }
         } else if m.has_unnamed_operands(i) {
             let n = match row.opcode.arity() {
                 Arity::Fixed(n) => usize::from(n),

@@ -3,6 +3,7 @@
 //! Every method either advances or returns an error, and none looks back. Not here: the grammar.
 
 use quasiaffine::interrupt::poll;
+use quasiaffine::text::is_hidden;
 
 use crate::{Diagnostic, Span};
 
@@ -116,7 +117,7 @@ impl<'a> Cursor<'a> {
     fn comment(&mut self) -> bool {
         match self.rest().get(1) {
             Some(b'/') => {
-                self.pos += memchr::memchr(b'\n', self.rest()).unwrap_or(self.rest().len());
+                self.pos += memchr::memchr2(b'\n', b'\r', self.rest()).unwrap_or(self.rest().len());
                 true
             }
             Some(b'*') => match memchr::memmem::find(&self.rest()[2..], b"*/") {
@@ -393,7 +394,7 @@ impl<'a> Cursor<'a> {
                 let len = (at.pos - self.pos).max(1);
                 (format!("`{}`", clip(&self.text[self.pos..self.pos + len])), len)
             }
-            Some(c) if c.is_control() => (format!("the character U+{:04X}", c as u32), c.len_utf8()),
+            Some(c) if is_hidden(c) => (format!("the character U+{:04X}", c as u32), c.len_utf8()),
             Some(c) => (format!("`{c}`"), c.len_utf8()),
         }
     }
@@ -481,12 +482,11 @@ pub fn bytes_equal(a: &[u8], b: &[u8]) -> bool {
     a_last == b_last && a.chunks_exact(8).zip(b.chunks_exact(8)).all(|(a, b)| a == b)
 }
 
-/// A word truncated for use in a message.
+/// A word truncated for use in a message, without characters that cannot be seen.
 pub fn clip(word: &str) -> String {
-    match word.char_indices().nth(60) {
-        Some((at, _)) => format!("{}…", &word[..at]),
-        None => word.to_string(),
-    }
+    let visible = |c: char| if is_hidden(c) { '\u{fffd}' } else { c };
+    let end = if word.chars().nth(60).is_some() { "…" } else { "" };
+    word.chars().take(60).map(visible).chain(end.chars()).collect()
 }
 
 /// A value as text, truncated for use in a message.

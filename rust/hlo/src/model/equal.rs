@@ -104,15 +104,7 @@ fn canonical(m: &Module, attributes: &[Attribute], of: Option<InstructionId>) ->
     let opcode = of.map(|i| m.instructions()[i as usize].opcode);
     let mut all = BTreeMap::new();
     for a in attributes {
-        let name = match (m.attribute_name(a), opcode) {
-            ("to_apply", Some(Opcode::CustomCall)) => "called_computations",
-            ("conv_kind", _) => "convolution_kind",
-            (name, _) => name,
-        };
-        let (name, value) = match of.and_then(|i| m.comparison_type(i, a)) {
-            Some(word) => ("type", Value::Word(word)),
-            None => (name, m.value(a, of.map(|i| m.computation_of(i)))),
-        };
+        let (name, value) = named(m, a, of);
         let text = match (a.form, value) {
             (Form::Computation | Form::Computations, _) => format!("{:?}", m.list(a.link)),
             (Form::Metadata, _) => metadata(m.attribute_text(a)),
@@ -130,8 +122,21 @@ fn canonical(m: &Module, attributes: &[Attribute], of: Option<InstructionId>) ->
     all
 }
 
+/// An attribute by the name and the value that stand for all of equal meaning.
+pub(crate) fn named<'m>(m: &'m Module, a: &Attribute, of: Option<InstructionId>) -> (&'m str, Value<'m>) {
+    let name = match (m.attribute_name(a), of.map(|i| m.instructions()[i as usize].opcode)) {
+        ("to_apply", Some(Opcode::CustomCall)) => "called_computations",
+        ("conv_kind", _) => "convolution_kind",
+        (name, _) => name,
+    };
+    match of.and_then(|i| m.comparison_type(i, a)) {
+        Some(word) => ("type", Value::Word(word)),
+        None => (name, m.value(a, of.map(|i| m.computation_of(i)))),
+    }
+}
+
 /// The canonical spelling of a value; `None` for a default.
-fn plain(name: &str, opcode: Option<Opcode>, value: Value<'_>) -> Option<String> {
+pub(crate) fn plain(name: &str, opcode: Option<Opcode>, value: Value<'_>) -> Option<String> {
     let key = schema::key(name.as_bytes());
     let opcode = opcode.map_or("", Opcode::name);
     let default = key.map_or(Some(0), |key| schema::TABLE[key as usize].default_on(opcode));

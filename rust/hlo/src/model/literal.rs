@@ -4,6 +4,8 @@
 //! bytes, even if its type is narrower than a byte. Decoding succeeds on every text that was accepted, unless it is
 //! elided.
 
+use std::borrow::Cow;
+
 use layout::{ArrayShape, ElementKind, ElementType, Shape, UNBOUNDED};
 use quasiaffine::interrupt::poll;
 
@@ -30,6 +32,8 @@ pub(crate) struct Literal {
     /// The first element that XLA does not read: a nan whose payload its type cannot hold, or a real number for a
     /// complex one. Only a check looks for it.
     pub doubtful: Option<Diagnostic>,
+    /// The shapes before values in a literal, as XLA wrote them until 2019.
+    pub shapes: Vec<Span>,
     /// The bytes of elements that are not written.
     zeros: u64,
     values: Option<Values>,
@@ -45,6 +49,8 @@ struct Values {
     limit: usize,
     width: usize,
     bytes: Vec<u8>,
+    /// Elements that are not written, which are zeros at the end of an array, are left out.
+    is_short: bool,
     done: Vec<LiteralValue>,
 }
 
@@ -104,8 +110,18 @@ fn shape_before_literal(c: &mut Cursor<'_>) -> Read<Shape> {
 
 /// The value of a checked literal; `None` if a part is elided.
 pub(crate) fn decode(text: &str, span: Span, shape: &Shape) -> Option<LiteralValue> {
+    decode_as(text, span, shape, false)
+}
+
+/// The value of a checked literal as [`decode`] gives it, but without the elements of arrays that are not written: it is
+/// never larger than the text asks for.
+pub(crate) fn decode_written(text: &str, shape: &Shape) -> Option<LiteralValue> {
+    decode_as(text, Span::new(0, text.len()), shape, true)
+}
+
+fn decode_as(text: &str, span: Span, shape: &Shape, is_short: bool) -> Option<LiteralValue> {
     let mut c = Cursor { text: &text[..span.end as usize], pos: span.start as usize };
-    let values = Some(Values { limit: span.len(), ..Values::default() });
+    let values = Some(Values { limit: span.len(), is_short, ..Values::default() });
     let mut literal = Literal { values, ..Literal::default() };
     let read = literal.read(&mut c, shape);
     debug_assert!(read.is_ok(), "literals are checked when they are read: {read:?}");
@@ -122,10 +138,29 @@ pub(crate) fn sizes(text: &str, shape: &Shape) -> Option<Vec<i64>> {
     (!literal.is_elided && !literal.is_ragged).then_some(sizes)
 }
 
+/// A checked literal without shapes before its values, which XLA no longer reads.
+pub(crate) fn without_shapes<'a>(text: &'a str, shape: &Shape) -> Cow<'a, str> {
+    if memchr::memchr(b'[', text.as_bytes()).is_none() {
+        return Cow::Borrowed(text);
+    }
+    let mut literal = Literal::default();
+    let read = literal.read(&mut Cursor::new(text), shape);
+    debug_assert!(read.is_ok(), "literals are checked when they are read: {read:?}");
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    for span in literal.shapes {
+        out.push_str(&text[at..span.start as usize]);
+        at = span.end as usize;
+    }
+    out.push_str(&text[at..]);
+    Cow::Owned(out)
+}
+
 impl Literal {
     /// Recursion is bounded by the nesting of shapes, `layout::MAX_DEPTH`.
     fn read(&mut self, c: &mut Cursor<'_>, shape: &Shape) -> Read<()> {
         c.space();
+        self.shape_before_value(c, shape)?;
         if c.rest().starts_with(b"{...}") {
             c.pos += 5;
             self.is_elided = true;
@@ -167,6 +202,34 @@ impl Literal {
                 Err(Diagnostic::expected(span, "an array or a tuple as the shape of a constant", shape.to_string()))
             }
         }
+    }
+
+    /// Reads the shape before a value, if there is one: that of the value.
+    fn shape_before_value(&mut self, c: &mut Cursor<'_>, shape: &Shape) -> Read<()> {
+        let start = c.pos;
+        let found = match (c.peek(), shape) {
+            (Some(b'a'..=b'z'), _) if is_typed(c) => shape_before_literal(c)?,
+            // Parentheses are a value, unless other ones follow a shape in them.
+            (Some(b'('), Shape::Tuple(_)) => {
+                let mut ahead = *c;
+                match layout::read_shape(&mut ahead) {
+                    Ok(found) if ahead.accept_after_space(b'(') => {
+                        c.pos = ahead.pos - 1;
+                        found
+                    }
+                    _ => return Ok(()),
+                }
+            }
+            _ => return Ok(()),
+        };
+        let span = Span::new(start, c.pos);
+        if !found.same_dims(shape) {
+            let found = found.without_layout().to_string();
+            return Err(Diagnostic::disagrees(span, "the shape before a value", shape.without_layout(), found));
+        }
+        c.space();
+        self.shapes.push(Span::new(start, c.pos));
+        Ok(())
     }
 
     /// Reads an array, whose end may be elided. Commas are optional, as for XLA.
@@ -235,6 +298,7 @@ impl Literal {
         };
         self.element(c, t)?;
         match &mut self.values {
+            Some(values) if values.is_short => {}
             Some(values) => values.bytes.resize(values.bytes.len() + n_zeros as usize, 0),
             None => self.zeros = self.zeros.saturating_add(n_zeros),
         }
@@ -263,6 +327,12 @@ impl Literal {
         }
         Ok(())
     }
+}
+
+/// Whether an element type and its brackets are next.
+fn is_typed(c: &Cursor<'_>) -> bool {
+    let word = c.rest().iter().take(16).position(|b| !b.is_ascii_alphanumeric());
+    word.is_some_and(|n| c.rest()[n] == b'[')
 }
 
 fn disagreement(c: &Cursor<'_>, dim: usize, n: i64, expected: i64) -> Diagnostic {

@@ -3,16 +3,20 @@
 //! A signature covers the opcode, the shapes of the result and of the operands with their layouts, every semantic
 //! attribute, the fingerprints of called computations, the values of the operands that a rule evaluates as constants,
 //! and the steps before an asynchronous one that binds more. It excludes names, metadata, sharding, and backend hints.
+//! What counts is the content: `slice={[1:2]}` and `slice={[1:2:1]}`, or 3.1415927 and 3.14159274, are equal.
 //! Equal signatures of different instructions require a collision of two independent 64-bit hashes.
 
 use quasiaffine::interrupt::{once, poll};
 use std::fmt::Write;
 
-use layout::Shape;
+use layout::{with_layout, Shape};
 use smallvec::SmallVec;
 
 use crate::attribute::schema::{self, Form};
+use crate::attribute::Value;
 use crate::check;
+use crate::model::equal::{named, plain};
+use crate::model::literal::{self, LiteralValue};
 use crate::model::module::{Attribute, ComputationId, InstructionId, Module, UNKNOWN_KEY};
 use crate::Opcode;
 
@@ -70,17 +74,31 @@ impl Module {
         h.word(u64::from(self.parameter_number(id).unwrap_or(u32::MAX)));
         let semantic =
             self.attributes(id).iter().filter(|a| a.key >= UNKNOWN_KEY || schema::is_semantic(a.key, opcode));
-        let mut attributes: SmallVec<[&Attribute; 8]> = semantic.collect();
+        let mut attributes: SmallVec<[(&str, &Attribute, Value<'_>); 8]> = semantic
+            .map(|a| {
+                let (name, value) = named(self, a, Some(id));
+                (name, a, value)
+            })
+            .collect();
         if attributes.len() > 1 {
-            attributes.sort_by_key(|a| self.attribute_name(a));
+            attributes.sort_by_key(|a| a.0);
         }
-        for a in attributes {
-            h.text(self.attribute_name(a));
-            match a.form {
-                Form::Computation | Form::Computations => {
+        for (name, a, value) in attributes {
+            match (a.form, value) {
+                (Form::Computation | Form::Computations, _) => {
+                    h.text(name);
                     self.list(a.link).iter().for_each(|&c| h.bytes(&callee(c)));
                 }
-                _ => h.text(self.attribute_text(a)),
+                // What hlomap does not read may mean anything, space too.
+                (_, Value::Raw(text)) => [name, text].iter().for_each(|text| h.text(text)),
+                (_, Value::Text(text)) if !text.is_empty() => {
+                    [name, text.as_ref()].iter().for_each(|text| h.text(text))
+                }
+                (_, value) => {
+                    if let Some(text) = plain(name, Some(opcode), value) {
+                        [name, text.as_str()].iter().for_each(|text| h.text(text));
+                    }
+                }
             }
         }
         h.word(u64::MAX);
@@ -89,7 +107,7 @@ impl Module {
     /// Hashes the value of a constant or an iota; a fixed value for every other operation.
     fn hash_value(&self, h: &mut Hash, id: InstructionId) {
         match self.instructions()[id as usize].opcode {
-            Opcode::Constant => h.text(self.literal_text(id).unwrap_or("")),
+            Opcode::Constant => self.hash_literal(h, id),
             Opcode::Iota => {
                 self.hash_shape(h, id);
                 self.hash_operation(h, id, &|c| self.fingerprint(c));
@@ -98,8 +116,29 @@ impl Module {
         }
     }
 
+    /// Hashes the value of a constant, however its numbers are spelled; its text if that does not say the value.
+    fn hash_literal(&self, h: &mut Hash, id: InstructionId) {
+        let Some(text) = self.literal_text(id) else { return };
+        let shape = self.shape(id);
+        match literal::decode_written(text, shape) {
+            Some(value) => hash_value(h, &value),
+            None => h.text(text),
+        }
+        if shape.as_array().is_some_and(|a| (0..a.rank()).any(|dim| a.is_dynamic(dim))) {
+            match literal::sizes(text, shape) {
+                Some(sizes) => sizes.iter().for_each(|&n| h.word(n as u64)),
+                None => h.text(text),
+            }
+        }
+    }
+
     /// Hashes the shape of a value. Instructions share shapes, so each shape is printed once.
     fn hash_shape(&self, h: &mut Hash, id: InstructionId) {
+        let row = &self.instructions()[id as usize];
+        // XLA lays out each constant.
+        if row.opcode == Opcode::Constant && self.shape(id).as_array().is_some_and(|a| a.layout().is_none()) {
+            return shape_hash(&with_layout(self.shape(id))).iter().for_each(|&w| h.word(w));
+        }
         let hashes = once(&self.shape_hashes, || self.shapes.iter().map(shape_hash).collect());
         hashes[self.instructions()[id as usize].shape as usize].iter().for_each(|&w| h.word(w));
     }
@@ -124,7 +163,7 @@ impl Module {
             poll();
             self.hash_shape(&mut h, i);
             self.hash_operation(&mut h, i, &|c| known[c as usize]);
-            h.text(self.literal_text(i).unwrap_or(""));
+            self.hash_literal(&mut h, i);
             for operand in self.operands(i) {
                 h.word(u64::from(operand - range.start));
             }
@@ -143,6 +182,20 @@ impl Module {
             .map(|c| self.instructions_of(c).flat_map(|i| self.called_computations(i)).collect())
             .collect();
         check::depth_first(n, |c, i| called[c as usize].get(i).copied()).0
+    }
+}
+
+/// Hashes a value; zeros at the end of an array may be left out.
+fn hash_value(h: &mut Hash, value: &LiteralValue) {
+    match value {
+        LiteralValue::Array(bytes) => {
+            let n_zeros = bytes.iter().rev().take_while(|&&byte| byte == 0).count();
+            h.bytes(&bytes[..bytes.len() - n_zeros]);
+        }
+        LiteralValue::Tuple(parts) => {
+            h.word(parts.len() as u64);
+            parts.iter().for_each(|part| hash_value(h, part));
+        }
     }
 }
 

@@ -339,6 +339,12 @@ impl<'a> Parser<'a> {
         if let Some(problem) = checked.doubtful {
             self.diagnose(|_| problem);
         }
+        if let Some(&span) = checked.shapes.first() {
+            self.refuse(|p| {
+                let found = format!("`{}`", clip(p.c.str(span).trim_end()));
+                Diagnostic::expected(span, "a value without a shape before it", found)
+            });
+        }
         row.body = Span::new(start, self.c.pos);
         self.c.expect(b')', "`)` after a constant")
     }

@@ -17,6 +17,17 @@ use crate::expr::{Expr, Op, Sum, Var};
 use crate::map::domain::{letter, Domain, Variable};
 use crate::map::{Map, State};
 
+/// Whether a character has no width or steers what shows it: controls, marks of direction, and what Unicode calls default
+/// ignorable. A message shows another one in its place, as hidden text and two names that look alike mislead.
+pub fn is_hidden(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
+        | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{fffe}' | '\u{ffff}'
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+        || c.is_control()
+}
+
 /// How a map is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {

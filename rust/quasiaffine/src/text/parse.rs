@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::is_hidden;
 use crate::affine::table::Table;
 use crate::analysis::interval::Interval;
 use crate::error::{Error, Result, TextError};
@@ -170,7 +171,7 @@ impl<'a> Parser<'a> {
             column: before.len() + 1,
             found,
             expected: expected.into(),
-            snippet: shown.iter().copied().chain(after.chars()).map(|c| if c.is_control() { ' ' } else { c }).collect(),
+            snippet: shown.iter().copied().chain(after.chars()).map(|c| if is_hidden(c) { ' ' } else { c }).collect(),
             caret: shown.len(),
         })))
     }
