@@ -192,7 +192,7 @@ def layout(
         if not no_picture and not as_json:
             console.print_lines([[], *([(line, "")] for line in str(picture).splitlines()[3:])])
         if svg is not None:
-            svg.write_text(picture.svg, encoding="utf-8")
+            picture.write(svg)
     except HlomapError as error:
         console.say(str(error), err=True)
         sys.exit(1)

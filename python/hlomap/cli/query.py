@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import HlomapError
+from ..files import replacing
 from ..interop import row_files
 from ..text import plural, table_lines
 from .console import OUTPUT, fail, printable_lines, refuse_overwriting, say
@@ -49,17 +50,16 @@ def query(dataset: str, sql: str, as_json: bool, as_csv: bool, output: Path | No
             f"expected a name that ends with {', '.join(row_files.SUFFIXES)}", param_hint="--output"
         )
     refuse_overwriting(output, dataset, *Path(dataset).glob("*/part-*.parquet"))
-    from ..corpus.folder import LocalFolder
     from ..corpus.scan import Location
     from ..interop.duckdb import SqlError, query as run
 
     try:
         location = Location(dataset)
-        if message := location.unfinished():
+        if message := location.doubt():
             say(message, err=True)
         schema, batches = run(location.tables(), sql)
         if output is not None:
-            with LocalFolder(str(output.parent)).write_part(output.name) as temporary:
+            with replacing(output) as temporary:
                 row_files.write(temporary, output.suffix, schema, batches)
         elif as_json:
             for line in row_files.json_lines(batches):

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from .._core import Computation, Shape
 from ..errors import ShapeError
+from ..files import replacing
 from ..verification.verify import random_value
 
 Array = npt.NDArray[Any]
@@ -107,4 +108,5 @@ def save_npz(arrays: Mapping[str, Array], path: str | Path) -> None:
         else:
             held[name] = np.asarray(array, order="C").view(f"u{array.dtype.itemsize}")
             held[f"{name}__dtype"] = np.array(array.dtype.name)
-    np.savez_compressed(path, **held)
+    with replacing(path) as temporary, open(temporary, "wb") as stream:
+        np.savez_compressed(stream, **held)

@@ -108,7 +108,7 @@ def show(
             drawn = _draw(found, element, output) if picture or svg is not None else None
             if svg is not None and drawn is not None:
                 with console.failing(svg):
-                    svg.write_text(drawn.svg, encoding="utf-8")
+                    drawn.write(svg)
             if element is not None:
                 explanation = _explanation(found, element, output)
                 values.append(explanation.to_dict()) if as_json else console.say(str(explanation))

@@ -15,7 +15,7 @@ import time
 from typing import Any
 
 from .. import children
-from .folder import remove_temporaries
+from ..files import remove_temporaries
 
 SLOTS = 5
 """64-bit numbers that both sides see: the position of the file (-1: none), the index of the stage in ``STAGES``, since

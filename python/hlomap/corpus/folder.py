@@ -14,20 +14,18 @@ import shutil
 import socket
 import stat
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..errors import HlomapError, LockedError, OutputError
+from ..files import discard, is_temporary, new_temporary, put
 
 if TYPE_CHECKING:
     from .remote import RemoteFolder
 
 Folder: TypeAlias = "LocalFolder | RemoteFolder"
 """Files by their names below one folder; names have slashes."""
-
-_temporaries: set[str] = set()
 
 
 @contextlib.contextmanager
@@ -69,11 +67,6 @@ def contains(folder: str, place: str) -> bool:
     return place == folder or place.startswith(folder.rstrip("/" + os.sep) + ("/" if is_url(folder) else os.sep))
 
 
-def is_temporary(name: str) -> bool:
-    """Whether a file has the name of one that is being written."""
-    return re.fullmatch(r"\.(.+\.)?[0-9a-f]{12}\.tmp", name) is not None
-
-
 def open_folder(url: str) -> Folder:
     """The folder at a local path or at a URL of fsspec (extra ``fsspec``)."""
     local = _local_path(url)
@@ -108,27 +101,41 @@ class LocalFolder:
     def write_part(self, name: str) -> Iterator[str]:
         """The path of a temporary local file, which becomes the file ``name`` when the block ends normally."""
         target = self._path / name
-        temporary = str(target.with_name(f".{target.name}.{uuid.uuid4().hex[:12]}.tmp"))
-        _temporaries.add(temporary)
+        temporary = new_temporary(str(target))
         try:
             with output_errors():
                 # The dataset's own folder is made once, by the coordinator: a folder that was removed stays away.
                 for parent in reversed(target.relative_to(self._path).parents[:-1]):
                     (self._path / parent).mkdir(exist_ok=True)
+                    self.refuse_link(str(parent))
             yield temporary
             with output_errors():
-                _sync(temporary)
-                os.replace(temporary, target)
+                put(temporary, str(target))
         finally:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            _temporaries.discard(temporary)
+            discard(temporary)
+
+    def refuse_link(self, folder: str) -> None:
+        """Raises :class:`OutputError` for a folder in this one that is a link: the files in it are not of a dataset."""
+        path = self._path / folder
+        if path.is_symlink():
+            message = "a link in the place of a folder of the dataset, and nothing is written through links; remove it"
+            raise OutputError(errno.ELOOP, message, str(path))
 
     def names(self, folder: str) -> list[str]:
         """The names of the files directly in a folder, without those that are being written; empty without it."""
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             return sorted(name for name in os.listdir(self._path / folder) if not is_temporary(name))
         return []
+
+    def sizes(self, folder: str) -> dict[str, int | None]:
+        """The sizes of the files directly in a folder, as :meth:`names` has them; ``None`` for what is not a file."""
+        found: dict[str, int | None] = {}
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(self._path / folder) as entries:
+            for entry in entries:
+                if not is_temporary(entry.name):
+                    is_file = entry.is_file(follow_symlinks=False)
+                    found[entry.name] = entry.stat(follow_symlinks=False).st_size if is_file else None
+        return found
 
     def remove(self, name: str) -> None:
         """Removes a file or a whole folder, if it is there."""
@@ -145,6 +152,7 @@ class LocalFolder:
 
     def clean(self, folder: str) -> None:
         """Removes the files in a folder that killed writers left half written."""
+        self.refuse_link(folder)
         with contextlib.suppress(FileNotFoundError):
             for name in os.listdir(self._path / folder):
                 if is_temporary(name):
@@ -228,19 +236,3 @@ def _lock_descriptor(fd: int, wait: bool) -> None:
                     raise
                 time.sleep(0.5)
     fcntl.flock(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-
-
-def remove_temporaries() -> None:
-    """Removes the temporary files of this process, which is about to end without unwinding."""
-    for path in list(_temporaries):
-        with contextlib.suppress(OSError):
-            os.unlink(path)
-
-
-def _sync(path: str) -> None:
-    """Waits until the content is on the disk: after a power failure a renamed file is whole."""
-    fd = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -77,6 +77,18 @@ class RemoteFolder:
         except FileNotFoundError:
             return []
 
+    def refuse_link(self, folder: str) -> None:
+        """Does nothing: object stores have no links."""
+
+    def sizes(self, folder: str) -> dict[str, int | None]:
+        """The sizes of the files directly in a folder."""
+        self._fs.invalidate_cache()
+        try:
+            listed = self._fs.ls(self._path(folder), detail=True)
+        except FileNotFoundError:
+            return {}
+        return {posixpath.basename(info["name"]): info.get("size") for info in listed if info["type"] == "file"}
+
     def remove(self, name: str) -> None:
         with output_errors(), contextlib.suppress(FileNotFoundError):
             self._fs.rm(self._path(name), recursive=True)

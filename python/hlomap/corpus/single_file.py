@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from ..analysis.table import arrow_schema
+from ..files import replacing
 from ..hlo.dump_directory import name_columns
 from ..interop import row_files
 from ..interop.arrow import from_rows, repeated
@@ -28,14 +29,10 @@ from .tasks import FILES_FOLDER, ROWS_FOLDER, part_name
 def merge(folder: LocalFolder, plan: Plan, target: Path) -> None:
     """Writes the rows of all shards to ``target``, which appears at once."""
     names = arrow_schema(files=True)
-    # The file is opened by name inside the folder of the run, so that the process's umask applies.
-    temporary = os.path.join(folder.url, f"merged{target.suffix}")
-    folder.remove(f"merged{target.suffix}")  # it may be a link
     shards = [_shard_rows(folder, shard.number, names) for shard in plan]
-    with output_errors():
+    with output_errors(), replacing(target, within=folder.url) as temporary:
         rows = (table for _, table in heapq.merge(*shards, key=lambda item: item[0]))
         row_files.write(temporary, target.suffix, names, rows)
-        os.replace(temporary, target)
 
 
 def _files(folder: LocalFolder, shard: int) -> Iterator[tuple[str, str | None, int]]:

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
 from itertools import pairwise
-from pathlib import Path
 from string import Template
 from typing import Any, NamedTuple
 
 from .._core import Instruction, Module, __version__
 from ..differences.diff import diff
+from ..files import write_text
 from ..hlo.dump_directory import DumpDirectory, DumpedModule
 from ..text import html, plural, printable
 from ..types import expect, module_hint
@@ -41,7 +41,7 @@ class ExplorerPage:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes the page to a file; raises ``OSError`` if that is not possible."""
-        Path(path).write_text(self.text, encoding="utf-8", newline="\n")
+        write_text(path, self.text)
 
     def __str__(self) -> str:
         return self.text

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from .._core import Module
 from ..errors import DatasetError
+from ..files import write_text
 from ..interop.jax import from_jax
 from ..text import printable
 from .check import CheckReport, check
@@ -47,7 +48,7 @@ class Hlo:
         path = self._folder / f"{name}.hlo.json"
         now = figures(module)
         if self._update:
-            path.write_text(json.dumps(now.to_dict(), indent=2) + "\n", encoding="utf-8")
+            write_text(path, json.dumps(now.to_dict(), indent=2) + "\n")
         try:
             golden = Figures.from_dict(json.loads(path.read_text(encoding="utf-8")))
         except FileNotFoundError:

@@ -6,9 +6,9 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from pathlib import Path
 
 from ..answers import ReadOnly
+from ..files import write_text
 from ..text import printable
 from .style import document
 
@@ -48,7 +48,7 @@ class Picture(ReadOnly):
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes the image to a file as SVG; raises ``OSError`` if that is not possible."""
-        Path(path).write_text(self.svg, encoding="utf-8", newline="\n")
+        write_text(path, self.svg)
 
     def __reduce__(self) -> tuple[Callable[[str, str, str], Picture], tuple[str, str, str]]:
         return _of_texts, (self.title, self.svg, str(self))
