@@ -127,7 +127,7 @@ class UndecidedError(HlomapError, ValueError):
 
 
 class DatasetError(HlomapError, ValueError):
-    """The output of :func:`hlomap.analyze_corpus` holds something else than a dataset of these options."""
+    """A folder holds something else than a dataset of these options, or parts of the dataset are lost or foreign."""
 
 
 class OutputError(HlomapError, OSError):

@@ -10,16 +10,17 @@ import json
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple
 
 from .._core import __version__
 from ..analysis.table import SCHEMA_VERSION
 from ..errors import DatasetError, HlomapError
 from ..text import cut, error_text
 from .folder import Folder
+from .parts import FACT, PLAN_FACT, Part, digest, faults, is_part, parts_of_json
 from .reports import CorpusReport
-from .tasks import FILES_FOLDER, part_name
+from .tasks import FILES_FOLDER, MODULES_FOLDER, ROWS_FOLDER, part_name
 
 MANIFEST = "_hlomap.json"
 
@@ -37,18 +38,27 @@ def work_file(folder: Folder, name: str, advice: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Manifest:
-    """``dataset`` identifies this dataset; ``summary`` is set once it is complete."""
+    """``dataset`` identifies this dataset; ``summary`` and ``parts`` are set once it is complete.
+
+    ``parts`` lists the files of the tables; a dataset of an earlier version has no list.
+    """
 
     dataset: str
     options: Mapping[str, Any]
     schema_version: int
     hlomap_version: str
     summary: Mapping[str, Any] | None = None
+    parts: Mapping[str, Part] | None = None
 
     def write(self, folder: Folder) -> None:
         """Creates or replaces the file in a folder."""
         cells = {**vars(self), "complete": self.summary is not None}
-        folder.write(MANIFEST, (json.dumps(cells, indent=1) + "\n").encode())
+        parts = cells.pop("parts")
+        text = json.dumps(cells, indent=1)
+        if parts is not None:  # a line each
+            lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(part)}" for name, part in sorted(parts.items()))
+            text = f'{text[:-2]},\n "parts": {{\n{lines}\n }}\n}}'
+        folder.write(MANIFEST, (text + "\n").encode())
 
 
 def read_manifest(folder: Folder) -> Manifest | None:
@@ -59,7 +69,9 @@ def read_manifest(folder: Folder) -> Manifest | None:
         return None
     with work_file(folder, MANIFEST, "it is not the manifest of a dataset; choose another folder, or remove this one"):
         cells = json.loads(content)
-        found = Manifest(**{one.name: cells[one.name] for one in fields(Manifest)})
+        found = Manifest(**{one.name: cells[one.name] for one in fields(Manifest) if one.name != "parts"})
+        if cells.get("parts") is not None:
+            found = replace(found, parts=parts_of_json(cells["parts"]))
         if not isinstance(found.dataset, str) or not isinstance(found.options, dict):
             raise ValueError("expected a text as dataset, an object as options")
         if found.summary is not None:
@@ -107,19 +119,65 @@ def done_shards(folder: Folder) -> set[int]:
     return {int(match[1]) for name in folder.names(FILES_FOLDER) if (match := _PART.match(name))}
 
 
-def read_reports(folder: Folder, shards: Iterable[int]) -> CorpusReport:
-    """The counts of some shards that are done."""
+class DoneShard(NamedTuple):
+    """What the part of ``files`` of a shard tells: counts, the digest of its listing, and all parts of the shard.
+
+    The parts of a dataset of an earlier version are not known.
+    """
+
+    report: CorpusReport
+    plan: str | None
+    parts: Mapping[str, Part] | None
+
+
+def read_shards(folder: Folder, shards: Iterable[int]) -> tuple[dict[int, DoneShard], dict[int, dict[str, str]]]:
+    """The shards that are whole, by number; and the faults of the others, which have a part of ``files`` as well.
+
+    Raises :class:`DatasetError` for a part of ``files`` that cannot be read.
+    """
+    sizes = part_sizes(folder)
+    whole: dict[int, DoneShard] = {}
+    broken: dict[int, dict[str, str]] = {}
+    for shard in sorted(shards):
+        found = _read_shard(folder, shard)
+        there = {name: sizes[name] for name in found.parts or () if name in sizes}
+        if wrong := faults(found.parts or {}, there):
+            broken[shard] = wrong
+        else:
+            whole[shard] = found
+    return whole, broken
+
+
+def _read_shard(folder: Folder, shard: int) -> DoneShard:
     import pyarrow as pa
     from pyarrow import parquet
 
-    total = CorpusReport()
-    for shard in sorted(shards):
-        name = part_name(FILES_FOLDER, shard)
-        content = pa.BufferReader(folder.read(name))
-        with work_file(folder, name, "remove it, and the same command makes it again, or remove the dataset"):
-            facts = parquet.read_metadata(content).metadata
-            total.add(CorpusReport.from_dict(json.loads(facts[b"hlomap.report"])))
-    return total
+    name = part_name(FILES_FOLDER, shard)
+    content = folder.read(name)
+    with work_file(folder, name, "remove it, and the same command makes it again, or remove the dataset"):
+        metadata = parquet.read_metadata(pa.BufferReader(content))
+        facts = metadata.metadata
+        report = CorpusReport.from_dict(json.loads(facts[b"hlomap.report"]))
+        if FACT.encode() not in facts:
+            return DoneShard(report, None, None)
+        parts = parts_of_json(json.loads(facts[FACT.encode()]))
+        parts[name] = Part(metadata.num_rows, len(content), digest(content))
+        return DoneShard(report, facts[PLAN_FACT.encode()].decode(), parts)
+
+
+def part_sizes(folder: Folder) -> dict[str, int | None]:
+    """The sizes of all files that readers take for parts; ``None`` for what is not a regular file."""
+    tables = (FILES_FOLDER, ROWS_FOLDER, MODULES_FOLDER)
+    return {f"{t}/{name}": size for t in tables for name, size in folder.sizes(t).items() if is_part(name)}
+
+
+def find_faults(folder: Folder, parts: Mapping[str, Part]) -> dict[str, str]:
+    """What is wrong with the parts of a complete dataset, by name: names, sizes and digests."""
+    found = faults(parts, part_sizes(folder))
+    for name in parts.keys() - found.keys():
+        if digest(folder.read(name)) != parts[name].digest:
+            found[name] = "its content is not what was written"
+    return found
 
 
 def read_columns(folder: Folder, columns: list[str]) -> Iterator[Iterator[tuple[Any, ...]]]:

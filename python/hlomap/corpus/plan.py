@@ -17,6 +17,7 @@ from typing import NamedTuple, TypeAlias
 
 from .folder import Folder
 from .manifest import work_file
+from .parts import digest
 from .sources import Reader, Source, head_digest
 
 WORK = "_work"
@@ -67,6 +68,12 @@ def read_shard(folder: Folder, number: int, n_files: int | None = None) -> list[
         if n_files is not None and len(sources) != n_files:
             raise ValueError(f"expected {n_files:,} files, as in the plan, found {len(sources):,}")
         return sources
+
+
+def listing_digest(sources: Iterable[Source]) -> str:
+    """A digest of the files of a shard as they were listed: equal for shards of equal rows."""
+    lines = (f"{s.number} {s.size} {s.offset} {s.label!r} {s.member!r}\n".encode() for s in sources)
+    return digest(b"".join(lines))
 
 
 def make_plan(sources: Iterable[Source], folder: Folder) -> Plan:

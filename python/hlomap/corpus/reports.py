@@ -114,7 +114,9 @@ class CorpusSummary:
     """The counts of a dataset, and the wall-clock time of this run; ``str`` is what ``hlomap analyze`` prints.
 
     ``is_complete`` is false for a run of one shard while others are missing.  ``unlisted`` is the number of files that
-    have appeared since an earlier run listed the inputs: they are not in the dataset.
+    have appeared since an earlier run listed the inputs: they are not in the dataset.  ``repaired`` names parts of an
+    earlier run that were lost, damaged or foreign, and were made again or removed.  ``is_checked`` is false for a
+    complete dataset of an earlier version, which has no list of its parts.
     """
 
     output: str
@@ -122,6 +124,8 @@ class CorpusSummary:
     seconds: float = 0.0
     is_complete: bool = True
     unlisted: int = 0
+    repaired: tuple[str, ...] = ()
+    is_checked: bool = True
 
     @property
     def has_errors(self) -> bool:
@@ -135,6 +139,8 @@ class CorpusSummary:
             "complete": self.is_complete,
             "files": self.report.files,
             "unlisted": self.unlisted,
+            "repaired": list(self.repaired),
+            "checked": self.is_checked,
             **self.report.to_dict(),
             "wall_seconds": round(self.seconds, 3),
         }
@@ -177,6 +183,11 @@ class CorpusSummary:
         shares = ", ".join(f"{stage} {seconds / workers:.0%}" for stage, seconds in report.seconds.items() if workers)
         text = f"{self.seconds:.2f} s, {each:.0f} us of CPU time per instruction"
         rows.append(("time", f"{text} ({shares})" if shares else text))
+        if self.repaired:
+            names = ", ".join(self.repaired[:3]) + (", …" if len(self.repaired) > 3 else "")
+            rows.append(("repaired", f"{plural(len(self.repaired), 'part')}, lost, damaged or foreign: {names}"))
+        if not self.is_checked:
+            rows.append(("not checked", "an earlier version wrote the dataset, without a list of its parts"))
         rows.append(("written to", self.output + ("" if self.is_complete else " (other shards are missing)")))
         return rows
 

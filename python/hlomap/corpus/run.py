@@ -11,7 +11,7 @@ import itertools
 import os
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -31,15 +31,18 @@ from .manifest import (
     Manifest,
     count_compilations,
     done_shards,
+    find_faults,
     open_dataset,
+    part_sizes,
     read_columns,
     read_manifest,
-    read_reports,
+    read_shards,
 )
-from .plan import WORK, Plan, Shard, make_plan, read_plan
+from .parts import faults, faults_text
+from .plan import WORK, Plan, Shard, listing_digest, make_plan, read_plan, read_shard
 from .reports import CorpusReport, CorpusSummary
 from .sources import NotRegular, Reader, Source
-from .tasks import FILES_FOLDER, LEAST_MEMORY, MODULES_FOLDER, ROWS_FOLDER, Form, Task
+from .tasks import FILES_FOLDER, LEAST_MEMORY, MODULES_FOLDER, ROWS_FOLDER, Form, Task, part_name
 
 _CHANGES = "_lock-changes"  # of the manifest and the plan, which the runs of several shards make together
 
@@ -203,6 +206,8 @@ class _Run:
     options: dict[str, Any]
     report_progress: Callable[[CorpusProgress], None]
     began: float = field(default_factory=time.perf_counter)
+    repaired: dict[str, str] = field(default_factory=dict)
+    """What was wrong with parts of an earlier run, by name."""
 
     def dataset(self, target: str) -> CorpusSummary:
         """Makes or continues the dataset in a folder."""
@@ -210,6 +215,8 @@ class _Run:
             with output_errors():
                 os.makedirs(target, exist_ok=True)
         folder = open_folder(target)
+        for name in (FILES_FOLDER, ROWS_FOLDER, MODULES_FOLDER, WORK):
+            folder.refuse_link(name)
         index, n = self.shard
         # Shards lock their own share; the whole corpus is the only share of a run without.
         with folder.lock("_lock" if n == 1 else f"_lock-{index}-of-{n}") as check:
@@ -219,7 +226,15 @@ class _Run:
             manifest, report = self._run(folder, "parquet", check)
         is_complete = manifest.summary is not None
         unlisted = self._n_unlisted(folder) if is_begun and is_complete else 0
-        return CorpusSummary(self.output, report, is_complete=is_complete, unlisted=unlisted)
+        is_checked = not is_complete or manifest.parts is not None
+        return CorpusSummary(
+            self.output,
+            report,
+            is_complete=is_complete,
+            unlisted=unlisted,
+            repaired=tuple(sorted(self.repaired)),
+            is_checked=is_checked,
+        )
 
     def _n_unlisted(self, folder: Folder) -> int:
         """How many files are there now and not in the dataset; archives count as one file."""
@@ -234,6 +249,7 @@ class _Run:
         if not target.absolute().parent.is_dir():
             raise FileNotFoundError(2, "No such file or directory", str(target.parent))
         work = target.absolute().with_name(f".{target.name}.hlomap")
+        LocalFolder(str(work.parent)).refuse_link(work.name)
         with output_errors():
             work.mkdir(exist_ok=True)
         folder = LocalFolder(str(work))
@@ -261,6 +277,8 @@ class _Run:
         with folder.lock(_CHANGES, wait=True):
             manifest = open_dataset(folder, self._options())
         if manifest.summary is not None:
+            manifest = self._checked(folder, manifest)
+        if manifest.summary is not None:
             self._remove_work(folder)
             return manifest, CorpusReport.from_dict(manifest.summary)
         is_private = self.inputs.is_private or folder.url.startswith("memory://")
@@ -285,13 +303,44 @@ class _Run:
         has_limits = self.options["timeout"] is not None or self.options["memory"] is not None
         return self.engine == "local" and not has_limits and len(plan) == 1 and plan[0].n_bytes <= _FEW_BYTES
 
+    def _checked(self, folder: Folder, manifest: Manifest) -> Manifest:
+        """The manifest of a complete dataset; unfinished if parts of it are not those that were written.
+
+        The shards of these are done again, and parts that are not of the dataset are removed.
+        """
+        if manifest.parts is None or not (found := find_faults(folder, manifest.parts)):
+            return manifest
+        with folder.lock(_CHANGES, wait=True):
+            manifest = replace(manifest, summary=None, parts=None)
+            manifest.write(folder)
+            self._discard(folder, found)
+        return manifest
+
+    def _discard(self, folder: Folder, found: Mapping[str, str]) -> None:
+        """Removes parts with faults, and that of ``files`` beside them first, so that their shards are not done."""
+        self.repaired.update(found)
+        names = {name: f"{FILES_FOLDER}/{name.partition('/')[2]}" for name in found}
+        for name in sorted(set(names.values())) + sorted(found):
+            folder.remove(name)
+
     def _complete(self, folder: Folder, manifest: Manifest, plan: Plan) -> Manifest:
         with folder.lock(_CHANGES, wait=True):
             found = read_manifest(folder)
             if found is None or found.summary is None:
-                total = read_reports(folder, (shard.number for shard in plan))
+                whole, broken = read_shards(folder, (shard.number for shard in plan))
+                if broken:  # since they were written
+                    wrong = faults_text({name: what for each in broken.values() for name, what in each.items()})
+                    raise DatasetError(f"{folder.url}: {wrong}; the same command makes it again")
+                total = CorpusReport()
+                for shard in whole.values():
+                    total.add(shard.report)
+                listed = [shard.parts for shard in whole.values() if shard.parts is not None]
+                parts = {name: part for each in listed for name, part in each.items()}
+                is_listed = len(listed) == len(whole)  # not if an earlier version began the dataset
+                if is_listed and (foreign := faults(parts, part_sizes(folder))):
+                    self._discard(folder, foreign)
                 total.compilations = count_compilations(folder)
-                found = replace(manifest, summary=total.to_dict())
+                found = replace(manifest, summary=total.to_dict(), parts=parts if is_listed else None)
                 found.write(folder)
         self._remove_work(folder)
         return found
@@ -317,15 +366,33 @@ class _Run:
             for name in ("shards", "archives"):
                 folder.remove(f"{WORK}/{name}")
             try:
-                return make_plan(self._listed(folder), folder)
+                plan = make_plan(self._listed(folder), folder)
+                self._check_plan(folder, plan)
+                return plan
             except (FileNotFoundError, OutputError):
                 raise
             except DatasetError:  # nothing of it remains
                 folder.remove(WORK)
-                folder.remove(MANIFEST)
+                if not done_shards(folder):
+                    folder.remove(MANIFEST)
                 raise
             except OSError as error:  # temporary files are output, too
                 raise OutputError(error.errno, error.strerror, error.filename) from error
+
+    def _check_plan(self, folder: Folder, plan: Plan) -> None:
+        """Raises :class:`DatasetError` where shards that are done have other files than in a new plan."""
+        done = done_shards(folder)
+        whole, broken = read_shards(folder, done)
+        for shard in plan:
+            if shard.number in whole and whole[shard.number].plan != listing_digest(read_shard(folder, shard.number)):
+                break
+        else:
+            if {shard.number for shard in plan} >= done - broken.keys():
+                return
+        raise DatasetError(
+            f"{folder.url}: the inputs are not those that its other parts were made of, so that what is missing cannot "
+            "be made again; remove the dataset, or choose another folder"
+        )
 
     def _listed(self, folder: Folder, expand: bool = True) -> Iterator[Any]:
         progress = CorpusProgress("list")
@@ -374,8 +441,13 @@ class _Run:
     ) -> CorpusReport:
         index, n = self.shard
         ours = [shard for k, shard in enumerate(plan) if k % n == index]
-        done = done_shards(folder)
-        before = read_reports(folder, done & {shard.number for shard in ours})
+        whole, broken = read_shards(folder, done_shards(folder) & {shard.number for shard in ours})
+        for shard_number, found in broken.items():
+            self._discard(folder, {part_name(FILES_FOLDER, shard_number): "damaged", **found})
+        done = whole.keys()
+        before = CorpusReport()
+        for one in whole.values():
+            before.add(one.report)
         progress = CorpusProgress("analyze", sum(s.n_files for s in ours), sum(s.n_bytes for s in ours), before)
         progress.began.add(before)
         waiting = deque(shard for shard in ours if shard.number not in done)

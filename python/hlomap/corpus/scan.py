@@ -8,16 +8,19 @@ from __future__ import annotations
 import json
 import os
 import warnings
+from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from ..analysis.table import SCHEMA_VERSION
-from ..errors import NotFoundError, UnsupportedError
-from ..text import one_line
+from ..errors import DatasetError, NotFoundError, UnsupportedError
+from ..text import error_text, one_line, plural
 from ..types import expect, needs
+from .parts import Part, faults, faults_text, is_part, parts_of_json
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset
+    from pyarrow.fs import FileInfo
 
 TableName: TypeAlias = Literal["rows", "files", "modules"]
 
@@ -35,9 +38,13 @@ def scan(path: str | os.PathLike[str], /, table: TableName = "rows") -> Dataset:
     of rows that ``hlomap analyze PATHS -o FILE.parquet`` wrote, or the URL of one (``s3://…``; anything but ``s3``,
     ``gs`` and ``file`` needs fsspec).  ``table`` is ``"rows"`` (the columns of :func:`hlomap.analyze` for paths),
     ``"files"`` (a row for each input file) or ``"modules"`` (the content of the files, where ``--modules`` kept it).
-    Warns of a dataset that is not finished.
+    Warns of a dataset that is not finished, and of one without a list of its parts, of which some may be lost.
 
-    Raises ``FileNotFoundError`` where nothing is at ``path``, :class:`~hlomap.errors.NotFoundError` (a ``KeyError``)
+    The parts of a complete dataset are compared with its list: names and sizes, and on a disk the rows that each part
+    says it has.  ``hlomap analyze`` compares their digests as well.
+
+    Raises ``FileNotFoundError`` where nothing is at ``path``, :class:`~hlomap.errors.DatasetError` for a complete
+    dataset of which parts are lost, cut or foreign, :class:`~hlomap.errors.NotFoundError` (a ``KeyError``)
     for a table that the dataset does not have, and :class:`~hlomap.errors.UnsupportedError` for anything else that is
     not a dataset, and for one of a later version of hlomap.
 
@@ -53,7 +60,7 @@ def scan(path: str | os.PathLike[str], /, table: TableName = "rows") -> Dataset:
     if table not in TABLES:
         raise ValueError(f"table: expected one of {', '.join(TABLES)}, found {one_line(repr(table), 60)}")
     location = Location(path)
-    if message := location.unfinished():
+    if message := location.doubt():
         warnings.warn(message, stacklevel=2)
     return location.dataset(table)
 
@@ -74,15 +81,58 @@ class Location:
             raise FileNotFoundError(2, "No such file or directory", name)
         self._is_directory = info.type == fs.FileType.Directory
 
-    def unfinished(self) -> str | None:
-        """How many shards of a dataset are done, if some are missing."""
-        if not self._is_directory or b'"complete": false' not in self._read(_MARK):
+    def doubt(self) -> str | None:
+        """Why parts of a dataset may be missing: it is unfinished, or has no list of them.
+
+        Raises :class:`DatasetError` where the parts are not those of the list.
+        """
+        if not self._is_directory or not (mark := self._read(_MARK)):
+            return None
+        if b'"complete": false' not in mark:
+            if self._listed(mark) is None and b'"complete": true' in mark:
+                return f"{self._name} has no list of its parts: whether some are lost or foreign is not checked"
             return None
         try:
             done = f"{len(self._parts('files'))} of {len(json.loads(self._read(_PLAN)))} shards"
         except (TypeError, ValueError):  # not there yet, or damaged, which the next run tells
             done = "no shards yet"
         return f"{self._name} is unfinished: {done}; the same `hlomap analyze` continues it"
+
+    def _listed(self, mark: bytes) -> dict[str, Part] | None:
+        """The parts in the manifest; raises :class:`DatasetError` if those of the dataset are others."""
+        try:
+            cells = json.loads(mark).get("parts")
+            parts = None if cells is None else parts_of_json(cells)
+        except (TypeError, ValueError, AttributeError) as error:
+            raise DatasetError(f"{self._name}/{_MARK} is damaged ({error_text(error, 200)})") from error
+        if parts is None:
+            return None
+        sizes = {f"{table}/{PurePosixPath(p.path).name}": p.size for table in TABLES for p in self._infos(table)}
+        found = faults(parts, sizes)
+        if not found and self._files.type_name == "local":
+            found = self._other_rows(parts)
+        if found:
+            raise DatasetError(
+                f"{self._name} is damaged: {faults_text(found)}; the `hlomap analyze` that made it repairs it"
+            )
+        return parts
+
+    def _other_rows(self, parts: Mapping[str, Part]) -> dict[str, str]:
+        """The parts that have other numbers of rows, by the ends of the files."""
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        found = {}
+        for name, part in parts.items():
+            try:
+                with self._files.open_input_file(f"{self._path.rstrip('/')}/{name}") as stream:
+                    n = parquet.read_metadata(stream).num_rows
+            except (pa.ArrowInvalid, OSError) as error:
+                found[name] = one_line(str(error), 100)
+                continue
+            if n != part.rows:
+                found[name] = f"{plural(n, 'row')}, expected {part.rows:,}"
+        return found
 
     def _read(self, name: str) -> bytes:
         """The content of a file in the directory, empty without it."""
@@ -145,12 +195,16 @@ class Location:
             raise UnsupportedError(f"{self._name}: {one_line(str(error), 300)}") from error
 
     def _parts(self, table: TableName) -> list[str]:
-        """The parts in order; a file that another run is writing has another name."""
+        """The parts in order."""
+        return sorted(info.path for info in self._infos(table))
+
+    def _infos(self, table: TableName) -> list[FileInfo]:
+        """Paths and sizes of the parts; a file that another run is writing has another name."""
         from pyarrow import fs
 
         selector = fs.FileSelector(f"{self._path.rstrip('/')}/{table}", allow_not_found=True)
-        paths = [info.path for info in self._files.get_file_info(selector) if info.type == fs.FileType.File]
-        return sorted(path for path in paths if PurePosixPath(path).match("part-*.parquet"))
+        found = [info for info in self._files.get_file_info(selector) if info.type == fs.FileType.File]
+        return [info for info in found if is_part(PurePosixPath(info.path).name)]
 
     def _exists(self, name: str) -> bool:
         from pyarrow import fs

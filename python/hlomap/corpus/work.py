@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import signal
 import threading
 import time
@@ -27,7 +28,8 @@ from ..interop.row_files import PartWriter
 from ..interop.stablehlo import can_convert
 from .folder import open_folder, output_errors
 from .manifest import read_manifest
-from .plan import read_shard
+from .parts import FACT, PLAN_FACT, Part, digest_of_file
+from .plan import listing_digest, read_shard
 from .reports import CorpusReport
 from .sources import NotRegular, Reader, Source
 from .tables import FILES, MODULES, RowsWriter, Status
@@ -75,8 +77,9 @@ def analyze_shard(task: Task, verdicts: Mapping[int, Verdict], begin: Begin) -> 
         rows = RowsWriter(rows_path, task.form)
         modules = PartWriter(modules_path, MODULES) if modules_path is not None else None
         shard = _Shard(task, _Writers(files, rows, modules), report, begin)
+        sources = read_shard(folder, task.shard, task.n_files)
         with shard.reader:
-            for position, source in enumerate(read_shard(folder, task.shard, task.n_files)):
+            for position, source in enumerate(sources):
                 shard.add(position, source, verdicts.get(position))
         begin(-1, "write", report.n_bytes)
         with shard.timed("write"):
@@ -84,7 +87,13 @@ def analyze_shard(task: Task, verdicts: Mapping[int, Verdict], begin: Begin) -> 
             if modules is not None:
                 modules.close()
             shard.flush_files()
-        files.close({"hlomap.report": report.to_json()})
+            written: dict[str, tuple[PartWriter, str]]
+            written = {part_name(ROWS_FOLDER, task.shard): (rows, rows_path)} if task.form == "parquet" else {}
+            if modules is not None and modules_path is not None:
+                written[part_name(MODULES_FOLDER, task.shard)] = (modules, modules_path)
+            parts = {name: Part(one.n_written, *digest_of_file(path)) for name, (one, path) in written.items()}
+        facts = {FACT: json.dumps(parts), PLAN_FACT: listing_digest(sources)}
+        files.close({"hlomap.report": report.to_json(), **facts})
     return report
 
 

@@ -102,6 +102,8 @@ class PartWriter:
         self._pending: list[pa.Table] = []
         self._n_rows = 0
         self._n_bytes = 0
+        self.n_written = 0
+        """The rows in the file, once it is closed."""
 
     def write(self, table: pa.Table) -> None:
         """Adds rows, and writes them where there are many."""
@@ -129,6 +131,7 @@ class PartWriter:
     def _flush(self) -> None:
         if self._n_rows:
             self._writer.write_table(self._rows())
+            self.n_written += self._n_rows
         self._pending, self._n_rows, self._n_bytes = [], 0, 0
 
     def _rows(self) -> pa.Table:
