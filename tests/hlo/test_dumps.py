@@ -124,3 +124,32 @@ def test_a_folder_for_each_module(tmp_path: Path) -> None:
     assert [(a.id, a.stage, b.stage) for a, b in dump.pairs] == [(n, stages[0], stages[2]) for n in (4, 7)] * 2
     assert len(dump.passes) == 8
     assert set(dump.skipped.values()) == {"input of a compilation"} and len(dump.skipped) == 6
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_the_proto_is_read_where_the_text_leaves_constants_out(tmp_path: Path, compressed: bool) -> None:
+    values = ", ".join(map(str, range(12)))
+    whole = hm.parse(f"HloModule jit_f\nENTRY e {{ c = s32[12] constant({{{values}}})\n ROOT n = s32[12] negate(c) }}")
+    stem = tmp_path / "module_0001.jit_f.before_optimizations"
+    text = whole.to_string(large_constants=False)
+    assert "{...}" in text
+    if compressed:
+        Path(f"{stem}.txt.gz").write_bytes(gzip.compress(text.encode()))
+    else:
+        Path(f"{stem}.txt").write_text(text)
+    (alone,) = hm.DumpDirectory(tmp_path)
+    with pytest.raises(hm.errors.UnsupportedError):
+        hm.execute(alone.load())
+    Path(f"{stem}.hlo.pb").write_bytes(whole.to_proto())
+    (module,) = hm.DumpDirectory(tmp_path)
+    assert len(module.files) == 2 and module.path.name.endswith(".hlo.pb")
+    assert hm.execute(module.load()).tolist() == [-k for k in range(12)]
+    assert hm.diff(module.load(), whole).is_empty
+
+
+def test_the_text_is_read_where_it_says_all(tmp_path: Path) -> None:
+    stem = tmp_path / "module_0001.jit_f.before_optimizations"
+    Path(f"{stem}.txt").write_text(TEXT)
+    Path(f"{stem}.hlo.pb").write_bytes(hm.parse(TEXT).to_proto())
+    (module,) = hm.DumpDirectory(tmp_path)
+    assert module.path == module.files[0] and module.path.name.endswith(".txt")

@@ -28,8 +28,8 @@ def analyze_file(path: str) -> Table:
 
 
 def analyze_dump(modules: Iterable[DumpedModule]) -> Table:
-    """The rows of each module of a dump, of the first of its files."""
-    paths = [os.fspath(module.files[0]) for module in modules]
+    """The rows of each module of a dump, of the file that says most of it."""
+    paths = [os.fspath(module.path) for module in modules]
     return Table._of_files([rows for path in paths for rows in _rows_or_error(path)])
 
 

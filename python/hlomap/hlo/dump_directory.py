@@ -15,12 +15,13 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
-from .._core import Module
+from .._core import Module, unpack_head
+from ..errors import HlomapError
 from ..hooks import hook
 from ..text import one_line, plural
 from ..types import ReadOnlyDict, expect, is_index, wrong_type
 from .discover import detect_kind, kind_of_name, list_files
-from .load import load
+from .load import MAX_BYTES, load, read_source
 
 if TYPE_CHECKING:
     from ..differences.history import History
@@ -43,7 +44,7 @@ class DumpedModule:
     ``stage`` is ``"before_optimizations"``, ``"cpu_after_optimizations"``, a pass such as
     ``"0007.fusion.after_a.before_b"``, or the rest of the file name; ``id`` is ``None`` where the name has none.
     ``step``, ``pipeline``, ``after`` and ``before`` are set for a pass.  ``files`` has the module's files in several
-    formats, text first.
+    formats, text first; ``path`` is the one that is read.
     """
 
     name: str
@@ -57,8 +58,18 @@ class DumpedModule:
     before: str | None = None
 
     def load(self) -> Module:
-        """Parses the module; raises the errors of :func:`hlomap.load`."""
-        return load(self.files[0])
+        """Parses the module; raises the errors of :func:`hlomap.load`.
+
+        XLA leaves large constants out of a text, ``{...}``, so that its proto is read if the dump has both.
+        """
+        return load(self.path)
+
+    @cached_property
+    def path(self) -> Path:
+        """The file that says most of the module: the text, but the proto beside one that leaves constants out."""
+        first = self.files[0]
+        proto = next((file for file in self.files if _is_proto(file)), None)
+        return first if proto is None or _is_proto(first) or not _leaves_out(first) else proto
 
     @cached_property
     def key(self) -> bytes:
@@ -187,6 +198,20 @@ class DumpDirectory(Sequence[DumpedModule]):
     def _groups(self) -> list[list[DumpedModule]]:
         """The stages of each compilation."""
         return [list(group) for _, group in groupby(self.modules, key=lambda module: module._order[:5])]
+
+
+def _is_proto(file: Path) -> bool:
+    return _COMPRESSION.sub("", file.name).endswith(".pb")
+
+
+def _leaves_out(text: Path) -> bool:
+    """Whether a text may leave values out; false as well for one that cannot be read, which loading tells."""
+    try:
+        content = read_source(text)
+        compression, start = unpack_head(content, MAX_BYTES)
+    except (HlomapError, OSError):
+        return False
+    return b"...}" in (content if compression is None else start)
 
 
 def _find_by_name(index: object) -> str:
