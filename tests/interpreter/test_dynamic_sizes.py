@@ -86,3 +86,62 @@ def test_nothing_in_use() -> None:
         case += ", dimensions={0}" * ("concatenate" in case)
         module = hm.parse(f"{HEAD}{case}\nROOT s = s32[] get-dimension-size(r0), dimensions={{0}}\n}}")
         assert hm.execute(module, DATA, np.int32(0)) == 0
+
+
+STACK = """HloModule m
+body {
+  s = (s32[<=4,2], s32[]) parameter(0)
+  b = s32[<=4,2] get-tuple-element(s), index=0
+  k = s32[] get-tuple-element(s), index=1
+  n = s32[] get-dimension-size(b), dimensions={0}
+  m = s32[] add(n, k)
+  g = s32[<=4,2] set-dimension-size(b, m), dimensions={0}
+  v = s32[1,2] broadcast(m), dimensions={}
+  z = s32[] constant(0)
+  u = s32[<=4,2] dynamic-update-slice(g, v, n, z)
+  y = s32[<=4,2] negate(u)
+  x = s32[<=4,2] negate(y)
+  ROOT t = (s32[<=4,2], s32[]) tuple(x, k)
+}
+cond {
+  s = (s32[<=4,2], s32[]) parameter(0)
+  b = s32[<=4,2] get-tuple-element(s), index=0
+  n = s32[] get-dimension-size(b), dimensions={0}
+  f = s32[] constant(4)
+  ROOT c = pred[] compare(n, f), direction=LT
+}
+ENTRY e {
+  p = s32[4,2] parameter(0)
+  z = s32[] constant(START)
+  k = s32[] constant(STEP)
+  d = s32[<=4,2] set-dimension-size(p, z), dimensions={0}
+  t = (s32[<=4,2], s32[]) tuple(d, k)
+  w = (s32[<=4,2], s32[]) while(t), condition=cond, body=body
+  ROOT o = s32[<=4,2] get-tuple-element(w), index=0
+}"""
+
+
+@pytest.mark.parametrize(("start", "step", "count"), [(0, 1, 4), (1, 1, 3), (0, 2, 2), (4, 1, 0), (2, 2, 1)])
+def test_a_dimension_that_grows(start: int, step: int, count: int) -> None:
+    """Until its bound; the size in use counts the iterations."""
+    module = hm.parse(STACK.replace("START", str(start)).replace("STEP", str(step)))
+    data = np.arange(1, 9, dtype=np.int32).reshape(4, 2)
+    rows = [list(row) for row in data[:start].tolist()]
+    while len(rows) < 4:
+        size = len(rows) + step
+        rows += [[size, size], *([[0, 0]] * (step - 1))]
+    assert hm.execute(module, data).tolist() == rows
+    assert hm.loop(module["w"]).trip_count == count
+
+
+def test_a_size_that_depends_on_data_is_not_counted() -> None:
+    text = STACK.replace("z = s32[] constant(START)", "z = s32[] parameter(1)").replace("STEP", "1")
+    module = hm.parse(text)
+    assert isinstance(hm.loop(module["w"]).trip_count, hm.Unknown)
+    assert hm.execute(module, np.zeros((4, 2), np.int32), np.int32(3)).tolist() == [[0, 0]] * 3 + [[4, 4]]
+
+
+def test_a_dimension_does_not_grow_beyond_its_bound() -> None:
+    module = hm.parse(STACK.replace("START", "3").replace("STEP", "2"))
+    with pytest.raises(hm.HlomapError, match="size 5 is not within the bound 4"):
+        hm.execute(module, np.zeros((4, 2), np.int32))

@@ -54,14 +54,20 @@ def get_dimension_size(instruction: Instruction, operands: Sequence[Value], cont
 
 
 def set_dimension_size(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
-    """The first ``size`` elements along the dimension, which are in use in the operand."""
+    """The first ``size`` elements along the dimension.
+
+    In a dynamic dimension those that the operand has not in use are zero until something is written there; XLA shows
+    what the operand's buffer holds.  A static array has no such elements.
+    """
     array, along = operands[0], _along(instruction)
     size = int(operands[1])
     bound = instruction.shape.dimensions[along]
     require(0 <= size <= bound, f"size {size} is not within the bound {bound}")
     if size > array.shape[along]:
-        # XLA would show what the operand's buffer happens to hold there.
-        raise UnsupportedError(f"{array.shape[along]} elements are in use, {size} are asked for")
+        if not instruction.shape.dynamic[along]:
+            raise UnsupportedError(f"{array.shape[along]} elements are in use, {size} are asked for")
+        new = (*array.shape[:along], size - array.shape[along], *array.shape[along + 1 :])
+        return np.concatenate([array, np.zeros(new, array.dtype)], along)
     return array[(slice(None),) * along + (slice(0, size),)]
 
 

@@ -1,8 +1,8 @@
 //! The iterations of a loop, counted by running the integer scalars that its condition depends on.
 //!
 //! The values that the condition depends on are listed once, each behind its operands, for an element of an array,
-//! through tuples, calls and fusions; then the list is evaluated once an iteration. A number that is known is that of
-//! the program; integers wrap, and a value is unknown as soon as an operand is, but for the branch that a `select` does
+//! through tuples, calls and fusions; then the list is evaluated once an iteration. The size in use of a dynamic
+//! dimension is such a value, too. A number that is known is that of the program; integers wrap, and a value is unknown as soon as an operand is, but for the branch that a `select` does
 //! not take.
 
 use hlo::{ComputationId, InstructionId, Module, Opcode, Trait, Value};
@@ -22,7 +22,8 @@ const MAX_VALUES: usize = 4096;
 /// The most elements of an array of which each may have a value.
 const MAX_ELEMENTS: i64 = 64;
 
-/// The number of iterations of a loop whose state begins with some known numbers, or why it is not known.
+/// The number of iterations of a loop whose state begins with some known numbers, or why it is not known. The size of a
+/// dimension of an array of the state has the index of the array, with the dimension behind it.
 ///
 /// # Errors
 /// The reason.
@@ -36,13 +37,17 @@ pub fn count_iterations(
     let test = scalars.slot(Place::of(m.root(condition), ShapeIndex::new()))?;
     let n_tested = scalars.steps.len();
     let mut next = Vec::new();
-    while let Some((leaf, _)) = scalars.leaves.get(next.len()) {
-        let after = Place::of(m.root(body), leaf.clone());
+    while let Some((leaf, dim, _)) = scalars.leaves.get(next.len()) {
+        let after = Place { dim: *dim, ..Place::of(m.root(body), leaf.clone()) };
         next.push(scalars.slot(after)?);
     }
     let mut values = scalars.values;
-    for (leaf, slot) in &scalars.leaves {
-        values[*slot] = initial.get(leaf).map(|x| i128::from(*x));
+    let start = |leaf: &ShapeIndex, dim: &Option<u32>| {
+        let index: ShapeIndex = leaf.iter().copied().chain(*dim).collect();
+        initial.get(&index).map(|x| i128::from(*x))
+    };
+    for (leaf, dim, slot) in &scalars.leaves {
+        values[*slot] = start(leaf, dim);
     }
     for n in 0..MAX_ITERATIONS {
         poll();
@@ -51,9 +56,12 @@ pub fn count_iterations(
             Some(0) => return Ok(n),
             Some(_) => {}
             None => {
-                let missing = scalars.leaves.iter().find(|(leaf, _)| !initial.contains_key(leaf));
+                let missing = scalars.leaves.iter().find(|(leaf, dim, _)| start(leaf, dim).is_none());
                 return Err(match missing {
-                    Some((leaf, _)) => {
+                    Some((leaf, Some(dim), _)) => {
+                        format!("the condition depends on the size of dimension {dim} of element {leaf:?} of the state, which is unknown")
+                    }
+                    Some((leaf, None, _)) => {
                         format!("the condition depends on element {leaf:?} of the state, which is unknown")
                     }
                     None => "the condition depends on data".to_owned(),
@@ -62,7 +70,7 @@ pub fn count_iterations(
         }
         run(&scalars.steps[n_tested..], &mut values);
         let after: SmallVec<[Option<i128>; 8]> = next.iter().map(|slot| values[*slot]).collect();
-        for ((_, slot), value) in scalars.leaves.iter().zip(after) {
+        for ((.., slot), value) in scalars.leaves.iter().zip(after) {
             values[*slot] = value;
         }
     }
@@ -75,19 +83,20 @@ fn run(steps: &[Step<'_>], values: &mut [Option<i128>]) {
     }
 }
 
-/// An element of an array in a value, where the computation is called by a chain of calls.
+/// An element of an array in a value, or the size in use of one of its dimensions, where the computation is called by a chain of calls.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Place {
     at: InstructionId,
     index: ShapeIndex,
     element: i64,
+    dim: Option<u32>,
     /// The innermost call, by number; `None` in the loop's own computations.
     call: Option<usize>,
 }
 
 impl Place {
     fn of(at: InstructionId, index: ShapeIndex) -> Place {
-        Place { at, index, element: 0, call: None }
+        Place { at, index, element: 0, dim: None, call: None }
     }
 }
 
@@ -97,7 +106,7 @@ type Call = (InstructionId, Option<usize>);
 /// The source of a value.
 enum Source {
     Same(Place),
-    Leaf(ShapeIndex),
+    Leaf(ShapeIndex, Option<u32>),
     Known(i128),
     Computed(Integers, SmallVec<[Place; 3]>),
 }
@@ -129,7 +138,7 @@ struct Scalars<'m> {
     steps: Vec<Step<'m>>,
     /// The values that are known before the loop, by slot.
     values: Vec<Option<i128>>,
-    leaves: Vec<(ShapeIndex, usize)>,
+    leaves: Vec<(ShapeIndex, Option<u32>, usize)>,
 }
 
 /// The slot of values that are not known.
@@ -172,7 +181,7 @@ impl<'m> Scalars<'m> {
             let slot = match source {
                 None => UNKNOWN,
                 Some(Source::Same(from)) => self.slots[&from],
-                Some(Source::Leaf(leaf)) => self.leaf(leaf),
+                Some(Source::Leaf(leaf, dim)) => self.leaf(leaf, dim),
                 Some(Source::Known(value)) => self.new_slot(Some(value)),
                 Some(Source::Computed(integers, _)) => {
                     let operands = operands.iter().map(|o| self.slots[o]).collect();
@@ -189,12 +198,12 @@ impl<'m> Scalars<'m> {
         self.values.len() - 1
     }
 
-    fn leaf(&mut self, leaf: ShapeIndex) -> usize {
-        if let Some((_, slot)) = self.leaves.iter().find(|(at, _)| *at == leaf) {
+    fn leaf(&mut self, leaf: ShapeIndex, dim: Option<u32>) -> usize {
+        if let Some((.., slot)) = self.leaves.iter().find(|(at, d, _)| *at == leaf && *d == dim) {
             return *slot;
         }
         let slot = self.new_slot(None);
-        self.leaves.push((leaf, slot));
+        self.leaves.push((leaf, dim, slot));
         slot
     }
 
@@ -209,12 +218,14 @@ impl<'m> Scalars<'m> {
     /// The source of a value; `None` where it has none.
     fn source(&mut self, place: &Place) -> Option<Source> {
         let m = self.m;
-        let Place { at, index, element, call } = place;
+        let Place { at, index, element, dim, call } = place;
         if m.is_inconsistent(*at) {
             return None;
         }
         let operand = |k: usize| m.operands(*at).nth(k);
-        let same = |at, index: &[u32], element| Source::Same(Place { at, index: index.into(), element, call: *call });
+        let same = |at, index: &[u32], element| {
+            Source::Same(Place { at, index: index.into(), element, dim: *dim, call: *call })
+        };
         match m.instructions()[*at as usize].opcode {
             Opcode::Parameter => return self.parameter(place),
             Opcode::GetTupleElement => {
@@ -236,14 +247,21 @@ impl<'m> Scalars<'m> {
                 if number == next {
                     self.calls.push((*at, *call));
                 }
-                let root = Place { at: m.root(callee), index: index.clone(), element: *element, call: Some(number) };
+                let root = Place { at: m.root(callee), call: Some(number), ..place.clone() };
                 return Some(Source::Same(root));
             }
             _ => {}
         }
+        if let Some(dim) = dim {
+            return if index.is_empty() { self.size(place, *dim) } else { None };
+        }
         let n = if index.is_empty() { length(m, *at)? } else { return None };
         match m.instructions()[*at as usize].opcode {
             Opcode::Constant => m.integer(*at, usize::try_from(*element).ok()?).map(Source::Known),
+            Opcode::GetDimensionSize => {
+                let dim = dimension(m, *at)?;
+                Some(Source::Same(Place { at: operand(0)?, dim: Some(dim), ..place.clone() }))
+            }
             Opcode::Concatenate => {
                 let mut left = *element;
                 for k in m.operands(*at) {
@@ -282,9 +300,29 @@ impl<'m> Scalars<'m> {
                     1 => Some(0),
                     of_operand => (of_operand == n).then_some(*element),
                 };
-                let place = |at| Some(Place { at, index: ShapeIndex::new(), element: part(at)?, call: *call });
+                let place =
+                    |at| Some(Place { at, index: ShapeIndex::new(), element: part(at)?, dim: None, call: *call });
                 Some(Source::Computed(t, m.operands(*at).map(place).collect::<Option<_>>()?))
             }
+        }
+    }
+
+    /// The source of the size in use of a dimension of an array.
+    fn size(&self, place: &Place, dim: u32) -> Option<Source> {
+        let m = self.m;
+        if let Some(size) = static_size(array(m, place.at)?, dim) {
+            return Some(Source::Known(i128::from(size?)));
+        }
+        let operand = |k: usize| m.operands(place.at).nth(k);
+        let from = |at, dim| Some(Source::Same(Place { at, dim, ..place.clone() }));
+        match m.instructions()[place.at as usize].opcode {
+            Opcode::SetDimensionSize if dimension(m, place.at)? == dim => from(operand(1)?, None),
+            Opcode::SetDimensionSize | Opcode::DynamicUpdateSlice | Opcode::Copy => from(operand(0)?, Some(dim)),
+            opcode if opcode.has(Trait::ELEMENTWISE) => {
+                let same_rank = |&k: &InstructionId| array(m, k).is_some_and(|a| a.is_dynamic(dim as usize));
+                from(m.operands(place.at).find(same_rank)?, Some(dim))
+            }
+            _ => None,
         }
     }
 
@@ -294,16 +332,36 @@ impl<'m> Scalars<'m> {
         let Some(call) = place.call else {
             let own = m.computation_of(place.at);
             let is_state = self.own.contains(&own) && m.parameters(own).len() == 1 && place.element == 0;
-            return is_state.then(|| Source::Leaf(place.index.clone()));
+            if let (true, Some(dim)) = (is_state, place.dim) {
+                let parts =
+                    place.index.iter().try_fold(m.shape(place.at), |shape, &k| shape.as_tuple()?.get(k as usize));
+                if let Some(size) = static_size(parts?.as_array()?, dim) {
+                    return Some(Source::Known(i128::from(size?)));
+                }
+            }
+            return is_state.then(|| Source::Leaf(place.index.clone(), place.dim));
         };
         let (caller, around) = self.calls[call];
         let at = m.operand(caller, m.parameter_number(place.at)? as usize)?;
-        Some(Source::Same(Place { at, index: place.index.clone(), element: place.element, call: around }))
+        Some(Source::Same(Place { at, call: around, ..place.clone() }))
     }
 }
 
 fn array(m: &Module, at: InstructionId) -> Option<&ArrayShape> {
     m.shape(at).as_array()
+}
+
+/// The one dimension that an operation on a size is about.
+fn dimension(m: &Module, at: InstructionId) -> Option<u32> {
+    let Some(Value::Ints(dims)) = m.attribute_value(at, "dimensions") else { return None };
+    let [dim] = dims[..] else { return None };
+    u32::try_from(dim).ok()
+}
+
+/// The size of a dimension that is not dynamic; `None` in it for one that the array does not have.
+fn static_size(shape: &ArrayShape, dim: u32) -> Option<Option<i64>> {
+    let size = shape.dims().get(dim as usize).copied();
+    (!shape.is_dynamic(dim as usize)).then_some(size)
 }
 
 /// The number of elements of an array that has few of them along one dimension, so that their order is that of any layout.

@@ -62,7 +62,8 @@ class Start(NamedTuple):
     """The integer scalars of the state, with the values that their types have."""
     config: _Config
     numbers: dict[ShapeIndex, int]
-    """The numbers with which integer scalars begin, where they are known."""
+    """The numbers with which integer scalars begin, where they are known, and the sizes of dynamic dimensions, which have
+    the index of the array with the dimension behind it."""
 
 
 def analyze_counts(
@@ -142,11 +143,32 @@ def find_start(instruction: Instruction, shape: Shape) -> Start:
         value = values.of(operand, leaf)
         if isinstance(value, Scalar) and value.known is not None:
             start.numbers[leaf] = value.known
+    for leaf, here in arrays(shape):
+        for dim in (dim for dim, is_dynamic in enumerate(here.dynamic) if is_dynamic):
+            size = _initial_size(values, initial_instruction(instruction, leaf), dim)
+            if size is not None:
+                start.numbers[(*leaf, dim)] = size
     if config.induction is not None and config.init is not None:
         leaf = _leaf_of_number(shape, config.induction)
         if leaf in integers:
             start.numbers.setdefault(leaf, config.init)
     return start
+
+
+def _initial_size(values: ScalarValues, array: Instruction | None, dim: int) -> int | None:
+    """The size in use of a dynamic dimension, where it is known."""
+    for _ in range(MAX_FORWARDS):
+        if array is None or dim >= array.shape.rank:
+            return None
+        if not array.shape.dynamic[dim]:
+            return array.shape.dimensions[dim]
+        if array.opcode != "set-dimension-size":
+            return None
+        if array.attributes["dimensions"] == (dim,):
+            value = values.of(array.operands[1], ())
+            return value.known if isinstance(value, Scalar) else None
+        array = array.operands[0]
+    return None
 
 
 def _leaf_of_number(shape: Shape, number: int) -> ShapeIndex:
