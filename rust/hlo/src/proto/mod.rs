@@ -1,4 +1,4 @@
-//! Serialized modules: `HloModuleProto` and the messages that contain one.
+//! Serialized modules: `HloModuleProto` and the messages that contain some, in the wire format and as text.
 //!
 //! A proto becomes text, which the parser reads. So a module from a proto passes the same checks as one from text, owns
 //! one text for all its names, and prints, pickles and compares alike. Any bytes give a module or an error with its
@@ -10,6 +10,7 @@ mod header;
 pub(crate) mod irregular;
 mod known;
 pub(crate) mod literal;
+mod messages;
 pub(crate) mod metadata;
 mod operation;
 pub(crate) mod origin;
@@ -22,13 +23,15 @@ mod regular;
 mod row;
 mod shape;
 pub(crate) mod tables;
+pub(crate) mod text_format;
 pub(crate) mod wire;
 mod write;
 pub(crate) mod write_calls;
 
 use std::fmt::Write;
+use std::sync::Arc;
 
-use crate::error::SyntaxErrors;
+use crate::error::{Diagnostic, DiagnosticKind, Source, Span, SyntaxErrors};
 use crate::model::module::{Ids, Module};
 use wire::{bad, Message, Wire};
 
@@ -48,22 +51,46 @@ fn push_int(out: &mut String, n: i64) {
     let _ = write!(out, "{n}");
 }
 
-/// The module in a message: an `HloModuleProto` itself, or a message that holds one in its first field (HloProto,
-/// HloSnapshot, HloUnoptimizedSnapshot, HloModuleProtoWithConfig).
-fn find_module(bytes: &[u8], at: usize, depth: usize) -> Wire<Option<Message<'_>>> {
-    const MAX_DEPTH: usize = 3;
+/// Messages nest modules at most this deep.
+const MAX_DEPTH: usize = 3;
+
+/// Calls `found` with each module in a message: an `HloModuleProto` itself, or a message that holds modules in its first
+/// field (HloProto, HloSnapshot, HloUnoptimizedSnapshot, HloModuleProtoWithConfig, TuningData). That field is repeated in
+/// a message for several modules, and where files of one module were joined; `found` says whether to go on.
+fn find_modules<'a>(
+    bytes: &'a [u8],
+    at: usize,
+    depth: usize,
+    found: &mut dyn FnMut(Message<'a>) -> Wire<bool>,
+) -> Wire<bool> {
     let m = Message::new(bytes, at)?;
     if is_module(m) {
-        return Ok(Some(m));
+        // A module has one name: where a second one is, a second module begins.
+        let names = m
+            .fields()
+            .filter(|f| f.number == 1 && f.bytes().is_ok())
+            .skip(1)
+            .map(|f| wire::tag_start(bytes, f.at - at));
+        let ends: Vec<usize> = names.chain([bytes.len()]).collect();
+        let mut start = 0;
+        for end in ends {
+            if !found(Message::new(&bytes[start..end], at + start)?)? {
+                return Ok(false);
+            }
+            start = end;
+        }
+        return Ok(true);
     }
     if depth < MAX_DEPTH {
-        if let Some(inner) = m.fields().find(|f| f.number == 1) {
+        for inner in m.fields().filter(|f| f.number == 1) {
             if let wire::Payload::Bytes(bytes) = inner.payload {
-                return find_module(bytes, inner.at, depth + 1);
+                if !find_modules(bytes, inner.at, depth + 1, found)? {
+                    return Ok(false);
+                }
             }
         }
     }
-    Ok(None)
+    Ok(true)
 }
 
 /// Whether the third field is a computation: a message with instructions, which have an opcode.
@@ -75,11 +102,23 @@ fn is_module(m: Message<'_>) -> bool {
 
 /// Whether bytes begin like a message with a module. Cheap; a false positive only costs a closer look.
 pub(crate) fn may_be_module(bytes: &[u8]) -> bool {
-    bytes.first() == Some(&0x0a) && matches!(find_module(bytes, 0, 0), Ok(Some(_)))
+    let mut has_module = false;
+    let mut found = |_: Message<'_>| {
+        has_module = true;
+        Ok(false)
+    };
+    bytes.first() == Some(&0x0a) && find_modules(bytes, 0, 0, &mut found).is_ok() && has_module
 }
 
-/// Whether the head of a file is the head of a message with a module.
+/// Whether the head of a file is the head of a message with a module, in the wire format or as text.
 pub fn is_module_head(head: &[u8]) -> bool {
+    let text = match std::str::from_utf8(head) {
+        Ok(text) => text,
+        Err(e) => std::str::from_utf8(&head[..e.valid_up_to()]).unwrap_or(""),
+    };
+    if text_format::is_text_format(text) {
+        return true;
+    }
     // An HloModuleProto begins with its name, the others with the embedded HloModuleProto.
     let mut rest = head;
     for _ in 0..3 {
@@ -104,14 +143,64 @@ impl Ids {
     }
 }
 
-/// Reads the module in a proto.
+/// Reads the modules in a proto.
 pub fn parse_proto(bytes: &[u8], name: Option<&str>, strict: bool) -> Result<Vec<Module>, SyntaxErrors> {
-    let read = find_module(bytes, 0, 0).and_then(|found| match found {
-        Some(m) => read::module(m, name, strict, bytes.len().saturating_mul(GROWTH).saturating_add(1 << 16), 0),
-        None => bad(0, "a message without an HLO module"),
-    });
-    match read {
-        Ok(read) => read.map(|module| vec![module]),
+    match read_modules(bytes, name, strict, Vec::new()) {
+        Ok(read) => read,
         Err(e) => Err(SyntaxErrors::of_bytes(name, e.problem("an HLO proto"))),
+    }
+}
+
+/// The most unknown fields that an error of a text names.
+const MAX_LOST: usize = 10;
+
+/// Reads the modules of a proto in the text format.
+pub(crate) fn parse_text_format(text: &str, name: Option<&str>, strict: bool) -> Result<Vec<Module>, SyntaxErrors> {
+    let of_text = |source: Source, problems| SyntaxErrors { source: Arc::new(source), problems };
+    let source = Source::new(text, name);
+    let encoded = match text_format::encode(text) {
+        Ok(encoded) if strict && !encoded.lost.is_empty() => return Err(of_text(source, encoded.lost)),
+        Ok(encoded) => encoded,
+        Err(problem) => return Err(of_text(source, vec![problem])),
+    };
+    // The source of the module is the text of HLO that it becomes, which has other lines.
+    let moved = |lost: &Diagnostic| {
+        let (line, column) = source.line_column(lost.span.start as usize);
+        let text = format!("line {line}, column {column}: ").into();
+        Diagnostic { span: Span::default(), kind: DiagnosticKind::Bytes, text, ..lost.clone() }
+    };
+    match read_modules(&encoded.bytes, name, strict, encoded.lost.iter().map(moved).collect()) {
+        Ok(read) => read,
+        Err(e) => {
+            // A field that is not known, such as a word with a typing error, may be why.
+            let problem = encoded.problem(text, e);
+            let mut problems: Vec<Diagnostic> = encoded.lost.into_iter().take(MAX_LOST).chain([problem]).collect();
+            problems.sort_by_key(|p| p.span.start);
+            Err(of_text(source, problems))
+        }
+    }
+}
+
+/// The modules in a message; the first one gets the diagnostics.
+fn read_modules(
+    bytes: &[u8],
+    name: Option<&str>,
+    strict: bool,
+    diagnostics: Vec<Diagnostic>,
+) -> Wire<Result<Vec<Module>, SyntaxErrors>> {
+    let (mut modules, mut errors) = (Vec::new(), None);
+    let mut diagnostics = Some(diagnostics);
+    find_modules(bytes, 0, 0, &mut |m| {
+        let limit = m.bytes().len().saturating_mul(GROWTH).saturating_add(1 << 16);
+        match read::module(m, name, strict, limit, 0, diagnostics.take().unwrap_or_default())? {
+            Ok(module) => modules.push(module),
+            Err(e) => errors = Some(e),
+        }
+        Ok(errors.is_none())
+    })?;
+    match errors {
+        Some(errors) => Ok(Err(errors)),
+        None if modules.is_empty() => bad(0, "a message without an HLO module"),
+        None => Ok(Ok(modules)),
     }
 }

@@ -11,13 +11,13 @@ use super::payload::Payloads;
 use super::row::{Scope, REPEATED};
 use super::shape::Shapes;
 use super::wire::{bad, decode, each_field, Encoder, Field, Index, Message, Payload, Wire};
-use super::{header, irregular, known, tables, WORDLESS};
+use super::{header, irregular, known, messages, tables, WORDLESS};
 use crate::cursor::clip;
 use crate::error::{Diagnostic, DiagnosticKind, Source, Span, SyntaxErrors};
 use crate::model::module::{Ids, Module};
 use crate::parse::{self, MAX_DIAGNOSTICS};
 
-/// The module in a message, whose text has at most `limit` bytes. `name` names the source in messages; `strict` turns
+/// The module in a message, whose text has at most `limit` bytes, with these diagnostics first. `name` names the source in messages; `strict` turns
 /// every diagnostic into an error.
 pub(crate) fn module(
     m: Message<'_>,
@@ -25,9 +25,10 @@ pub(crate) fn module(
     strict: bool,
     limit: usize,
     depth: usize,
+    diagnostics: Vec<Diagnostic>,
 ) -> Wire<Result<Module, SyntaxErrors>> {
     // Offsets into a text are 32 bits wide.
-    let mut r = Reader { limit: limit.min(u32::MAX as usize - 2), depth, ..Reader::default() };
+    let mut r = Reader { limit: limit.min(u32::MAX as usize - 2), depth, diagnostics, ..Reader::default() };
     // Real modules have a text of about this length; unused capacity costs no memory.
     let _ = r.out.try_reserve(m.bytes().len() + m.bytes().len() / 4);
     let mut fields = Vec::new();
@@ -85,7 +86,7 @@ impl<'a> Reader<'a> {
         if self.depth >= MAX_DEPTH {
             return bad(m.at, format!("modules nested deeper than {MAX_DEPTH} levels"));
         }
-        match module(m, None, false, self.limit.saturating_sub(self.out.len()), self.depth + 1)? {
+        match module(m, None, false, self.limit.saturating_sub(self.out.len()), self.depth + 1, Vec::new())? {
             Ok(module) => Ok(module),
             Err(e) => bad(m.at, format!("a module inside the module: {e}")),
         }
@@ -117,7 +118,7 @@ impl<'a> Reader<'a> {
         }
         let (entry, is_missing) = entry(m, &rows)?;
         header::read(self, m)?;
-        self.unknown_fields(known::MODULE, m.fields().filter(|f| f.number != 3), || "module".into());
+        self.unknown_fields(messages::MODULE, m.fields().filter(|f| f.number != 3), || "module".into());
         if let Some(index) = m.sub(17)? {
             tables::read(index, &mut self.out)?;
         }
@@ -149,7 +150,9 @@ impl<'a> Reader<'a> {
         let mut fields = std::mem::take(&mut self.computation_fields);
         let index = Index { there: decode(row.bytes, row.at, &mut fields)?, fields: &fields };
         let (c, text) = (index.message(row.at), row.name);
-        self.unknown_fields(known::COMPUTATION, fields.iter().copied().filter(|f| f.number != 2), || path(text, None));
+        self.unknown_fields(messages::COMPUTATION, fields.iter().copied().filter(|f| f.number != 2), || {
+            path(text, None)
+        });
         self.out.push_str(" {\n");
         let scope = self.scope(c, &fields, text, order)?;
         let root = c.int(6);

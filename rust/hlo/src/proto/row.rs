@@ -7,7 +7,7 @@ use super::irregular::{self, ReadContext};
 use super::quote::is_word;
 use super::read::{path, word, Reader};
 use super::wire::{bad, decode, each_field, Field, Index, Message, Payload, Wire};
-use super::{known, literal, operation, push_int, regular};
+use super::{literal, messages, operation, push_int, regular};
 use crate::attribute::schema::{self, Form, OperationField};
 use crate::error::Span;
 use crate::{Arity, Opcode};
@@ -108,7 +108,7 @@ impl<'a> Reader<'a> {
         row.shape = self.shapes.number(row.shape_bytes, shape_at)?;
         if row.shape as usize == n_shapes {
             let shape = Message::new(row.shape_bytes, shape_at)?;
-            self.unknown_fields(known::SHAPE, shape.fields(), || path(computation, Some(row.name)));
+            self.unknown_fields(messages::SHAPE, shape.fields(), || path(computation, Some(row.name)));
         }
         Ok(row)
     }
@@ -168,7 +168,7 @@ impl<'a> Reader<'a> {
     /// those of every operation: they may carry meaning and are lost.
     fn report_unknown(&mut self, m: Message<'_>, opcode: Opcode, path: impl Fn() -> String) {
         // The shape is read by itself.
-        self.unknown_fields(known::INSTRUCTION, m.fields().filter(|f| f.number != 3), &path);
+        self.unknown_fields(messages::INSTRUCTION, m.fields().filter(|f| f.number != 3), &path);
         if opcode == Opcode::Unknown {
             for f in m.fields().filter(|f| !COMMON.contains(&f.number) && !f.is_default()) {
                 self.unknown_field("HloInstructionProto", f.number, &path);

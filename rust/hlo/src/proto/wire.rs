@@ -262,6 +262,16 @@ impl<'a> Field<'a> {
     }
 }
 
+/// Where the field begins whose value begins at `at`, which is a string or a message with a tag of one byte.
+pub(crate) fn tag_start(bytes: &[u8], at: usize) -> usize {
+    // The bytes of a length but for the last one have the upper bit, which a tag of one byte has not.
+    let mut start = at.saturating_sub(2);
+    while start > 0 && bytes[start] >= 128 {
+        start -= 1;
+    }
+    start
+}
+
 /// The bytes of field 1 in the head of a message, what follows it, and whether it is truncated.
 pub(crate) fn first_field(head: &[u8]) -> Option<(&[u8], &[u8], bool)> {
     if head.first() != Some(&0x0a) {
