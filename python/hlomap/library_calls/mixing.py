@@ -1,4 +1,4 @@
-"""Library calls whose results mix whole arrays, or whole matrices of a batch: their maps are over-approximate.
+"""Calls whose results mix whole arrays, or whole matrices of a batch: their maps are over-approximate.
 
 :func:`mixing_of` is the entry point.  The calls have no definition by HLO: which elements matter depends on numbers, or
 the call does not say how its arrays are laid out.
@@ -28,6 +28,10 @@ _FACTORIZATION = re.compile(
     rf"(?:lapack_[sdcz]?|(?:cu|hip|oneapi)(?:solver|sparse|blas)_)(?:{'|'.join(FACTORIZATIONS)})"
     r"(?:_batched|_f32|_f64)?(?:_ffi)?|(?:cublas_|hipblas_|blas_[sdcz])trsm(?:_batched)?"
 )
+
+
+_CALLBACK = re.compile(r"xla_(?:ffi_(?:partitioned_)?)?python_(?:cpu|gpu)_callback")
+"""Calls of functions on the host, as JAX writes them; tokens order those with effects."""
 
 
 def is_factorization(target: str) -> bool:
@@ -65,6 +69,8 @@ def mixing_of(instruction: Instruction) -> Mixing | Unknown | None:
     Unknown, with what was not understood, where the call does not fit.
     """
     target = str(instruction.attributes.get("custom_call_target", ""))
+    if _CALLBACK.fullmatch(target) is not None:
+        return Mixing("a function on the host may read any element of what it is passed")
     find = _factorization if is_factorization(target) else MIXING.get(target)
     if find is None:
         return None

@@ -39,8 +39,6 @@ SINKS = {"control_dep", "dce_sink", "xla.sdy.ShardingGroup"}
 OPAQUE = {
     "AwsNeuronCustomNativeKernel", "__gpu$xla.gpu.triton", "mosaic_gpu", "mosaic_gpu_v2", "tpu_custom_call",
     "triton_kernel_call", "triton_kernel_call_ffi",
-    "xla_ffi_partitioned_python_cpu_callback", "xla_ffi_partitioned_python_gpu_callback",
-    "xla_ffi_python_cpu_callback", "xla_ffi_python_gpu_callback", "xla_python_cpu_callback", "xla_python_gpu_callback",
 }  # fmt: skip
 """Targets that run code which the module does not show."""
 
@@ -122,12 +120,17 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     return _adapted(instruction, found, n, lambda band, k: (band.operand(operand), band.result(k)))
 
 
-def _mixed(instruction: Instruction, leaf: ShapeIndex, number: int, mixing: Mixing) -> list[Footprint]:
+def _mixed(instruction: Instruction, leaf: ShapeIndex, number: int, mixing: Mixing) -> list[OperandIndexing]:
     """Dimensions that the call keeps have the index of the output, the others any: what matters is in the numbers."""
     sizes = shape_at(instruction.shape, leaf).dimensions
-    shapes = [operand.shape.dimensions for operand in instruction.operands]
-    every = (map_keeping(sizes, of, dict(mixing.kept.get((k, number), ()))) for k, of in enumerate(shapes))
-    return [Footprint(part.maps, False, mixing.reason) for part in every]
+    parts: list[OperandIndexing] = []
+    for k, operand in enumerate(instruction.operands):
+        if operand.shape.is_array:
+            part = map_keeping(sizes, operand.shape.dimensions, dict(mixing.kept.get((k, number), ())))
+            parts.append(Footprint(part.maps, False, mixing.reason))
+        else:
+            parts.append(Unknown("what was done before a token may matter to the call"))
+    return parts
 
 
 def _adapted(
