@@ -8,7 +8,7 @@ this is the assumption.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from .._core import Computation, Instruction
@@ -30,6 +30,8 @@ from ..ops._known import (
     together,
 )
 from ..ops._rule import OperandIndexing
+from ..types import ShapeIndex
+from .applied import parameters_read
 from .rule_provider import RuleProvider
 
 Calls: TypeAlias = tuple[Instruction, ...]
@@ -149,15 +151,37 @@ class KnownValues:
         known: Known = UNKNOWN if hook is None else hook(caller, sources)
         return known
 
-    def maps(self, instruction: Instruction) -> dict[int, OperandIndexing]:
+    def maps(self, instruction: Instruction) -> Mapping[int, OperandIndexing]:
         """From an element of the output to the operands, by number."""
-        key = instruction.signature(op_of(instruction).constant_operands(instruction))
-        return self._rules.rule(instruction, key, (), -1, True).parts
+        return self._rules.parts(instruction)
 
     def apply(self, computation: Computation, arguments: Sequence[Values]) -> Values:
         """The values of a computation on scalars."""
         if all(values == NUMBER for values in arguments):
             return NUMBER
+        return self._applied(computation, arguments)[computation.root.number]
+
+    def parameters_read(
+        self, computation: Computation, index: ShapeIndex, arguments: Sequence[Values]
+    ) -> frozenset[int]:
+        """The parameters from which a computation on scalars computes an array of its root."""
+        found = self._applied(computation, arguments)
+
+        def used(at: Instruction, index: ShapeIndex) -> Mapping[int, OperandIndexing]:
+            mentioned, hook = self._rules.parts(at, index), op_of(at).used
+            values = [found[operand.number] for operand in at.operands]
+            if hook is None or at.inconsistency is not None or all(value == NUMBER for value in values):
+                return mentioned
+            try:
+                parts: Mapping[int, OperandIndexing] = hook(at, [(Piece(value),) for value in values], mentioned, self)
+            except (HlomapError, OverflowError):  # a number does not fit in 64 bits
+                return mentioned
+            return parts
+
+        return parameters_read(computation, index, used)
+
+    def _applied(self, computation: Computation, arguments: Sequence[Values]) -> dict[int, Values]:
+        """The values of each instruction of a computation on scalars."""
         found: dict[int, Values] = {}
         for at in computation.instructions:
             number = at.parameter_number
@@ -173,7 +197,7 @@ class KnownValues:
                 found[at.number] = ANYTHING if isinstance(known, Parts) else known[0].possible
             else:
                 found[at.number] = ANYTHING
-        return found[computation.root.number]
+        return found
 
 
 def _key(at: Instruction, calls: Calls) -> tuple[int, ...]:

@@ -31,6 +31,7 @@ from ..ops._registry import custom_rules
 from ..ops._rule import InputToOutput, OperandIndexing, OutputToInput, RuleContext, no_constant_operands
 from ..text import error_text
 from ..types import ShapeIndex
+from .applied import parameters_read
 from .rule_cache import cache
 
 if TYPE_CHECKING:
@@ -192,6 +193,18 @@ class RuleProvider:
         found: T = self._facts[key]
         return found
 
+    def parameters_read(self, computation: Computation, index: ShapeIndex) -> frozenset[int]:
+        """The parameters that an array of a computation's root depends on, also by rules of what is used: results that
+        are cached depend on it."""
+        own = computation.module == self.module
+        rules = self._of_mentioned() if own else RuleProvider(computation.module)
+        return parameters_read(computation, index, rules.parts)
+
+    def parts(self, instruction: Instruction, index: ShapeIndex = ()) -> Mapping[int, OperandIndexing]:
+        """From an array of the output to the operands, by number; runtime variables are of no use."""
+        key = instruction.signature(op_of(instruction).constant_operands(instruction))
+        return self.rule(instruction, key, index, -1, True).parts
+
     def known_integers(self, instruction: Instruction) -> Known:
         """Known values of an integer array, from its computation alone."""
         return self._integers("computation").in_call(instruction, ())
@@ -206,11 +219,14 @@ class RuleProvider:
             from .known_values import KnownValues
 
             alone, device = where == "computation", None if where == "computation" else where
-            # The maps of what is used, or between devices, are not those of values.
-            rules = self if type(self) is RuleProvider else RuleProvider(self.module)
+            rules = self._of_mentioned()
             found = KnownValues(rules, integers_alone=True, own_computation_alone=alone, device=device)
             self._known_integers[where] = found
         return found
+
+    def _of_mentioned(self) -> RuleProvider:
+        """The rules by which values move: not those of what is used, or between devices."""
+        return self if type(self) is RuleProvider else RuleProvider(self.module)
 
     def output_to_input(
         self, instruction: Instruction, computation: Computation, index: ShapeIndex

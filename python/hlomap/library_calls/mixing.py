@@ -30,7 +30,9 @@ _FACTORIZATION = re.compile(
 )
 
 
-_CALLBACK = re.compile(r"xla_(?:ffi_(?:partitioned_)?)?python_(?:cpu|gpu)_callback")
+CALLBACKS = tuple(
+    f"xla_{form}python_{device}_callback" for form in ("", "ffi_", "ffi_partitioned_") for device in ("cpu", "gpu")
+)
 """Calls of functions on the host, as JAX writes them; tokens order those with effects."""
 
 
@@ -69,16 +71,15 @@ def mixing_of(instruction: Instruction) -> Mixing | Unknown | None:
     Unknown, with what was not understood, where the call does not fit.
     """
     target = str(instruction.attributes.get("custom_call_target", ""))
-    if _CALLBACK.fullmatch(target) is not None:
-        return Mixing("a function on the host may read any element of what it is passed")
     find = _factorization if is_factorization(target) else MIXING.get(target)
     if find is None:
         return None
     shape, operands = instruction.shape, [operand.shape for operand in instruction.operands]
     results = shape.tuple_shapes if shape.is_tuple else [shape]
     try:
-        require(all(one.is_array for one in operands), "an operand that is not an array")
-        require(all(one.is_array for one in results), "a result that is not an array")
+        if target not in CALLBACKS:
+            require(all(one.is_array for one in operands), "an operand that is not an array")
+            require(all(one.is_array for one in results), "a result that is not an array")
         return find(instruction, operands, results)
     except NotUnderstood as error:
         return Unknown(f"custom-call to {target!r}: {error}")
@@ -220,7 +221,12 @@ def _for_gpus(names: Iterable[str], find: Find) -> dict[str, Find]:
     return {f"{gpu}{name}{ffi}": find for gpu in ("cu", "hip", "oneapi") for name in names for ffi in ("", "_ffi")}
 
 
+def _callback(*_: object) -> Mixing:
+    return Mixing("a function on the host may read any element of what it is passed")
+
+
 MIXING: Mapping[str, Find] = {
+    **dict.fromkeys(CALLBACKS, _callback),
     **dict.fromkeys(("Eigh", "LuDecomposition", "ProductOfElementaryHouseholderReflectors", "Qr"), _on_tpu),
     **dict.fromkeys(("ApproxTopK", "PartialReduce"), _some_of_a_row),
     **dict.fromkeys(("AwsNeuronGeluBackward", "AwsNeuronSiluBackward"), _elementwise),

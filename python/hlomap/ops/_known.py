@@ -16,6 +16,7 @@ from .._core import Computation, Expr, IndexingMap, Instruction, _coalesce
 from ..maps.variables import with_variables
 from ._evaluation import Device
 from ._indexing.loops.scalar_values import dtype_interval
+from ..types import ShapeIndex
 from ._rule import Footprint, OperandIndexing
 
 MAX_PIECES = 64
@@ -86,11 +87,16 @@ class KnownContext(Protocol):
     def device(self) -> Device | None:
         """The device on which the program runs; None for any."""
 
-    def maps(self, instruction: Instruction) -> dict[int, OperandIndexing]:
+    def maps(self, instruction: Instruction) -> Mapping[int, OperandIndexing]:
         """From an element of the output to the operands, by number."""
 
     def apply(self, computation: Computation, arguments: Sequence[Values]) -> Values:
         """The values of a computation on scalars."""
+
+    def parameters_read(
+        self, computation: Computation, index: ShapeIndex, arguments: Sequence[Values]
+    ) -> frozenset[int]:
+        """The parameters from which a computation on scalars computes an array of its root, for these arguments."""
 
 
 def is_constant(values: Values) -> bool:

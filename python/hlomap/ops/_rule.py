@@ -49,6 +49,9 @@ class RuleContext(Protocol):
     ) -> RuleResult:
         """From ``leaf`` of a parameter to each output of the computation's root."""
 
+    def parameters_read(self, computation: Computation, leaf: ShapeIndex) -> frozenset[int]:
+        """The parameters from which a computation on scalars computes ``leaf`` of its root, for any values."""
+
     def known_integers(self, instruction: Instruction) -> Any:
         """Known values of an integer array, from its computation alone (:mod:`hlomap.ops._known`)."""
 

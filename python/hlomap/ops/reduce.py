@@ -1,7 +1,7 @@
 """reduce: output[d] combines operand[d, r] over all r along the reduced dimensions, starting from the init value.
 
-The operands are n arrays, then n init values; each of the n results depends on all of them, whatever the computation.
-Section Reduce of XLA's operation semantics.
+The operands are n arrays, then n init values; each of the n results depends on those from which the computation computes
+it.  Section Reduce of XLA's operation semantics.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 
 from .._core import Expr, IndexingMap, Instruction
+from ._indexing.applied import combined
 from ._indexing.maps import dim_exprs, inverted, map_to_scalar, range_exprs, single_map
 from ._known import (
     ANYTHING,
@@ -40,14 +41,17 @@ def _reduced(instruction: Instruction) -> tuple[int, ...]:
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """operand[d, r] with a range r for each reduced dimension, and the init values."""
+    """operand[d, r] with a range r for each reduced dimension, and the init values, if the computation uses them."""
     reduced, shape, operands = _reduced(instruction), result_shape(instruction), instruction.operands
     sizes = operands[0].shape.dimensions
     kept, ranges = iter(dim_exprs(shape.rank)), iter(range_exprs(len(reduced)))
     results = [next(ranges if i in reduced else kept) for i in range(len(sizes))]
-    data: OperandIndexing = single_map(shape, results, ranges=[sizes[i] for i in reduced])
-    n = len(operands) // 2
-    return [data] * n + [map_to_scalar(shape)] * n
+    data = single_map(shape, results, ranges=[sizes[i] for i in reduced])
+    n, computation = len(operands) // 2, instruction.called_computations[0]
+    steps = math.prod(sizes[i] for i in reduced)
+    found = combined(computation, n, leaf[0] if leaf else 0, context, steps=steps)
+    start = map_to_scalar(shape)
+    return [*(found.of(n + k, data) for k in range(n)), *(found.of(k, start) for k in range(n))]
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:

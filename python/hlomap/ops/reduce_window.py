@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from .._core import Instruction
 from ..lazy import np
 from ._attributes import WindowedDim, windowed_dims
+from ._indexing.applied import combined
 from ._indexing.maps import map_to_all, map_to_scalar
 from ._indexing.window import map_by_windows, operand_index, output_index
 from ._numpy.reduction import pack_results, reduce_axes
 from ._numpy.window import sliding_windows
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
-from ._rule import OperandIndexing
+from ._rule import Footprint
 from ._shapes import array_leaves, result_shape
 
 
@@ -26,18 +27,29 @@ def _dims(instruction: Instruction) -> list[WindowedDim]:
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The elements in the window, a range for each dimension of the window, and the init values."""
-    shape, n = result_shape(instruction), len(instruction.operands) // 2
-    data: OperandIndexing = map_by_windows(shape.dimensions, _dims(instruction), operand_index)
-    return [data] * n + [map_to_scalar(shape)] * n
+    shape = result_shape(instruction)
+    data = map_by_windows(shape.dimensions, _dims(instruction), operand_index)
+    return _used(instruction, leaf, context, data, map_to_scalar(shape))
 
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The outputs whose window contains the element; an init value affects every element."""
-    if operand >= len(instruction.operands) // 2:
-        part = map_to_all((), result_shape(instruction))
-    else:
-        part = map_by_windows(instruction.operands[0].shape.dimensions, _dims(instruction), output_index)
-    return [part.at(output) for output in array_leaves(instruction.shape)]
+    sizes = instruction.operands[0].shape.dimensions
+    data = map_by_windows(sizes, _dims(instruction), output_index)
+    start = map_to_all((), result_shape(instruction))
+    outputs = array_leaves(instruction.shape)
+    return [_used(instruction, output, context, data, start)[operand].at(output) for output in outputs]
+
+
+def _used(
+    instruction: Instruction, leaf: ShapeIndex, context: RuleContext, data: Footprint, start: Footprint
+) -> list[Footprint]:
+    """The parts of the operands from which the computation computes an output."""
+    n, result = len(instruction.operands) // 2, leaf[0] if leaf else 0
+    found = combined(instruction.called_computations[0], n, result, context)
+    # A window of padding alone has the init value.
+    found = found._replace(sometimes=found.sometimes | {result})
+    return [*(found.of(n + k, data) for k in range(n)), *(found.of(k, start) for k in range(n))]
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:

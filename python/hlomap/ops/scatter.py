@@ -1,8 +1,9 @@
 """scatter: output[start + offset] combines operand[start + offset] with every update whose window covers that element.
 
 Updates are combined one after the other.  A window that does not lie in the operand as a whole is skipped.  The
-operands are n arrays, the indices, and n updates; each of the n results depends on all of them.  Section Scatter of
-XLA's operation semantics.
+operands are n arrays, the indices, and n updates; each of the n results depends on the indices and on those arrays from
+which the computation computes it.  If it ignores the old element, those that are certainly replaced are not read:
+``x.at[1:5].set(u)`` is a dynamic-update-slice.  Section Scatter of XLA's operation semantics.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from math import prod
 from .._core import Instruction
 from ..lazy import np
 from ._attributes import scatter_dimensions
-from ._indexing.index_vectors import known_surroundings, window_to_operand
+from ._indexing.applied import combined
+from ._indexing.index_vectors import known_surroundings, outside_windows, window_to_operand
 from ._indexing.maps import identity_map, inverted, map_keeping
 from ._numpy.reduction import as_list, pack_results
 from ._numpy.window import index_vectors, window_indices
@@ -36,9 +38,14 @@ def updated_operands(instruction: Instruction) -> dict[ShapeIndex, InPlace]:
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """operand[d], the updates whose windows cover d, and all indices of the same batch."""
     n, d = scatter_dimensions(instruction)
+    result = leaf[0] if leaf else 0
+    found = combined(instruction.called_computations[0], n, result, context)
     all_indices = map_keeping(d.operand_sizes, d.indices_sizes, d.paired_dims)
     updates = window_to_operand(instruction, d, context, in_operand=True).inverse(d.operand_sizes)
-    return [*[identity_map(d.operand_sizes)] * n, all_indices, *[updates] * n]
+    old = [found.of(k, identity_map(d.operand_sizes)) for k in range(n)]
+    if result not in found.sometimes:
+        old[result] = outside_windows(instruction, d, context)
+    return [*old, all_indices, *(found.of(n + k, updates, in_any_order=True) for k in range(n))]
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:

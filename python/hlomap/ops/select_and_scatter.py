@@ -12,11 +12,13 @@ from math import prod
 from .._core import Instruction
 from ..lazy import np
 from ._attributes import WindowedDim, windowed_dims
+from ._indexing.applied import combined
 from ._indexing.maps import inverted, map_to_scalar
 from ._indexing.window import map_by_windows, operand_index
 from ._numpy.window import sliding_windows
 from ._op import Array, EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._operations import selected_and_scattered
+from ._rule import NOTHING
 from ._shapes import require
 
 
@@ -32,12 +34,23 @@ def window_dims(instruction: Instruction) -> list[WindowedDim]:
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """All elements and sources of the windows that contain the element, and the init value."""
+    """All elements and sources of the windows that contain the element, and the init value.
+
+    They matter only if the computations use them; the init value is that of elements that are not selected, too.
+    """
     sizes = instruction.shape.dimensions
     windows = map_by_windows(instruction.operands[1].shape.dimensions, window_dims(instruction), operand_index)
     sources = windows.inverse(sizes)
     sharing = sources.of(((), first.then(second)) for _, first in sources.maps for _, second in windows.maps)
-    return [sharing.simplified(), sources, map_to_scalar(sizes)]
+    found = combined(instruction.attributes["scatter"], 1, 0, context)
+    # Which element is selected does not matter if all are combined to the init value.
+    chooses = bool(context.parameters_read(instruction.attributes["select"], ()))
+    is_kept = instruction.attributes["scatter"].root.parameter_number == 0
+    return [
+        NOTHING if is_kept or not chooses else sharing.simplified(),
+        found.of(1, sources),
+        map_to_scalar(sizes),
+    ]
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:

@@ -1,6 +1,7 @@
 """sort: rows along one dimension in the order of a comparator; the operands are n arrays that are permuted together.
 
-The comparator receives a pair of elements of each operand.  The sort is stable even without ``is_stable``.  Section
+The comparator receives a pair of elements of each operand; those that it does not compare have no influence on others.
+The sort is stable even without ``is_stable``.  Section
 Sort of XLA's operation semantics.
 """
 
@@ -11,14 +12,19 @@ from math import prod
 
 from .._core import Instruction
 from ..lazy import np
-from ._indexing.maps import rules_by_dims
-from ._op import Array, EvalContext, Value, register
+from ._indexing.maps import inverted, map_keeping
+from ._op import Array, EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._operations import sorted_along
 
 
-def _rows(instruction: Instruction, operand: int, output: int) -> dict[int, int]:
+def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """The rows of the operand that is permuted, and of those that the comparator compares."""
     (along,) = instruction.attributes["dimensions"]
-    return {i: i for i in range(instruction.operands[0].shape.rank) if i != along}
+    compared = context.parameters_read(instruction.called_computations[0], ())
+    read = {leaf[0] if leaf else 0, *(number // 2 for number in compared)}
+    sizes = instruction.operands[0].shape.dimensions
+    rows = map_keeping(sizes, sizes, {i: i for i in range(len(sizes)) if i != along})
+    return dict.fromkeys(sorted(read), rows)
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
@@ -66,4 +72,4 @@ def _merged(order: Array, width: int, precedes: Callable[[Array, Array], Array])
     return merged
 
 
-register("sort", *rules_by_dims(_rows), evaluate, operations=sorted_along)
+register("sort", output_to_input, inverted(output_to_input), evaluate, operations=sorted_along)

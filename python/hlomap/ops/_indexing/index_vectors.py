@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
+from math import prod
 from typing import Any
 
 from ..._core import Expr, IndexingMap, Instruction
@@ -17,7 +18,7 @@ from .._attributes import GatherDimensions
 from .._known import UNKNOWN, Known, Parts, Piece, Pieces, is_constant, through, together
 from .._rule import NOTHING, Bounds, ExprLike, Footprint, RuleContext
 from .._tables import pieces_of
-from .maps import dim_exprs, single_map
+from .maps import dim_exprs, identity_map, outside, single_map
 
 _MAX_REGIONS = 8
 """Regions of index vectors that become maps; more say less to a reader than a runtime variable."""
@@ -170,3 +171,45 @@ def window_to_operand(
             results.append(dims[paired[p]] if p in paired else offset + start)
         found += single_map(d.output_sizes, results, runtime=runtime, constraints=constraints)
     return found
+
+
+def outside_windows(instruction: Instruction, d: GatherDimensions, context: RuleContext) -> Footprint:
+    """The identity on the elements of the operand that are not certainly in a window of a scatter.
+
+    A single window may start anywhere.  Of several windows, those count whose start is known: where the others lie is
+    in the indices, so that any element is mentioned.
+    """
+    sizes, indices = d.operand_sizes, dim_exprs(len(d.operand_sizes))
+    if prod(d.output_sizes[o] for o in d.batch_dims.values()) == 1:
+        vector = [Expr.constant(0)] * len(d.batch_dims)
+        starts, runtime, _ = next(_starts(instruction, d, vector, context))
+        in_window: list[tuple[ExprLike, int, int, int, int]] = []
+        for p, start in starts.items():
+            last, extent = d.last_start(p), d.window_sizes[p]
+            if isinstance(start, Expr) and start.kind == "constant":
+                start = start.value or 0
+            if isinstance(start, int):
+                if not 0 <= start <= last:
+                    return identity_map(sizes)
+                in_window.append((indices[p], start, start + extent - 1, 0, sizes[p] - 1))
+                continue
+            if extent > 1:
+                in_window.append((start, 0, last, -1, last + 1))
+            in_window.append((indices[p] - start, 0, extent - 1, -last - 1, sizes[p]))
+        in_window += [
+            (indices[p], 0, extent - 1, 0, sizes[p] - 1)
+            for p, extent in enumerate(d.window_sizes)
+            if p not in starts and extent < sizes[p]
+        ]
+        return outside(sizes, indices, in_window, runtime=runtime)
+    known = [m for _, m in window_to_operand(instruction, d, context).maps if not m.runtime]
+    if not known:
+        return identity_map(sizes)
+    from ...maps.map_set import MapSet  # which programs without such a scatter do without
+
+    kept = MapSet(m for _, m in identity_map(sizes).maps).image() - MapSet(known).image()
+    if not kept.exact:
+        return identity_map(sizes)
+    found = Footprint(((), m) for m in kept).inverse(sizes)
+    own = (IndexingMap(m.dims, indices, ranges=m.ranges, constraints=m.constraints) for _, m in found.maps)
+    return Footprint(((), m) for m in own).simplified()

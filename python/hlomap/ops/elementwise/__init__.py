@@ -9,13 +9,13 @@ from __future__ import annotations
 from ..._core import Instruction
 from ...answers import Unknown
 from ...types import ShapeIndex
-from .._indexing.maps import forward_from_operand, forward_to_outputs, identity_map, map_to_all
+from .._indexing.maps import forward_from_operand, forward_to_outputs, identity_map, inverted, map_to_all
 from .._known import moved
 from .._op import register
 from .._operations import Cost
 from .._rule import ElementwiseMethod, OperandIndexing, RuleContext, RuleResult
 from .evaluate import BINARY, COMPARISONS, TRANSCENDENTAL, UNARY, semantics
-from .known import known_values, possible, used
+from .known import known_of_map, known_values, possible, used, used_by_map
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -30,6 +30,13 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     if instruction.shape.is_tuple:
         return forward_to_outputs(instruction, operand, leaf, leaf)
     return [_between(instruction.operands[operand].shape.dimensions, instruction.shape.dimensions)]
+
+
+def _applied(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """The element with the same index of each operand that the computation of a map uses."""
+    read = context.parameters_read(instruction.called_computations[0], ())
+    sizes = instruction.shape.dimensions
+    return {k: _between(sizes, one.shape.dimensions) for k, one in enumerate(instruction.operands) if k in read}
 
 
 def _between(source: tuple[int, ...], target: tuple[int, ...]) -> OperandIndexing:
@@ -60,18 +67,18 @@ for _direction, (_compare, _name, _kinds, _words) in COMPARISONS.items():
     )
 
 for _name, _evaluate in semantics():
-    _is_alone = _name != "map"  # whose semantics are those of a computation
+    _is_map = _name == "map"  # whose rules and values are those of a computation
     register(
         _name,
-        output_to_input,
-        input_to_output,
+        _applied if _is_map else output_to_input,
+        inverted(_applied) if _is_map else input_to_output,
         _evaluate,
         pointwise=True,
-        sizes_class="elementwise",
+        sizes_class=None if _is_map else "elementwise",
         operations=_COSTS.get(_name, "each"),
         chooses=_name == "select",
-        known_values=moved() if _name == "copy" else known_values(_evaluate) if _is_alone else None,
-        possible_values=possible(_evaluate) if _is_alone else None,
-        used=used(_evaluate) if _is_alone else None,
+        known_values=moved() if _name == "copy" else known_of_map if _is_map else known_values(_evaluate),
+        possible_values=None if _is_map else possible(_evaluate),
+        used=used_by_map if _is_map else used(_evaluate),
         builder_methods=_METHODS.get(_name, ()),
     )

@@ -44,19 +44,30 @@ from .._tables import numbers_of
 def known_values(evaluate: Evaluate) -> Callable[[Instruction, Sequence[Known], KnownContext], Known]:
     """The hook of an operation with these semantics."""
 
+    of = possible(evaluate)
+
     def known(instruction: Instruction, operands: Sequence[Known], context: KnownContext) -> Known:
-        if all(map(is_plain, operands)):
-            return UNKNOWN
-        if instruction.shape.is_tuple:  # the copy of a tuple
-            return operands[0]
-        arrays = [pieces for pieces in operands if not isinstance(pieces, Parts)]
-        of = possible(evaluate)
-        found: list[Piece] = []
-        for region, pieces in together(arrays):
-            found += _result(instruction, region, pieces, lambda values: of(instruction, values, context.masks))
-        return merged(found, instruction.shape.dimensions)
+        return _known(instruction, operands, lambda values: of(instruction, values, context.masks))
 
     return known
+
+
+def known_of_map(instruction: Instruction, operands: Sequence[Known], context: KnownContext) -> Known:
+    """The values of the computation that a map applies."""
+    (computation,) = instruction.called_computations
+    return _known(instruction, operands, lambda values: context.apply(computation, values))
+
+
+def _known(instruction: Instruction, operands: Sequence[Known], of: Callable[[Sequence[Values]], Values]) -> Known:
+    if all(map(is_plain, operands)):
+        return UNKNOWN
+    if instruction.shape.is_tuple:  # the copy of a tuple
+        return operands[0]
+    arrays = [pieces for pieces in operands if not isinstance(pieces, Parts)]
+    found: list[Piece] = []
+    for region, pieces in together(arrays):
+        found += _result(instruction, region, pieces, of)
+    return merged(found, instruction.shape.dimensions)
 
 
 def _result(
@@ -224,6 +235,15 @@ def used(evaluate: Evaluate) -> Any:
         )
 
     return maps
+
+
+def used_by_map(
+    instruction: Instruction, operands: Sequence[Known], plain: Mapping[int, OperandIndexing], context: KnownContext
+) -> Mapping[int, OperandIndexing]:
+    """The maps to the operands without those elements that the computation does not use beside the others."""
+    (computation,) = instruction.called_computations
+    arrays = [pieces for pieces in operands if not isinstance(pieces, Parts)]
+    return used_where(plain, arrays, lambda k, values: k in context.parameters_read(computation, (), values))
 
 
 def _matters(
