@@ -114,8 +114,9 @@ def _without_device(m: IndexingMap) -> IndexingMap | None:
     return found._placed(m.shape_index, m.use, {})
 
 
-def _known(m: IndexingMap, rules: RuleProvider) -> list[IndexingMap]:
-    for i, variable in enumerate(m.runtime):
+def _known(m: IndexingMap, rules: RuleProvider, first: int = 0) -> list[IndexingMap]:
+    """The map with known values in place of runtime variables, from that of number ``first`` on."""
+    for i, variable in enumerate(m.runtime[first:], first):
         supplier = variable.supplier
         if supplier is None or supplier.module != rules.module or not supplier.shape.is_array:
             continue
@@ -123,15 +124,21 @@ def _known(m: IndexingMap, rules: RuleProvider) -> list[IndexingMap]:
             continue  # it is an element of some device
         pieces = pieces_for_maps(rules.known_values(supplier))
         sizes = supplier.shape.dimensions
-        if pieces and all(known_value(piece) is not None for piece in pieces):
-            replaced = [found for piece in pieces if not (found := _replaced(m, i, piece, sizes)).is_known_empty]
-            return [each for found in replaced for each in _known(found, rules)]
+        parts = [(known_value(piece) is None, _replaced(m, i, piece, sizes)) for piece in pieces]
+        found = [(is_kept, part) for is_kept, part in parts if not part.is_known_empty]
+        if not all(is_kept for is_kept, _ in found):
+            return [each for is_kept, part in found for each in _known(part, rules, i + is_kept)]
     return [m]
 
 
 def _replaced(m: IndexingMap, i: int, piece: Piece, sizes: Sequence[int]) -> IndexingMap:
     """The map where the element of a runtime variable is in a piece of an array of these sizes."""
     variable, value = m.runtime[i], known_value(piece)
+    inside = within(piece.region, sizes, variable.element)
+    if value is None:
+        constraints = [*((c.expr, c.lower, c.upper) for c in m.constraints), *inside]
+        kept = IndexingMap(m.dims, m.results, ranges=m.ranges, runtime=m.runtime, constraints=constraints)
+        return kept.simplify(keep_point_dims=True)._placed(m.shape_index, m.use, suppliers_of(m))
     bounds = (variable.lower, variable.upper)
     if isinstance(value, Expr):
         own = (piece.region or IndexingMap(list(sizes), [])).bounds(value)
@@ -141,7 +148,6 @@ def _replaced(m: IndexingMap, i: int, piece: Piece, sizes: Sequence[int]) -> Ind
     by_number: list[Expr | int] = [Expr.runtime(k - (k > i)) for k in range(len(m.runtime))]
     by_number[i] = start if isinstance(start, int) else start.substitute(runtime=by_number)
     kept = [v for k, v in enumerate(m.runtime) if k != i]
-    inside = within(piece.region, sizes, variable.element)
     found = with_variables(m, m.dims, m.ranges, ((), (), by_number), kept, inside)
     found = found.simplify(keep_point_dims=True, drop_unused=True)
     return found._placed(m.shape_index, m.use, suppliers_of(m))

@@ -16,6 +16,7 @@ from ..errors import HlomapError
 from ..ops import op_of
 from ..ops._evaluation import Device
 from ..ops._indexing.loops.scalar_values import dtype_interval
+from ..ops._folding import Folded
 from ..ops._known import (
     ANYTHING,
     NUMBER,
@@ -25,13 +26,16 @@ from ..ops._known import (
     Piece,
     Values,
     converted,
+    leaves,
     merged,
     nothing_known,
     together,
 )
 from ..ops._rule import OperandIndexing
+from ..ops._tables import pieces_of
 from ..types import ShapeIndex
 from .applied import parameters_read
+from .constants import Constants
 from .rule_provider import RuleProvider
 
 Calls: TypeAlias = tuple[Instruction, ...]
@@ -64,6 +68,7 @@ class KnownValues:
         self._rules = rules
         self._known: dict[tuple[int, ...], Known] = {}
         self._ways: dict[int, list[Calls]] = {}
+        self._constants = Constants(self._inlined_sources, device)
         self._passed: dict[int, Sequence[Instruction]] = {}
 
     def of(self, instruction: Instruction) -> Known:
@@ -102,18 +107,22 @@ class KnownValues:
         return known[key]
 
     def _sources(self, at: Instruction, calls: Calls) -> list[tuple[Instruction, Calls]]:
-        """The values that determine an instruction's."""
-        number = at.parameter_number
-        if number is not None and calls:
-            caller = calls[-1]  # each of its operands is asked for by one parameter
-            operands = self._passed.get(caller.number) or self._passed.setdefault(caller.number, caller.operands)
-            return [(operands[number], calls[:-1])] if number < len(operands) else []
-        if number is not None:
+        """The values that determine an instruction's, as far as known values follow from them."""
+        if at.parameter_number is not None and not calls:
             loop = self._repeating(at.computation)
             ways = self._ways_to(loop.computation) if loop is not None else []
             return [(one, ways[0]) for one in loop.operands] if loop is not None and len(ways) == 1 else []
-        if self._is_skipped(at):
-            return []
+        return [] if self._is_skipped(at) else self._inlined_sources(at, calls)
+
+    def _inlined_sources(self, at: Instruction, calls: Calls) -> list[tuple[Instruction, Calls]]:
+        """The values that determine an instruction's, through fusions and calls."""
+        number = at.parameter_number
+        if number is not None:
+            if not calls:
+                return []
+            caller = calls[-1]  # each of its operands is asked for by one parameter
+            operands = self._passed.get(caller.number) or self._passed.setdefault(caller.number, caller.operands)
+            return [(operands[number], calls[:-1])] if number < len(operands) else []
         if _inlines(at):
             return [(at.called_computations[0].root, (*calls, at))]
         return [(operand, calls) for operand in at.operands]
@@ -141,9 +150,16 @@ class KnownValues:
                 return self._of_repeated(at.computation, sources)
             hook = op_of(at).known_values
             known: Known = converted(at, sources) if hook is None else hook(at, sources, self)
-            return known
+            return known if all(piece.is_known for piece in leaves(known)) else self._of_constants(at, calls) or known
         except (HlomapError, OverflowError):  # a number does not fit in 64 bits
             return nothing_known(at)
+
+    def _of_constants(self, at: Instruction, calls: Calls) -> Known | None:
+        """Known values of an array that is computed from constants; None for any other."""
+        folded = self._constants.of(at, calls)
+        if folded is None:
+            return None
+        return pieces_of(folded.value, folded.known) if isinstance(folded, Folded) else None
 
     def _of_repeated(self, computation: Computation, sources: Sequence[Known]) -> Known:
         caller = computation.callers[0]

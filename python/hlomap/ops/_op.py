@@ -7,6 +7,7 @@ from typing import Any, ParamSpec
 
 from ..types import ShapeIndex as ShapeIndex
 from ._evaluation import Array as Array, EvalContext as EvalContext, Evaluate, Steps as Steps, Value as Value
+from ._folding import by_moving
 from ._known import moved
 from ._registry import register as register_rule
 from ._rule import InputToOutput, OpRule, OutputToInput, RuleContext as RuleContext, RuleResult as RuleResult
@@ -27,7 +28,7 @@ def _moving(
     **traits: Any,
 ) -> OpRule:
     op = OpRule(opcode, output_to_input, input_to_output, evaluate, operations="moves", **traits)
-    return op._replace(known_values=moved(*data))
+    return op._replace(known_values=moved(*data), folds=by_moving(evaluate, data))
 
 
 register = _registering(OpRule)

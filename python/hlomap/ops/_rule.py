@@ -16,6 +16,7 @@ from ..answers import Unknown
 from ..maps.device_groups import GroupTable
 from ..types import ShapeIndex
 from ._evaluation import Evaluate
+from ._folding import Fold
 from ._operations import Cost
 
 ExprLike: TypeAlias = Expr | int
@@ -188,6 +189,9 @@ class OpRule(NamedTuple):
     used: Callable[[Instruction, Sequence[Any], Mapping[int, Any], Any], Mapping[int, Any]] | None = None
     """``used(instruction, operands, maps, context)``: the maps from the output to the operands without the elements
     that cannot change it, from what is known of the values of the operands."""
+    folds: Fold | None = None
+    """The value of the output where it is computed from constants alone, and which of its elements are certain
+    (:mod:`hlomap.ops._folding`).  Without this function none are."""
     structural: bool = False
     """The operation only creates tuples or extracts elements of them; its rules are cheaper than the signature under
     which their results would be cached."""

@@ -1,23 +1,41 @@
-"""The elements of a constant array in few pieces: runs of equal values, or of integers with equal steps.
+"""The elements of a constant array in few pieces.
 
-Runs along the last dimension come first; then rows with the same number of runs, whose ends and values move by equal
-steps, become one, dimension by dimension outward: a triangle is one piece.
+Integers that are a sum of functions of one index each come first, where each of these has few runs of equal steps, or
+repeats but for a step: ``i floordiv 2``, ``5 - i``, ``i + 1 - 2 * (i mod 2)``.  Else the pieces are runs of equal
+values along the last dimension; then rows with the same number of runs, whose ends and values move by equal steps,
+become one, dimension by dimension outward: a triangle is one piece.  Where these are many, floats are told apart only by
+whether they are zero: a band of weights in a matrix of zeros is one piece, if its ends are such functions.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 from .._core import Expr, IndexingMap
 from ..dtypes import is_integer, is_packed
 from ..lazy import np
 from ._evaluation import Array
-from ._known import MAX_PIECES, UNKNOWN, Piece, Pieces, constant_or_affine, merged
+from ._known import MAX_PIECES, NUMBER, UNKNOWN, Piece, Pieces, Some, constant_or_affine, merged
 
 _MAX_ELEMENTS = 1 << 16
 """Elements of an array whose runs are looked for."""
+
+_MAX_CHANGES = 2 * MAX_PIECES
+"""Changes from element to element in a row: a run of integers with equal steps begins with two."""
+
+_MAX_PERIOD = 64
+"""Elements after which a function of an index may repeat."""
+
+_MAX_PARTS = 8
+"""Parts of a function of an index, and of a sum of such functions."""
+
+_MAX_COMPONENTS = 8
+"""Elements of a last dimension that are told apart."""
+
+_ZERO = frozenset([0.0])
 
 
 class _Run(NamedTuple):
@@ -32,30 +50,228 @@ class _Run(NamedTuple):
     steps: tuple[tuple[int, ...], ...]
 
 
-def pieces_of(values: Array) -> Pieces:
-    """The pieces of a constant array of numbers."""
+def pieces_of(values: Array, known: Array | None = None) -> Pieces:
+    """The pieces of a constant array of numbers, of which only those elements are known that ``known`` marks."""
     if values.size == 0 or values.dtype.kind == "c":
         return UNKNOWN
+    if known is not None and known.all():
+        known = None
     first = values.reshape(-1)[0]
-    if (values == first).all() or values.size == 1:
+    if known is None and ((values == first).all() or values.size == 1):
         return (Piece(frozenset(numbers_of(values.reshape(-1)[:1]))),)
-    steps = _affine_steps(values) if is_integer(values.dtype) else None
+    integers = is_integer(values.dtype)
+    if integers and known is not None:
+        return UNKNOWN
+    steps = _affine_steps(values) if integers else None
     if steps is not None:
         return (Piece(_linear(int(first), steps), IndexingMap(list(values.shape), [])),)
     if values.size > _MAX_ELEMENTS:
         return UNKNOWN
+    found = _sum_of_functions(values) if integers else None
+    found = found or _by_last_index(values) if integers else found
+    if found is None:
+        found = _runs_of_rows(values, known)
+    if found is None and not integers and values.dtype.kind != "b":
+        found = _band(values, known)
+    return found or UNKNOWN
+
+
+def _runs_of_rows(values: Array, known: Array | None) -> Pieces | None:
+    integers = is_integer(values.dtype)
+    if _n_changes(values, known) > _MAX_CHANGES:
+        return None
     rows: list[list[_Run]] = []
-    for row in values.reshape(-1, values.shape[-1]):
-        runs = _runs(numbers_of(row), steps=is_integer(values.dtype))
+    marks = None if known is None else known.reshape(-1, values.shape[-1])
+    for k, row in enumerate(values.reshape(-1, values.shape[-1])):
+        numbers = numbers_of(row)
+        if marks is not None:
+            numbers = [n if mark else Some.NUMBER for n, mark in zip(numbers, marks[k].tolist(), strict=True)]
+        runs = _runs(numbers, steps=integers)
         if len(runs) > MAX_PIECES:
-            return UNKNOWN
+            return None
         rows.append(runs)
     for size in reversed(values.shape[:-1]):
         rows = [_stacked(rows[i : i + size]) for i in range(0, len(rows), size)]
         if any(len(runs) > MAX_PIECES for runs in rows):
-            return UNKNOWN
+            return None
     (runs,) = rows
     return merged((_piece(run, values.shape) for run in runs), values.shape)
+
+
+def _n_changes(values: Array, known: Array | None) -> int:
+    """The most changes of a value, or of a step between integers, in a row."""
+    if is_integer(values.dtype):
+        changes = np.diff(values.astype(np.int64), 2, axis=-1) != 0
+    else:
+        row = values.astype(np.float64)
+        row = row if known is None else np.where(known, row, np.nan)
+        before, after = row[..., :-1], row[..., 1:]
+        changes = (before != after) & ~(np.isnan(before) & np.isnan(after))
+    return int(changes.sum(-1).max(initial=0))
+
+
+# ------------------------------------------------------------------------------------- functions of one index each
+
+
+class _Part(NamedTuple):
+    """A function of one index where the index, or its remainder by a period, is in an interval."""
+
+    value: Expr
+    condition: tuple[Expr, int, int] | None
+
+
+def _sum_of_functions(values: Array) -> Pieces | None:
+    """The pieces of integers that are a sum of functions of one index each; None where these are not simple."""
+    parts = _functions(values)
+    if parts is None:
+        return None
+    pieces = []
+    for chosen in product(*parts):
+        value = sum((part.value for part in chosen), Expr.constant(int(values.reshape(-1)[0])))
+        region = IndexingMap(list(values.shape), [], constraints=[p.condition for p in chosen if p.condition])
+        pieces.append(Piece(constant_or_affine(value), region.simplify(keep_point_dims=True)))
+    return merged(pieces, values.shape)
+
+
+def _functions(values: Array) -> list[list[_Part]] | None:
+    """The parts of each function of which integers are the sum, beside the first element."""
+    if np.abs(values.astype(np.float64)).max() >= 2**31:
+        return None
+    wide = values.astype(np.int64)
+    origin = wide.reshape(-1)[0]
+    lines = [np.moveaxis(wide, d, 0).reshape(n, -1)[:, 0] - origin for d, n in enumerate(wide.shape)]
+    expected = origin
+    for d, line in enumerate(lines):
+        expected = expected + line.reshape([-1 if i == d else 1 for i in range(wide.ndim)])
+    if not (expected == wide).all():
+        return None
+    found = []
+    for d, line in enumerate(lines):
+        parts = _function(line, Expr.dim(d))
+        if parts is None:
+            return None
+        found.append(parts)
+    return found if math.prod(map(len, found)) <= _MAX_PARTS else None
+
+
+def _function(line: Array, index: Expr) -> list[_Part] | None:
+    """The parts of a function of one index: of one period and the step from each period to the next, or of all."""
+    n = len(line)
+    for period in range(1, min(_MAX_PERIOD, n // 2) + 1):
+        steps = line[period:] - line[:-period]
+        if (steps == steps[0]).all():
+            step = int(steps[0])
+            if period == 1:
+                return [_Part(index * step, None)]
+            return _runs_of_index(line[:period], index % period, index // period * step)
+    return _runs_of_index(line, index, Expr.constant(0))
+
+
+def _runs_of_index(line: Array, index: Expr, base: Expr) -> list[_Part] | None:
+    """The runs of equal steps of a function of an index, on top of ``base``; None where they are many."""
+    if len(line) > 2 and (np.diff(line, 2) != 0).sum() > 2 * _MAX_PARTS:
+        return None
+    runs = [run.numbers for run in _runs(line.tolist(), steps=True)]
+    if len(runs) > _MAX_PARTS:
+        return None
+    slopes = [int(line[start + 1] - line[start]) if end > start else 0 for start, end, _ in runs]
+    whole = len(runs) == 1
+    return [
+        _Part(base + index * slope + int(line[start]) - slope * start, None if whole else (index, start, end))
+        for (start, end, _), slope in zip(runs, slopes, strict=True)
+    ]
+
+
+def _by_last_index(values: Array) -> Pieces | None:
+    """The pieces for each value of a short last index, such as the component of an index vector."""
+    if values.ndim < 2 or not 1 < values.shape[-1] <= _MAX_COMPONENTS:
+        return None
+    pieces: list[Piece] = []
+    for k in range(values.shape[-1]):
+        own = _sum_of_functions(values[..., k : k + 1])
+        if own is None:
+            return None
+        dims = [Expr.dim(d) for d in range(values.ndim)]
+        for piece in own:
+            constraints = [] if piece.region is None else _conditions(piece.region)
+            constraints.append((dims[-1], k, k))
+            region = IndexingMap(list(values.shape), [], constraints=constraints).simplify(keep_point_dims=True)
+            pieces.append(Piece(piece.values, region))
+    return merged(pieces, values.shape)
+
+
+def _conditions(region: IndexingMap) -> list[tuple[Expr, int, int]]:
+    """The bounds of all dims but the last one, and the constraints, of a region."""
+    bounds = [(Expr.dim(d), v.lower, v.upper) for d, v in enumerate(region.dims[:-1])]
+    return bounds + [(c.expr, c.lower, c.upper) for c in region.constraints]
+
+
+# ------------------------------------------------------------------------------------------------- bands of numbers
+
+
+def _band(values: Array, known: Array | None) -> Pieces | None:
+    """Zeros, and the band in which there may be other finite numbers, along a dimension."""
+    wide = values.astype(np.float64)
+    is_zero = wide == 0
+    if known is not None:
+        is_zero = is_zero & known
+    certain = np.isfinite(wide) if known is None else np.isfinite(wide) | ~known
+    if not certain.all() or is_zero.all():
+        return None
+    for d in reversed(range(values.ndim)):
+        found = _band_along(is_zero, d)
+        if found is not None:
+            return found
+    return None
+
+
+def _band_along(is_zero: Array, along: int) -> Pieces | None:
+    rows = np.moveaxis(is_zero, along, -1)
+    n = rows.shape[-1]
+    if rows.all(-1).any():
+        return None
+    first, last = np.argmin(rows, -1), n - 1 - np.argmin(rows[..., ::-1], -1)
+    if (n - rows.sum(-1) != last - first + 1).any():
+        return None
+    outer = [d for d in range(is_zero.ndim) if d != along]
+    ends = [_end(end, outer, n) for end in (first, last)]
+    if ends[0] is None or ends[1] is None:
+        return None
+    index, sizes = Expr.dim(along), is_zero.shape
+    regions = (
+        (NUMBER, [(index - ends[0], 0, n), (ends[1] - index, 0, n)]),
+        (_ZERO, [(ends[0] - index, 1, n)]),
+        (_ZERO, [(index - ends[1], 1, n)]),
+    )
+    pieces = []
+    for value, constraints in regions:
+        wide_enough = [(e, low, 2 * n) for e, low, _ in constraints]
+        region = IndexingMap(list(sizes), [], constraints=wide_enough).simplify(keep_point_dims=True)
+        if not region.is_known_empty:
+            pieces.append(Piece(value, region))
+    return merged(pieces, sizes)
+
+
+def _end(end: Array, outer: Sequence[int], n: int) -> Expr | None:
+    """The first or last index of a band as an expression, which may leave the array where the band is cut."""
+    inside = (end > 0) & (end < n - 1)
+    if not inside.any():
+        return Expr.constant(int(end.reshape(-1)[0])) if (end == end.reshape(-1)[0]).all() else None
+    places = np.argwhere(inside)
+    low, high = places.min(0), places.max(0) + 1
+    box = end[tuple(slice(a, b) for a, b in zip(low, high, strict=True))]
+    functions = _functions(box)
+    if functions is None or any(len(parts) != 1 or parts[0].condition for parts in functions):
+        return None
+    value = sum((parts[0].value for parts in functions), Expr.constant(int(box.reshape(-1)[0])))
+    moved = value.substitute(dims=[Expr.dim(d) - int(a) for d, a in zip(outer, low, strict=True)])
+    own = [Expr.dim(d) for d in range(end.ndim)]
+    whole = value.substitute(dims=[e - int(a) for e, a in zip(own, low, strict=True)])
+    m = IndexingMap(list(end.shape), [whole])
+    points = np.indices(end.shape).reshape(end.ndim, -1).T
+    if (np.clip(m.evaluate(points).reshape(end.shape), 0, n - 1) != end).any():
+        return None
+    return moved
 
 
 def numbers_of(values: Array) -> list[Any]:
@@ -86,8 +302,12 @@ def _runs(row: Sequence[Any], *, steps: bool) -> list[_Run]:
     while start < len(row):
         first, end = row[start], start + 1
         step = row[end] - first if steps and end < len(row) else 0
-        while end < len(row) and (row[end] == row[end - 1] + step or (not steps and row[end] is first)):
-            end += 1
+        if steps:
+            while end < len(row) and row[end] == row[end - 1] + step:
+                end += 1
+        else:
+            while end < len(row) and (row[end] is first or row[end] == first):
+                end += 1
         if steps:
             found.append(_Run(None, (start, end - 1, first - step * start), ((), (), (step,))))
         else:

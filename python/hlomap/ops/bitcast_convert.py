@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from .._core import Instruction
 from ..lazy import np
+from ._folding import on_integers
 from ._indexing.maps import rules_by_dims
 from ._numpy.numeric import reinterpret_bits
 from ._op import EvalContext, Value, register
@@ -32,5 +33,6 @@ register(
     *rules_by_dims(_rows),
     evaluate,
     builder_methods=("bitcast_convert_type",),
+    folds=on_integers(evaluate),
     operations="each",
 )

@@ -16,6 +16,7 @@ from ..answers import Unknown
 from ..dtypes import numpy_dtype
 from ..errors import UnsupportedError
 from ._attributes import ProductSide, product_labels, product_sides, sparse_sides
+from ._folding import on_integers
 from ._indexing.contraction import extra_operand, whole_index
 from ._indexing.maps import dim_exprs, inverted, range_exprs, single_map
 from ._known import (
@@ -195,6 +196,7 @@ register(
     evaluate,
     known_values=known_values,
     used=used,
+    folds=on_integers(evaluate),
     builder_methods=("dot", "dot_general"),
     operations="multiply-adds",
 )

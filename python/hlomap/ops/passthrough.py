@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from .._core import Instruction
 from ._evaluation import Evaluate
+from ._folding import by_handing_on
 from ._indexing.maps import forwarding, reads_nothing
 from ._op import EvalContext, ShapeIndex, Value, register
 from ._rule import InPlace, nothing_in_place
@@ -52,12 +53,14 @@ def _semantics(source: ShapeIndex, targets: Sequence[ShapeIndex]) -> Evaluate:
 
 
 for _opcode, (_source, *_targets) in FORWARDED.items():
+    _is_same = [_source] == _targets == [()]
     register(
         _opcode,
         *forwarding(_source, *_targets),
         _semantics(_source, _targets),
         moves_nothing=_opcode != "copy-start",
-        known_values=(lambda instruction, operands, context: operands[0]) if [_source] == _targets == [()] else None,
+        known_values=(lambda instruction, operands, context: operands[0]) if _is_same else None,
+        folds=by_handing_on(_semantics(_source, _targets)) if _is_same else None,
         builder_methods=BUILDER_METHODS.get(_opcode, ()),
         operations="moves",
         in_place=_copied_operand if _opcode == "copy-start" else nothing_in_place,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 
 from .._core import Expr, IndexingMap, Instruction
+from ._folding import on_integers
 from ._indexing.applied import combined
 from ._indexing.maps import dim_exprs, inverted, map_to_scalar, range_exprs, single_map
 from ._known import (
@@ -30,7 +31,7 @@ from ._known import (
     restricted,
     uniform,
 )
-from ._numpy.reduction import pack_results, reduce_axes
+from ._numpy.reduction import in_any_order, pack_results, reduce_axes
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._rule import Footprint, OperandIndexing
 from ._shapes import result_shape
@@ -140,5 +141,6 @@ register(
     evaluate,
     known_values=known_values,
     used=used,
+    folds=on_integers(evaluate, in_any_order),
     operations="reduced",
 )

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from .._core import Instruction
 from ..lazy import np
 from ._attributes import WindowedDim, windowed_dims
+from ._folding import on_integers
 from ._indexing.applied import combined
 from ._indexing.maps import map_to_all, map_to_scalar
 from ._indexing.window import map_by_windows, operand_index, output_index
-from ._numpy.reduction import pack_results, reduce_axes
+from ._numpy.reduction import in_any_order, pack_results, reduce_axes
 from ._numpy.window import sliding_windows
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._rule import Footprint
@@ -68,4 +69,11 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return pack_results(instruction.shape.is_tuple, done)
 
 
-register("reduce-window", output_to_input, input_to_output, evaluate, operations="reduced")
+register(
+    "reduce-window",
+    output_to_input,
+    input_to_output,
+    evaluate,
+    folds=on_integers(evaluate, in_any_order),
+    operations="reduced",
+)

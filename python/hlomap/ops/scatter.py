@@ -14,10 +14,11 @@ from math import prod
 from .._core import Instruction
 from ..lazy import np
 from ._attributes import scatter_dimensions
+from ._folding import Folded, on_integers
 from ._indexing.applied import combined
 from ._indexing.index_vectors import known_surroundings, outside_windows, window_to_operand
 from ._indexing.maps import identity_map, inverted, map_keeping
-from ._numpy.reduction import as_list, pack_results
+from ._numpy.reduction import as_list, in_any_order, pack_results
 from ._numpy.window import index_vectors, window_indices
 from ._op import Array, EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._operations import scattered
@@ -50,6 +51,28 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """Apply the computation to the first updates of all elements, then to the second updates, and so on."""
+    n, _ = scatter_dimensions(instruction)
+    target, rounds = _targets(instruction, operands)
+    values = [np.array(x).reshape(-1) for x in operands[:n]]
+    new_values = [np.asarray(x).reshape(-1) for x in operands[n + 1 :]]
+    for round_ in rounds:
+        at = target[round_]
+        both = [*(x[at] for x in values), *(x[round_] for x in new_values)]
+        for value, new in zip(values, as_list(context.apply(instruction.called_computations[0], both)), strict=True):
+            value[at] = new
+    return pack_results(instruction.shape.is_tuple, [x.reshape(operands[0].shape) for x in values])
+
+
+def _folds(instruction: Instruction, operands: Sequence[Folded], context: EvalContext) -> Folded | None:
+    """Of several updates of one element, XLA does not say which comes last."""
+    is_known = all(x.is_known for x in operands)
+    if is_known and not in_any_order(instruction):
+        is_known = len(_targets(instruction, [x.value for x in operands])[1]) <= 1
+    return _on_integers(instruction, operands, context) if is_known else None
+
+
+def _targets(instruction: Instruction, operands: Sequence[Value]) -> tuple[Array, list[Array]]:
+    """The place in the operand of each element of the updates, and the updates of each round, by number."""
     n, d = scatter_dimensions(instruction)
     sizes, updates = operands[0].shape, operands[n + 1].shape
     last = [size - (updates[d.window_dims[p]] if p in d.window_dims else 1) for p, size in enumerate(sizes)]
@@ -59,15 +82,11 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
         target = target * size + at
     vectors = [size if u in d.batch_dims.values() else 1 for u, size in enumerate(updates)]
     number = np.broadcast_to(np.arange(prod(vectors)).reshape(vectors), updates)
-    values = [np.array(x).reshape(-1) for x in operands[:n]]
-    new_values = [np.asarray(x).reshape(-1) for x in operands[n + 1 :]]
     in_bounds = np.flatnonzero(np.broadcast_to(fits, updates))
-    for round_ in _rounds(target.reshape(-1), number.reshape(-1), in_bounds):
-        at = target.reshape(-1)[round_]
-        both = [*(x[at] for x in values), *(x[round_] for x in new_values)]
-        for value, new in zip(values, as_list(context.apply(instruction.called_computations[0], both)), strict=True):
-            value[at] = new
-    return pack_results(instruction.shape.is_tuple, [x.reshape(sizes) for x in values])
+    return target.reshape(-1), _rounds(target.reshape(-1), number.reshape(-1), in_bounds)
+
+
+_on_integers = on_integers(evaluate)
 
 
 def _rounds(target: Array, vector: Array, updates: Array) -> list[Array]:
@@ -88,6 +107,7 @@ register(
     evaluate,
     constant_operands,
     in_place=updated_operands,
+    folds=_folds,
     surroundings=known_surroundings(constant_operands),
     operations=scattered,
     updated_operand=lambda i: len(i.operands) // 2 + 1 if len(i.operands) == 3 else None,

@@ -12,6 +12,7 @@ from math import prod
 
 from .._core import Instruction
 from ..lazy import np
+from ._folding import on_integers
 from ._indexing.maps import inverted, map_keeping
 from ._op import Array, EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._operations import sorted_along
@@ -72,4 +73,11 @@ def _merged(order: Array, width: int, precedes: Callable[[Array, Array], Array])
     return merged
 
 
-register("sort", output_to_input, inverted(output_to_input), evaluate, operations=sorted_along)
+register(
+    "sort",
+    output_to_input,
+    inverted(output_to_input),
+    evaluate,
+    folds=on_integers(evaluate, lambda instruction: bool(instruction.attributes.get("is_stable", False))),
+    operations=sorted_along,
+)

@@ -12,6 +12,7 @@ from ..dtypes import numpy_dtype
 from ..errors import HlomapError
 from ..lazy import np
 from ._evaluation import Device
+from ._folding import Folded
 from ._indexing.loops.scalar_values import dtype_interval
 from ._indexing.maps import reads_nothing
 from ._known import UNKNOWN, Known, KnownContext, Piece
@@ -64,13 +65,29 @@ def _known_id(instruction: Instruction, operands: Sequence[Known], context: Know
     return UNKNOWN if context.device is None else (Piece(frozenset([_id_of(instruction, context.device)])),)
 
 
-for _name, _evaluate, _known in (
-    ("parameter", _parameter, None),
-    ("constant", lambda instruction, operands, context: instruction.literal, _known_constant),
-    ("iota", _iota, _known_iota),
-    ("partition-id", _device_id, _known_id),
-    ("replica-id", _device_id, _known_id),
-    ("after-all", lambda instruction, operands, context: None, None),
+def _folded_constant(instruction: Instruction, operands: Sequence[Folded], context: EvalContext) -> Folded | None:
+    literal = instruction.literal
+    return Folded.of(literal) if isinstance(literal, np.ndarray) else None
+
+
+def _folded_iota(instruction: Instruction, operands: Sequence[Folded], context: EvalContext) -> Folded:
+    found = _iota(instruction, operands, context)
+    # A narrow float rounds the index.
+    along = int(instruction.attributes["iota_dimension"])
+    return Folded.of(found, found.astype(np.float64) == np.indices(found.shape, sparse=True)[along])
+
+
+def _folded_id(instruction: Instruction, operands: Sequence[Folded], context: EvalContext) -> Folded | None:
+    return None if context.device is None else Folded.of(_device_id(instruction, operands, context))
+
+
+for _name, _evaluate, _known, _folded in (
+    ("parameter", _parameter, None, None),
+    ("constant", lambda instruction, operands, context: instruction.literal, _known_constant, _folded_constant),
+    ("iota", _iota, _known_iota, _folded_iota),
+    ("partition-id", _device_id, _known_id, _folded_id),
+    ("replica-id", _device_id, _known_id, _folded_id),
+    ("after-all", lambda instruction, operands, context: None, None, None),
 ):
     register(
         _name,
@@ -79,6 +96,7 @@ for _name, _evaluate, _known in (
         _evaluate,
         pointwise=_name not in ("iota", "after-all"),
         known_values=_known,
+        folds=_folded,
         moves_nothing=_name not in ("partition-id", "replica-id"),
         operations="moves",
     )

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._core import Instruction
+from ._folding import by_handing_on
 from ._indexing.maps import forward_array
 from ._known import UNKNOWN, Known, KnownContext, Parts, is_plain, nothing_known
-from ._op import RuleContext, RuleResult, ShapeIndex, register
+from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._shapes import require, shape_at
 
 # Only consistent instructions reach the rules: a tuple has the shapes of its operands, an element its shape in the
@@ -43,6 +44,14 @@ def _element_input_to_output(
     return forward_array(shape_at(shape, leaf[1:]), leaf[1] if shape.is_tuple else 0, leaf[1:])
 
 
+def _tuple(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
+    return tuple(operands)
+
+
+def _element(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
+    return operands[0][int(instruction.attributes["index"])]
+
+
 def _known_tuple(instruction: Instruction, operands: Sequence[Known], context: KnownContext) -> Known:
     return UNKNOWN if all(map(is_plain, operands)) else Parts(operands)
 
@@ -58,23 +67,25 @@ register(
     "tuple",
     _tuple_output_to_input,
     _tuple_input_to_output,
-    lambda instruction, operands, context: tuple(operands),
+    _tuple,
     pointwise=True,
     structural=True,
     hands_on=True,
     operations="moves",
     moves_nothing=True,
     known_values=_known_tuple,
+    folds=by_handing_on(_tuple),
 )
 register(
     "get-tuple-element",
     _element_output_to_input,
     _element_input_to_output,
-    lambda instruction, operands, context: operands[0][int(instruction.attributes["index"])],
+    _element,
     pointwise=True,
     structural=True,
     hands_on=True,
     operations="moves",
     moves_nothing=True,
     known_values=_known_element,
+    folds=by_handing_on(_element),
 )

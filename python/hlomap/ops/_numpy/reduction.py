@@ -12,7 +12,7 @@ from functools import partial
 from math import prod
 from typing import Any
 
-from ..._core import Computation
+from ..._core import Computation, Instruction
 from ...dtypes import is_float, is_integer, is_packed
 from ...lazy import np
 from .._evaluation import Array, EvalContext, Value
@@ -39,6 +39,11 @@ def monoid(computation: Computation) -> str | None:
         return None
     numbers = [operand.parameter_number for operand in root.operands]
     return root.opcode if sorted(-1 if k is None else k for k in numbers) == [0, 1] else None
+
+
+def in_any_order(instruction: Instruction) -> bool:
+    """Whether the order in which elements are combined makes no difference to integers."""
+    return monoid(instruction.called_computations[0]) is not None
 
 
 def reduce_axes(

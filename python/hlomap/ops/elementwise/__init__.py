@@ -9,12 +9,14 @@ from __future__ import annotations
 from ..._core import Instruction
 from ...answers import Unknown
 from ...types import ShapeIndex
+from .._folding import by_moving, on_integers
 from .._indexing.maps import forward_from_operand, forward_to_outputs, identity_map, inverted, map_to_all
 from .._known import moved
 from .._op import register
 from .._operations import Cost
 from .._rule import ElementwiseMethod, OperandIndexing, RuleContext, RuleResult
 from .evaluate import BINARY, COMPARISONS, TRANSCENDENTAL, UNARY, semantics
+from .folding import folds
 from .known import known_of_map, known_values, possible, used, used_by_map
 
 
@@ -80,5 +82,6 @@ for _name, _evaluate in semantics():
         known_values=moved() if _name == "copy" else known_of_map if _is_map else known_values(_evaluate),
         possible_values=None if _is_map else possible(_evaluate),
         used=used_by_map if _is_map else used(_evaluate),
+        folds=by_moving(_evaluate) if _name == "copy" else on_integers(_evaluate) if _is_map else folds(_evaluate),
         builder_methods=_METHODS.get(_name, ()),
     )

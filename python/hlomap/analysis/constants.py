@@ -1,0 +1,138 @@
+"""Small arrays that a program computes from constants alone, through fusions and calls.
+
+:class:`Constants` computes each once for each way to reach it; ``OpRule.folds`` says which elements are certain.  An
+array that depends on a parameter, is large, or takes much work has no value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .._core import Computation, Instruction
+from ..errors import HlomapError, UnsupportedError
+from ..lazy import np
+from ..ops import op_of
+from ..ops._evaluation import Array, Device, Value
+from ..ops._folding import MAX_ELEMENTS, Folded
+
+_MAX_WORK = 1 << 22
+"""Elements that one operation may visit."""
+
+_MAX_STEPS = 1 << 10
+"""Computations on scalars that one operation may apply."""
+
+
+class Constants:
+    """The values of one program; ``sources`` gives the values that determine an instruction's, on the way ``calls``.
+
+    An instruction that is a parameter, a fusion or a call has the value of its one source.
+    """
+
+    def __init__(
+        self,
+        sources: Callable[[Instruction, tuple[Instruction, ...]], Sequence[tuple[Instruction, Any]]],
+        device: Device | None,
+    ) -> None:
+        self._sources = sources
+        self._device = device
+        self._folded: dict[tuple[int, ...], Any] = {}
+
+    def of(self, instruction: Instruction, calls: tuple[Instruction, ...]) -> Any:
+        """The folded value of an instruction, for one way; without recursion, since programs are deep."""
+        folded = self._folded
+        pending = [(instruction, calls, _key(instruction, calls))]
+        while pending:
+            at, calls, key = pending[-1]
+            if key in folded:
+                pending.pop()
+                continue
+            if not _may_be_known(at) or (calls and calls[-1].inconsistency is not None):
+                folded[key] = None
+                continue
+            sources = [(source, own, _key(source, own)) for source, own in self._sources(at, calls)]
+            # One source without a value is enough: the others are not looked at.
+            if any(folded.get(source, 0) is None for _, _, source in sources):
+                folded[key] = None
+                continue
+            waiting = [source for source in sources if source[2] not in folded]
+            if waiting:
+                pending += waiting
+            else:
+                folded[key] = self._computed(at, [folded[source] for _, _, source in sources])
+        return folded[_key(instruction, calls)]
+
+    def _computed(self, at: Instruction, values: Sequence[Any]) -> Any:
+        if at.parameter_number is not None or op_of(at).inlines:
+            return values[0] if values else None
+        return _fold(at, values, _Evaluation(self._device))
+
+
+def _key(at: Instruction, calls: tuple[Instruction, ...]) -> tuple[int, ...]:
+    return (at.number, *(call.number for call in calls))
+
+
+def _may_be_known(at: Instruction) -> bool:
+    if at.inconsistency is not None or at.has_unnamed_operands:
+        return False
+    op = op_of(at)
+    if at.parameter_number is not None or (op.inlines and len(at.called_computations) == 1):
+        return True
+    shape = at.shape
+    return op.folds is not None and (shape.is_tuple or (shape.is_array and shape.n_elements <= MAX_ELEMENTS))
+
+
+def _fold(at: Instruction, values: Sequence[Any], context: _Evaluation) -> Any:
+    fold = op_of(at).folds
+    try:
+        return fold(at, values, context) if fold is not None else None
+    except (HlomapError, ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError):
+        return None  # it cannot be computed
+
+
+class _Evaluation:
+    """What operations on constants may ask of an interpreter: computations on scalars, applied to whole arrays."""
+
+    pointwise: bool = False
+
+    def __init__(self, device: Device | None) -> None:
+        self.device = device
+        self._n_steps = 0
+        self._work = 0
+
+    def count_steps(self, n: int = 1) -> None:
+        """Counts computations that are applied."""
+        self._n_steps += n
+        if self._n_steps > _MAX_STEPS:
+            raise UnsupportedError("a constant takes too many steps")
+
+    def count_elements(self, n: int) -> None:
+        """Counts elements that have no instruction of their own."""
+        self._work += n
+        if self._work > _MAX_WORK:
+            raise UnsupportedError("a constant takes too much work")
+
+    def apply(self, computation: Computation, arguments: Sequence[Array]) -> Value:
+        """A computation on scalars, elementwise, if all of its results are certain."""
+        self.count_steps()
+        sizes = np.broadcast_shapes(*(np.shape(argument) for argument in arguments))
+        found: dict[int, Any] = {}
+        for at in computation.instructions:
+            number = at.parameter_number
+            if number is not None:
+                found[at.number] = Folded.of(np.array(arguments[number]))
+                continue
+            if not op_of(at).pointwise or at.inconsistency is not None:
+                raise UnsupportedError(f"{at.opcode} is not applied to constants")
+            found[at.number] = _fold(at, [found[operand.number] for operand in at.operands], self)
+            if found[at.number] is None:
+                raise UnsupportedError(f"{at.opcode} of constants is not certain")
+        return _certain(found[computation.root.number], sizes)
+
+
+def _certain(value: Any, sizes: tuple[int, ...]) -> Value:
+    if not isinstance(value, Folded):
+        return tuple(_certain(part, sizes) for part in value)
+    if not value.is_known:
+        raise UnsupportedError("a result is not certain")
+    return np.broadcast_to(value.value, sizes)
