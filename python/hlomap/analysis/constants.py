@@ -85,7 +85,7 @@ def _may_be_known(at: Instruction) -> bool:
 def _fold(at: Instruction, values: Sequence[Any], context: _Evaluation) -> Any:
     fold = op_of(at).folds
     try:
-        return fold(at, values, context) if fold is not None else None
+        return fold(at, values, context) if fold is not None else None  # type: ignore[arg-type]
     except (HlomapError, ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError):
         return None  # it cannot be computed
 

@@ -137,8 +137,8 @@ def _replaced(m: IndexingMap, i: int, piece: Piece, sizes: Sequence[int]) -> Ind
     inside = within(piece.region, sizes, variable.element)
     if value is None:
         constraints = [*((c.expr, c.lower, c.upper) for c in m.constraints), *inside]
-        kept = IndexingMap(m.dims, m.results, ranges=m.ranges, runtime=m.runtime, constraints=constraints)
-        return kept.simplify(keep_point_dims=True)._placed(m.shape_index, m.use, suppliers_of(m))
+        part = IndexingMap(m.dims, m.results, ranges=m.ranges, runtime=m.runtime, constraints=constraints)
+        return part.simplify(keep_point_dims=True)._placed(m.shape_index, m.use, suppliers_of(m))
     bounds = (variable.lower, variable.upper)
     if isinstance(value, Expr):
         own = (piece.region or IndexingMap(list(sizes), [])).bounds(value)

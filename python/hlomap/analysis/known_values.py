@@ -15,8 +15,8 @@ from .._core import Computation, Instruction
 from ..errors import HlomapError
 from ..ops import op_of
 from ..ops._evaluation import Device
-from ..ops._indexing.loops.scalar_values import dtype_interval
 from ..ops._folding import Folded
+from ..ops._indexing.loops.scalar_values import dtype_interval
 from ..ops._known import (
     ANYTHING,
     NUMBER,
@@ -157,9 +157,8 @@ class KnownValues:
     def _of_constants(self, at: Instruction, calls: Calls) -> Known | None:
         """Known values of an array that is computed from constants; None for any other."""
         folded = self._constants.of(at, calls)
-        if folded is None:
-            return None
-        return pieces_of(folded.value, folded.known) if isinstance(folded, Folded) else None
+        found = pieces_of(folded.value, folded.error == 0) if isinstance(folded, Folded) else UNKNOWN
+        return found if any(piece.is_known for piece in found) else None
 
     def _of_repeated(self, computation: Computation, sources: Sequence[Known]) -> Known:
         caller = computation.callers[0]

@@ -1,12 +1,13 @@
 """Arrays that a program computes from constants alone, as XLA computes them.
 
-``OpRule.folds`` gives the elements of a result that are certain: those that every compiler and device computes to the
-same bits.  Integers and moved elements are.  Floats are where no operation rounds: then neither the order of a sum, nor a
-product that is fused with one, makes a difference.  Nothing else is.
+``OpRule.folds`` gives the elements of a result with their error: what compilers and devices may make of it.  Integers
+and moved elements are certain.  Floats are where no operation rounds: then neither the order of a sum, nor a product
+that is fused with one, makes a difference.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -19,26 +20,28 @@ from ._evaluation import Array, EvalContext, Evaluate
 MAX_ELEMENTS = 1 << 16
 """Elements of an array that is computed."""
 
+UNCERTAIN = math.inf
+"""The error of an element of which nothing is known but that it is a number."""
+
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """An array, and which of its elements are certain; both have the same sizes."""
+    """An array, and by how much each of its elements may differ; both have the same sizes."""
 
     value: Array
-    known: Array
+    error: Array
 
     @staticmethod
-    def of(value: Any, known: Any = True) -> Folded:
-        """An array that cannot be written; ``known`` may be a scalar."""
+    def of(value: Any, error: Any = 0.0) -> Folded:
+        """An array that cannot be written; ``error`` may be a scalar."""
         array = np.asarray(value)
-        is_known = np.broadcast_to(np.asarray(known, np.bool_), array.shape)
         array.flags.writeable = False
-        return Folded(array, is_known)
+        return Folded(array, np.broadcast_to(np.asarray(error, np.float64), array.shape))
 
     @property
     def is_known(self) -> bool:
         """Whether all elements are certain."""
-        return bool(self.known.all())
+        return not self.error.any()
 
 
 Fold: TypeAlias = Callable[[Instruction, Sequence[Any], EvalContext], Any]
@@ -61,14 +64,14 @@ def by_moving(evaluate: Evaluate, data: Sequence[int] = ()) -> Fold:
         found = evaluate(instruction, [x.value for x in operands], context)
         if is_whole:
             return Folded.of(found)
-        marks = [x.known if k in numbers else x.value for k, x in enumerate(operands)]
-        return Folded.of(found, evaluate(instruction, marks, context))
+        errors = [x.error if k in numbers else x.value for k, x in enumerate(operands)]
+        return Folded.of(found, evaluate(instruction, errors, context))
 
     return folded
 
 
 def on_integers(evaluate: Evaluate, is_certain: Callable[[Instruction], bool] = lambda _: True) -> Fold:
-    """That of an operation whose results are certain where all numbers are integers, and the instruction is as given."""
+    """That of an operation whose results are certain where all numbers are integers and ``is_certain`` holds."""
 
     def folded(instruction: Instruction, operands: Sequence[Folded], context: EvalContext) -> Any:
         if not is_certain(instruction) or not all(x.is_known and has_integers(x.value) for x in operands):

@@ -14,9 +14,9 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from .._core import Computation, Expr, IndexingMap, Instruction, _coalesce
 from ..maps.variables import with_variables
+from ..types import ShapeIndex
 from ._evaluation import Device
 from ._indexing.loops.scalar_values import dtype_interval
-from ..types import ShapeIndex
 from ._rule import Footprint, OperandIndexing
 
 MAX_PIECES = 64

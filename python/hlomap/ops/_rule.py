@@ -190,8 +190,8 @@ class OpRule(NamedTuple):
     """``used(instruction, operands, maps, context)``: the maps from the output to the operands without the elements
     that cannot change it, from what is known of the values of the operands."""
     folds: Fold | None = None
-    """The value of the output where it is computed from constants alone, and which of its elements are certain
-    (:mod:`hlomap.ops._folding`).  Without this function none are."""
+    """The value of the output where it is computed from constants alone, with the error of each element
+    (:mod:`hlomap.ops._folding`).  Without this function it is not known."""
     structural: bool = False
     """The operation only creates tuples or extracts elements of them; its rules are cheaper than the signature under
     which their results would be cached."""

@@ -3,8 +3,8 @@
 Integers that are a sum of functions of one index each come first, where each of these has few runs of equal steps, or
 repeats but for a step: ``i floordiv 2``, ``5 - i``, ``i + 1 - 2 * (i mod 2)``.  Else the pieces are runs of equal
 values along the last dimension; then rows with the same number of runs, whose ends and values move by equal steps,
-become one, dimension by dimension outward: a triangle is one piece.  Where these are many, floats are told apart only by
-whether they are zero: a band of weights in a matrix of zeros is one piece, if its ends are such functions.
+become one, dimension by dimension outward: a triangle is one piece.  Where these are many, floats are told apart only
+by whether they are zero: a band of weights in a matrix of zeros is one piece, if its ends are such functions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .._core import Expr, IndexingMap
 from ..dtypes import is_integer, is_packed
 from ..lazy import np
 from ._evaluation import Array
-from ._known import MAX_PIECES, NUMBER, UNKNOWN, Piece, Pieces, Some, constant_or_affine, merged
+from ._known import ANYTHING, MAX_PIECES, NUMBER, UNKNOWN, Piece, Pieces, Some, constant_or_affine, merged
 
 _MAX_ELEMENTS = 1 << 16
 """Elements of an array whose runs are looked for."""
@@ -52,8 +52,10 @@ class _Run(NamedTuple):
 
 def pieces_of(values: Array, known: Array | None = None) -> Pieces:
     """The pieces of a constant array of numbers, of which only those elements are known that ``known`` marks."""
-    if values.size == 0 or values.dtype.kind == "c":
+    if values.size == 0:
         return UNKNOWN
+    if values.dtype.kind == "c" or not (known is None or known.any()):
+        return _numbers(values)
     if known is not None and known.all():
         known = None
     first = values.reshape(-1)[0]
@@ -62,18 +64,26 @@ def pieces_of(values: Array, known: Array | None = None) -> Pieces:
     integers = is_integer(values.dtype)
     if integers and known is not None:
         return UNKNOWN
+    if known is not None and not np.isfinite(values[~known].astype(np.float64)).all():
+        return _numbers(values)
     steps = _affine_steps(values) if integers else None
     if steps is not None:
         return (Piece(_linear(int(first), steps), IndexingMap(list(values.shape), [])),)
     if values.size > _MAX_ELEMENTS:
-        return UNKNOWN
+        return _numbers(values)
     found = _sum_of_functions(values) if integers else None
     found = found or _by_last_index(values) if integers else found
     if found is None:
         found = _runs_of_rows(values, known)
     if found is None and not integers and values.dtype.kind != "b":
         found = _band(values, known)
-    return found or UNKNOWN
+    return found or _numbers(values)
+
+
+def _numbers(values: Array) -> Pieces:
+    """The one piece of an array of which nothing is told apart."""
+    are_finite = values.dtype.kind == "b" or is_integer(values.dtype) or bool(np.isfinite(values).all())
+    return UNKNOWN if are_finite else (Piece(ANYTHING),)
 
 
 def _runs_of_rows(values: Array, known: Array | None) -> Pieces | None:
@@ -215,8 +225,7 @@ def _band(values: Array, known: Array | None) -> Pieces | None:
     is_zero = wide == 0
     if known is not None:
         is_zero = is_zero & known
-    certain = np.isfinite(wide) if known is None else np.isfinite(wide) | ~known
-    if not certain.all() or is_zero.all():
+    if not np.isfinite(wide).all() or is_zero.all():
         return None
     for d in reversed(range(values.ndim)):
         found = _band_along(is_zero, d)
@@ -254,9 +263,11 @@ def _band_along(is_zero: Array, along: int) -> Pieces | None:
 
 def _end(end: Array, outer: Sequence[int], n: int) -> Expr | None:
     """The first or last index of a band as an expression, which may leave the array where the band is cut."""
+    if (end == end.reshape(-1)[0]).all():
+        return Expr.constant(int(end.reshape(-1)[0]))
     inside = (end > 0) & (end < n - 1)
     if not inside.any():
-        return Expr.constant(int(end.reshape(-1)[0])) if (end == end.reshape(-1)[0]).all() else None
+        return None
     places = np.argwhere(inside)
     low, high = places.min(0), places.max(0) + 1
     box = end[tuple(slice(a, b) for a, b in zip(low, high, strict=True))]

@@ -23,6 +23,7 @@ from ._indexing.window import operand_index, output_index, windows_along
 from ._numpy.contraction import dense_operands, sum_of_products
 from ._numpy.window import sliding_windows
 from ._op import Array, EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
+from ._products import known_values, used
 from ._rule import ExprLike, OperandIndexing
 from ._shapes import require
 
@@ -185,6 +186,8 @@ register(
     output_to_input,
     input_to_output,
     evaluate,
+    known_values=known_values,
+    used=used,
     builder_methods=("conv",),
     operations="multiply-adds",
 )

@@ -6,9 +6,7 @@ Sections Dot and DotGeneral of XLA's operation semantics.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from itertools import product
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .._core import Expr, Instruction, Variable
@@ -19,24 +17,9 @@ from ._attributes import ProductSide, product_labels, product_sides, sparse_side
 from ._folding import on_integers
 from ._indexing.contraction import extra_operand, whole_index
 from ._indexing.maps import dim_exprs, inverted, range_exprs, single_map
-from ._known import (
-    ANYTHING,
-    NUMBER,
-    UNKNOWN,
-    Known,
-    KnownContext,
-    Number,
-    Parts,
-    Piece,
-    Some,
-    Values,
-    at_points,
-    is_plain,
-    uniform,
-    used_where,
-)
 from ._numpy.contraction import dense_operands, sum_of_products
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
+from ._products import known_values, used
 from ._rule import Bounds, ExprLike, OperandIndexing
 
 
@@ -141,52 +124,6 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     a_axes, b_axes, out = product_labels(*dimensions)
     left, right = _cut(dense_operands(instruction, operands), a_axes, b_axes)
     return sum_of_products(left, a_axes, right, b_axes, out, numpy_dtype(instruction.shape.dtype))
-
-
-def known_values(instruction: Instruction, operands: Sequence[Known], context: KnownContext) -> Known:
-    """Zero where all terms are; what is not finite in a term may be in any sum."""
-    if len(operands) != 2 or all(map(is_plain, operands)):
-        return UNKNOWN
-    left, right = (uniform(pieces)[0].possible for pieces in operands if not isinstance(pieces, Parts))
-    terms = frozenset(term for a, b in product(left, right) for term in _times(a, b))
-    if terms == {0}:
-        return (Piece(terms),)
-    special = {term for term in terms if not isinstance(term, Some) and not math.isfinite(term)}
-    if not special:
-        return UNKNOWN
-    return (Piece(frozenset({math.nan, Some.NUMBER}) if special == {math.nan} else ANYTHING),)
-
-
-def _times(a: Number | Some, b: Number | Some) -> Values:
-    """The values of a product, where numbers that are not known are finite."""
-    known = [value for value in (a, b) if not isinstance(value, Some)]
-    special = [value for value in known if not math.isfinite(value)]
-    if not special:
-        return frozenset([0]) if 0 in known else NUMBER
-    return frozenset([math.nan]) if math.nan in special or 0 in known else ANYTHING
-
-
-def used(
-    instruction: Instruction, operands: Sequence[Known], plain: Mapping[int, OperandIndexing], context: KnownContext
-) -> Mapping[int, OperandIndexing]:
-    """The maps to one factor without the terms in which the other one is 0, or NaN whatever this one is."""
-    if len(operands) != 2 or all(map(is_plain, operands)):
-        return plain
-    found = (at_points(plain.get(k), pieces) for k, pieces in enumerate(operands))
-    terms = [pieces for pieces in found if pieces is not None]
-
-    def matters(k: int, values: Sequence[Values]) -> bool:
-        own, other = values if k == 0 else reversed(values)
-        return any(isinstance(value, Some) or not _settles(value, own) for value in other)
-
-    return used_where(plain, terms, matters) if len(terms) == 2 else plain
-
-
-def _settles(value: Number, others: Values) -> bool:
-    """Whether the product of a known value with any of these others is one value."""
-    return value is math.nan or (
-        value == 0 and all(isinstance(other, Some) or math.isfinite(other) for other in others)
-    )
 
 
 register(

@@ -1,7 +1,7 @@
 """reduce: output[d] combines operand[d, r] over all r along the reduced dimensions, starting from the init value.
 
-The operands are n arrays, then n init values; each of the n results depends on those from which the computation computes
-it.  Section Reduce of XLA's operation semantics.
+The operands are n arrays, then n init values; each of the n results depends on those from which the computation
+computes it.  Section Reduce of XLA's operation semantics.
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
+from typing import cast
 
 from .._core import Expr, IndexingMap, Instruction
-from ._folding import on_integers
+from ..lazy import np
+from ._folding import UNCERTAIN, Folded, on_integers
 from ._indexing.applied import combined
 from ._indexing.maps import dim_exprs, inverted, map_to_scalar, range_exprs, single_map
 from ._known import (
@@ -31,7 +33,7 @@ from ._known import (
     restricted,
     uniform,
 )
-from ._numpy.reduction import in_any_order, pack_results, reduce_axes
+from ._numpy.reduction import in_any_order, monoid, pack_results, reduce_axes
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._rule import Footprint, OperandIndexing
 from ._shapes import result_shape
@@ -134,6 +136,31 @@ def used(
     return plain if found is None else {**plain, 0: restricted(part, [piece.region for piece in found])}
 
 
+_on_integers = on_integers(evaluate, in_any_order)
+
+
+def _folds(instruction: Instruction, operands: Sequence[Folded], context: EvalContext) -> Folded | None:
+    """A sum of floats is certain in any order if all are multiples of a number that leaves sums of 24 bits."""
+    if len(operands) != 2 or operands[0].value.dtype.name not in ("float32", "float64"):
+        return cast("Folded | None", _on_integers(instruction, operands, context))
+    if monoid(instruction.called_computations[0]) != "add":
+        return None
+    data, init = operands
+    axes = _reduced(instruction)
+    found = evaluate(instruction, [data.value, init.value], context)
+    wide = data.value.astype(np.float64)
+    size = np.abs(wide).sum(axes, keepdims=True) + np.abs(init.value.astype(np.float64))
+    with np.errstate(all="ignore"):
+        unit = np.exp2(np.floor(np.log2(np.where(size > 0, size, 1.0))) - 22)
+        is_exact = (np.rint(wide / unit) * unit == wide).all(axes, keepdims=True)
+    is_exact = is_exact & (np.rint(init.value / unit) * unit == init.value)
+    n = wide.size // max(1, size.size) + 1
+    given = data.error.sum(axes) + init.error
+    rounding = np.where(is_exact & (size < 2.0**60), 0.0, n * 2.0**-22 * size).reshape(given.shape)
+    error = np.where(given == 0, rounding, given + n * 2.0**-22 * size.reshape(given.shape))
+    return Folded.of(found, np.where(np.isfinite(found) & np.isfinite(error), error, UNCERTAIN))
+
+
 register(
     "reduce",
     output_to_input,
@@ -141,6 +168,6 @@ register(
     evaluate,
     known_values=known_values,
     used=used,
-    folds=on_integers(evaluate, in_any_order),
+    folds=_folds,
     operations="reduced",
 )

@@ -12,7 +12,7 @@ from ..dtypes import numpy_dtype
 from ..errors import HlomapError
 from ..lazy import np
 from ._evaluation import Device
-from ._folding import Folded
+from ._folding import UNCERTAIN, Folded
 from ._indexing.loops.scalar_values import dtype_interval
 from ._indexing.maps import reads_nothing
 from ._known import UNKNOWN, Known, KnownContext, Piece
@@ -74,7 +74,8 @@ def _folded_iota(instruction: Instruction, operands: Sequence[Folded], context: 
     found = _iota(instruction, operands, context)
     # A narrow float rounds the index.
     along = int(instruction.attributes["iota_dimension"])
-    return Folded.of(found, found.astype(np.float64) == np.indices(found.shape, sparse=True)[along])
+    differs = found.astype(np.float64) != np.indices(found.shape, sparse=True)[along]
+    return Folded.of(found, np.where(differs, UNCERTAIN, 0.0))
 
 
 def _folded_id(instruction: Instruction, operands: Sequence[Folded], context: EvalContext) -> Folded | None:
