@@ -96,7 +96,7 @@ def test_indices_behind_a_copy_of_what_is_known() -> None:
         assert str(hm.backward_slice(module.entry, used=used)["x"]) == expected
 
 
-def test_a_map_of_constants_is_not_followed() -> None:
+def test_an_infinity_behind_a_map_is_not_a_zero() -> None:
     module = hm.parse("""HloModule m
       f { a = f32[] parameter(0)
         ROOT n = f32[] negate(a) }

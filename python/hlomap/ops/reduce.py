@@ -32,6 +32,7 @@ from ._known import (
     is_plain,
     restricted,
     uniform,
+    used_where,
 )
 from ._numpy.reduction import in_any_order, monoid, pack_results, reduce_axes
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
@@ -120,7 +121,10 @@ def _n_rows(regions: tuple[IndexingMap, ...], kept: tuple[int, ...]) -> int:
 def used(
     instruction: Instruction, operands: Sequence[Known], plain: Mapping[int, OperandIndexing], context: KnownContext
 ) -> Mapping[int, OperandIndexing]:
-    """The maps to the data without masks, where an operation ignores them beside any number."""
+    """The maps to the data without what the computation does not use beside the other operands, and without masks,
+    where an operation ignores them beside any number."""
+    if len(operands) > 2:
+        return _used_of_several(instruction, operands, plain, context)
     part, data = plain.get(0), operands[0]
     if not context.masks or len(operands) != 2 or isinstance(data, Parts) or not isinstance(part, Footprint):
         return plain
@@ -134,6 +138,23 @@ def used(
         return plain
     found = at_points(part, tuple(piece for piece in data if piece not in ignored))
     return plain if found is None else {**plain, 0: restricted(part, [piece.region for piece in found])}
+
+
+def _used_of_several(
+    instruction: Instruction, operands: Sequence[Known], plain: Mapping[int, OperandIndexing], context: KnownContext
+) -> Mapping[int, OperandIndexing]:
+    """The maps to the data at the points where some result may need it, whatever was accumulated before."""
+    n, computation = len(operands) // 2, instruction.called_computations[0]
+    data = {k: plain[k] for k in range(n) if k in plain}
+    found = [at_points(next(iter(data.values()), None), pieces) for pieces in operands[:n]]
+    arrays = [pieces for pieces in found if pieces is not None]
+    results = [(k,) for k in range(n)]
+
+    def matters(k: int, values: Sequence[Values]) -> bool:
+        arguments = [ANYTHING] * n + list(values)
+        return any(n + k in context.parameters_read(computation, result, arguments) for result in results)
+
+    return {**plain, **used_where(data, arrays, matters)} if data and len(arrays) == n else plain
 
 
 _on_integers = on_integers(evaluate, in_any_order)
