@@ -52,8 +52,12 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     results = [next(ranges if i in reduced else kept) for i in range(len(sizes))]
     data = single_map(shape, results, ranges=[sizes[i] for i in reduced])
     n, computation = len(operands) // 2, instruction.called_computations[0]
-    steps = math.prod(sizes[i] for i in reduced)
-    found = combined(computation, n, leaf[0] if leaf else 0, context, steps=steps)
+    may_be_empty = any(operands[0].shape.dynamic[i] for i in reduced)
+    steps = None if may_be_empty else math.prod(sizes[i] for i in reduced)
+    result = leaf[0] if leaf else 0
+    found = combined(computation, n, result, context, steps=steps)
+    if may_be_empty:
+        found = found._replace(sometimes=found.sometimes | {result})
     start = map_to_scalar(shape)
     return [*(found.of(n + k, data) for k in range(n)), *(found.of(k, start) for k in range(n))]
 

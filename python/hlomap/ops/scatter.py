@@ -45,7 +45,8 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     updates = window_to_operand(instruction, d, context, in_operand=True).inverse(d.operand_sizes)
     old = [found.of(k, identity_map(d.operand_sizes)) for k in range(n)]
     if result not in found.sometimes:
-        old[result] = outside_windows(instruction, d, context)
+        have_bounds = any(any(operand.shape.dynamic) for operand in instruction.operands)
+        old[result] = identity_map(d.operand_sizes) if have_bounds else outside_windows(instruction, d, context)
     return [*old, all_indices, *(found.of(n + k, updates, in_any_order=True) for k in range(n))]
 
 
