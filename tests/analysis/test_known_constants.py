@@ -195,6 +195,30 @@ def test_a_scatter_that_replaces_is_a_dynamic_update_slice() -> None:
             assert found[name].exact and found[name].equivalent(expected[name]).value
 
 
+def test_what_is_replaced_at_indices_of_another_computation_is_not_used() -> None:
+    """Also where the computation selects the new element."""
+    module = hm.parse("""HloModule m
+      new { a = f32[] parameter(0)
+        b = f32[] parameter(1)
+        t = pred[] constant(true)
+        ROOT r = f32[] select(t, b, a) }
+      replaced { x = f32[6] parameter(0)
+        i = s32[2,1] parameter(1)
+        u = f32[2] parameter(2)
+        ROOT s = f32[6] scatter(x, i, u), update_window_dims={}, inserted_window_dims={0},
+          scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=new }
+      ENTRY e {
+        x = f32[6] parameter(0)
+        u = f32[2] parameter(1)
+        i = s32[2,1] constant({{4},{1}})
+        ROOT r = f32[6] fusion(x, i, u), kind=kLoop, calls=replaced
+      }""")
+    for used, kept in ((True, [0, 2, 3, 5]), (False, range(6))):
+        found = hm.backward_slice(module.entry, used=used)["x"]
+        read = related(found, (), module.entry.root.shape, module.entry["x"].shape, {})
+        assert found.exact and (read == np.diag(np.isin(np.arange(6), kept))).all()
+
+
 def test_the_neighbours_of_a_resized_image_are_used() -> None:
     """The weights are a constant: 0.25 and 0.75 beside a diagonal, 1 at the ends."""
     n = 20

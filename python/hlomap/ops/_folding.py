@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from .._core import Instruction
@@ -24,12 +23,17 @@ UNCERTAIN = math.inf
 """The error of an element of which nothing is known but that it is a number."""
 
 
-@dataclass(frozen=True, slots=True)
 class Folded:
-    """An array, and by how much each of its elements may differ; both have the same sizes."""
+    """An array, and by how much each of its elements may differ; both have the same sizes.
 
-    value: Array
-    error: Array
+    It is not a tuple, which is a value of a program.
+    """
+
+    __slots__ = ("error", "value")
+
+    def __init__(self, value: Array, error: Array) -> None:
+        self.value = value
+        self.error = error
 
     @staticmethod
     def of(value: Any, error: Any = 0.0) -> Folded:

@@ -8,21 +8,23 @@ which the computation computes it.  If it ignores the old element, those that ar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
+from typing import NamedTuple
 
 from .._core import Instruction
 from ..lazy import np
-from ._attributes import scatter_dimensions
+from ._attributes import GatherDimensions, scatter_dimensions
 from ._folding import Folded, on_integers
 from ._indexing.applied import combined
-from ._indexing.index_vectors import known_surroundings, outside_windows, window_to_operand
+from ._indexing.index_vectors import KnownIntegers, known_surroundings, outside_windows, window_to_operand
 from ._indexing.maps import identity_map, inverted, map_keeping
+from ._known import ANYTHING, Known, KnownContext, leaves
 from ._numpy.reduction import as_list, in_any_order, pack_results
 from ._numpy.window import index_vectors, window_indices
 from ._op import Array, EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._operations import scattered
-from ._rule import InPlace
+from ._rule import Footprint, InPlace, OperandIndexing
 
 
 def constant_operands(instruction: Instruction) -> tuple[int, ...]:
@@ -45,9 +47,38 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     updates = window_to_operand(instruction, d, context, in_operand=True).inverse(d.operand_sizes)
     old = [found.of(k, identity_map(d.operand_sizes)) for k in range(n)]
     if result not in found.sometimes:
-        have_bounds = any(any(operand.shape.dynamic) for operand in instruction.operands)
-        old[result] = identity_map(d.operand_sizes) if have_bounds else outside_windows(instruction, d, context)
+        old[result] = _kept(instruction, d, context)
     return [*old, all_indices, *(found.of(n + k, updates, in_any_order=True) for k in range(n))]
+
+
+def _kept(instruction: Instruction, d: GatherDimensions, context: KnownIntegers) -> Footprint:
+    """The old elements that no update certainly replaces; fewer updates may be in use than the shape has."""
+    have_bounds = any(any(operand.shape.dynamic) for operand in instruction.operands)
+    return identity_map(d.operand_sizes) if have_bounds else outside_windows(instruction, d, context)
+
+
+class _Indices(NamedTuple):
+    """The known values of the indices, from the whole program."""
+
+    known: Known
+
+    def known_integers(self, instruction: Instruction) -> Known:
+        return self.known
+
+
+def used(
+    instruction: Instruction, operands: Sequence[Known], plain: Mapping[int, OperandIndexing], context: KnownContext
+) -> Mapping[int, OperandIndexing]:
+    """The maps to the old elements without those that are replaced whatever they are."""
+    n, d = scatter_dimensions(instruction)
+    computation = instruction.called_computations[0]
+    if n > 1 or not isinstance(plain.get(0), Footprint):
+        return plain
+    new = frozenset(value for piece in leaves(operands[2]) for value in piece.possible)
+    result = (0,) if computation.root.shape.is_tuple else ()
+    if 0 in context.parameters_read(computation, result, [ANYTHING, new]):
+        return plain
+    return {**plain, 0: _kept(instruction, d, _Indices(operands[1]))}
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
@@ -108,6 +139,7 @@ register(
     evaluate,
     constant_operands,
     in_place=updated_operands,
+    used=used,
     folds=_folds,
     surroundings=known_surroundings(constant_operands),
     operations=scattered,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from math import prod
-from typing import Any
+from typing import Any, Protocol
 
 from ..._core import Expr, IndexingMap, Instruction
 from ...errors import HlomapError
@@ -22,6 +22,13 @@ from .maps import dim_exprs, identity_map, outside, single_map
 
 _MAX_REGIONS = 8
 """Regions of index vectors that become maps; more say less to a reader than a runtime variable."""
+
+
+class KnownIntegers(Protocol):
+    """What rules by index vectors ask of their context."""
+
+    def known_integers(self, instruction: Instruction) -> Known:
+        """Known values of an integer array."""
 
 
 def pieces_for_maps(known: Known) -> Pieces:
@@ -79,7 +86,7 @@ def clamp(value: ExprLike, value_bounds: Bounds, bounds: Bounds) -> ExprLike:
 
 
 def _components(
-    instruction: Instruction, d: GatherDimensions, vectors: Sequence[int], context: RuleContext
+    instruction: Instruction, d: GatherDimensions, vectors: Sequence[int], context: KnownIntegers
 ) -> list[Pieces]:
     """The values of each component by the number of the vector; of a constant those of this component alone."""
     indices, numbers = instruction.operands[d.indices_operand], d.start_components.values()
@@ -114,7 +121,7 @@ Constraints = list[tuple[ExprLike, int, int]]
 
 
 def _starts(
-    instruction: Instruction, d: GatherDimensions, vector: Sequence[Expr], context: RuleContext
+    instruction: Instruction, d: GatherDimensions, vector: Sequence[Expr], context: KnownIntegers
 ) -> Iterator[tuple[dict[int, ExprLike], list[Any], Constraints]]:
     """By operand dimension the start of a vector's window, with the runtime variables and what holds of the vector.
 
@@ -148,7 +155,7 @@ def _starts(
 
 
 def window_to_operand(
-    instruction: Instruction, d: GatherDimensions, context: RuleContext, *, in_operand: bool = False
+    instruction: Instruction, d: GatherDimensions, context: KnownIntegers, *, in_operand: bool = False
 ) -> Footprint:
     """From an element of the windows to the operand element it is read from or combined into.
 
@@ -173,7 +180,7 @@ def window_to_operand(
     return found
 
 
-def outside_windows(instruction: Instruction, d: GatherDimensions, context: RuleContext) -> Footprint:
+def outside_windows(instruction: Instruction, d: GatherDimensions, context: KnownIntegers) -> Footprint:
     """The identity on the elements of the operand that are not certainly in a window of a scatter.
 
     A single window may start anywhere.  Of several windows, those count whose start is known: where the others lie is
