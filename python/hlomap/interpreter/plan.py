@@ -159,7 +159,7 @@ def _step(instruction: Instruction, reads: tuple[int, ...], dying: tuple[int, ..
         return Step(instruction, evaluate, reads, dying, slot, None if passes else _dtypes(shape), (), False)
     try:
         dynamic = any(shape.dynamic)
-        if dynamic and lookup(instruction.opcode).pointwise:
+        if dynamic and lookup(instruction.opcode).pointwise and not instruction.called_computations:
             evaluate = _trim_operands(evaluate)
         return Step(instruction, evaluate, reads, dying, slot, dtype_of(shape), tuple(shape.dimensions), dynamic)
     except HlomapError as error:
