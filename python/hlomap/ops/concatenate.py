@@ -37,14 +37,21 @@ def _starts(instruction: Instruction, context: RuleContext) -> _Starts:
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """operand_k[d - start_k], for d in the interval of operand k; every possible start behind a dynamic operand."""
+    """operand_k[d - start_k], for d in the interval of operand k; every possible start behind a dynamic operand.
+
+    How many elements of a dynamic operand are in use moves all that follow them, and what decides that affects each of
+    its elements: they all lead to it.
+    """
     along, starts, leasts = context.fact(instruction, _starts)
     parts: list[OperandIndexing] = []
     sizes = instruction.shape.dimensions
     dims: list[int | Bounds] = [*sizes]
     results = [*dim_exprs(len(sizes))]
     index = results[along]
-    for least, (start, end) in zip(leasts, pairwise(starts), strict=False):
+    for operand, least, (start, end) in zip(instruction.operands, leasts, pairwise(starts), strict=False):
+        if operand.shape.dynamic[along]:
+            parts.append(_mixed(sizes, along, (least, starts[-1] - 1), (0, end - start - 1)))
+            continue
         if least < start:
             there = (0, end - start - 1)
             parts.append(_shifted(sizes, along, (least, end - 1), there, (least, start)))
@@ -61,6 +68,8 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
     start, least = starts[operand], leasts[operand]
     sizes = list(instruction.shape.dimensions)
     sizes[along] = starts[operand + 1] - start
+    if instruction.operands[operand].shape.dynamic[along]:
+        return [_mixed(sizes, along, (0, sizes[along] - 1), (least, starts[-1] - 1))]
     if least < start:
         ends = (least, start + sizes[along] - 1)
         return [_shifted(sizes, along, (0, sizes[along] - 1), ends, (-start, -least))]
@@ -75,6 +84,13 @@ def _shifted(sizes: Sequence[int], along: int, here: Bounds, there: Bounds, diff
     dims[along], results[along] = here, Expr.range(0)
     shift = (Expr.dim(along) - Expr.range(0), *difference)
     return over_approximate(single_map(dims, results, ranges=[there], constraints=[shift]))
+
+
+def _mixed(sizes: Sequence[int], along: int, here: Bounds, there: Bounds) -> Footprint:
+    """From each index in ``here`` to all in ``there``."""
+    dims, results = full_bounds(sizes), [*dim_exprs(len(sizes))]
+    dims[along], results[along] = here, Expr.range(0)
+    return over_approximate(single_map(dims, results, ranges=[there]))
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:

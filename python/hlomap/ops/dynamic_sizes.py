@@ -12,9 +12,9 @@ from math import prod
 from .._core import Instruction, _delinearize as delinearize
 from ..errors import UnsupportedError
 from ..lazy import np
-from ._indexing.maps import dim_exprs, inverted, map_to_all, map_to_scalar, reads_nothing, rules_by_dims, single_map
+from ._indexing.maps import dim_exprs, inverted, map_to_all, map_to_scalar, rules_by_dims, single_map
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
-from ._rule import Footprint, OperandIndexing
+from ._rule import NOTHING, Footprint, OperandIndexing
 from ._shapes import require
 
 
@@ -41,6 +41,17 @@ def reshape_output_to_input(instruction: Instruction, leaf: ShapeIndex, context:
     sizes = instruction.shape.dimensions
     data = _map_between(sizes, instruction.operands[0].shape.dimensions)
     return [data, *([map_to_scalar(sizes)] * (len(instruction.operands) - 1))]
+
+
+def _size_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """No element: a size is no number of the array, unless it is dynamic.
+
+    What decides a dynamic size affects every element of the array that has it, so the elements lead to it.
+    """
+    operand = instruction.operands[0].shape
+    if not operand.dynamic[_along(instruction)]:
+        return [NOTHING]
+    return [Footprint(map_to_all((), operand.dimensions).maps, False, "the size in use comes with the elements")]
 
 
 def _along(instruction: Instruction) -> int:
@@ -83,8 +94,13 @@ def dynamic_reshape(instruction: Instruction, operands: Sequence[Value], context
     return operands[0].reshape(sizes)
 
 
-register("get-dimension-size", reads_nothing, reads_nothing, get_dimension_size, operations="moves")
-register("set-dimension-size", *rules_by_dims(_same_element), set_dimension_size, operations="moves")
+register("get-dimension-size", _size_to_input, inverted(_size_to_input), get_dimension_size, operations="moves")
+register(
+    "set-dimension-size",
+    *rules_by_dims(_same_element),
+    set_dimension_size,
+    operations="moves",
+)
 register(
     "dynamic-reshape",
     reshape_output_to_input,
