@@ -33,7 +33,7 @@ def dumped(folder: Path) -> hm.DumpDirectory:
 
 
 VALUES: dict[str, Any] = {
-    "<CheckResult n: output {} and operand 0 {}, output_to_input: exact>": hm.verify(MODULE["n"])[0],
+    "<CheckResult n: output {} and operand 0 {}, output_to_input: exact on 8 draws>": hm.verify(MODULE["n"])[0],
     "<CheckResult pppp": replace(hm.verify(MODULE["n"])[0], instruction=WIDE.entry.root, reason="r" * 300),
     "<Computation e of 2 instructions>": MODULE.entry,
     "<Computation cccc": WIDE.computations[0],

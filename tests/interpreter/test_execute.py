@@ -214,7 +214,7 @@ def test_a_loop_updates_its_array_in_place() -> None:
     assert not kept.any() and not given.any()
     arrays: list[int] = []
     module = hm.parse(text)
-    watch = lambda i, v: arrays.append(v.ctypes.data) if i.name == "new" else None  # noqa: E731
+    watch = lambda i, v, *_: arrays.append(v.ctypes.data) if i.name == "new" else None  # noqa: E731
     machine = Machine(plan_module(module), DeviceGrid(), Budget(100, 100), 0, watch)
     machine.run(module.entry, [[given, float32(1, -1)]])
     assert arrays[1] == arrays[2] != given.ctypes.data

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -67,3 +69,43 @@ def test_more_dimensions_than_numpy_has() -> None:
         _ = module.entry.instructions[2].literal
     assert {result.status for result in hm.verify(module)} == {CheckStatus.UNCHECKED}
     assert hm.diff(module, module).is_empty
+
+
+def _fan(n: int) -> hm.Module:
+    """A tuple of n arrays."""
+    arrays = "".join(f" a{i} = f32[3] negate(p)\n" for i in range(n))
+    shape, names = ",".join(["f32[3]"] * n), ",".join(f"a{i}" for i in range(n))
+    return hm.parse(f"ENTRY e {{\n p = f32[3] parameter(0)\n{arrays} ROOT r = ({shape}) tuple({names})\n}}")
+
+
+def _python_calls(call: Callable[[], object]) -> int:
+    n = 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal n
+        n += event in {"call", "c_call"}
+
+    sys.setprofile(count)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return n
+
+
+def test_work_grows_as_the_arrays_of_a_tuple() -> None:
+    """Each array is compared with the one that it becomes, not with all."""
+    small, large = _fan(60), _fan(240)
+    results = hm.verify(large.entry.root)
+    assert {str(result.status) for result in results} == {"exact"} and len(results) == 2 * 240
+    few, many = (_python_calls(lambda m=m: hm.verify(m.entry.root, max_changes=1)) for m in (small, large))
+    assert many < 1.3 * 4 * few
+
+
+def test_exact_says_on_how_many_draws_it_stands() -> None:
+    module = hm.parse("ENTRY e { p = f32[2,3] parameter(0) q = pred[4] parameter(1) r = f32[2,3] reverse(p), "
+                      "dimensions={1} n = pred[4] not(q) ROOT t = (f32[2,3], pred[4]) tuple(r, n) }")  # fmt: skip
+    floats, truths = hm.verify(module["r"])[0], hm.verify(module["n"])[0]
+    assert (floats.n_changes, floats.n_draws, str(floats).rpartition(": ")[2]) == (6, 12, "exact on 12 draws")
+    assert (truths.n_changes, truths.n_draws) == (4, 4)  # there is one other value
+    assert hm.verify(module["r"], max_changes=1)[0].n_draws == 2

@@ -265,6 +265,20 @@ def fixed_leaves(instruction: Instruction) -> dict[ShapeIndex, int]:
     return facts.start.numbers if facts.trip_count is not None else {}
 
 
+def stated_count(instruction: Instruction) -> tuple[Computation, int] | None:
+    """The body of a loop and the number of its iterations, where that rests on what the program states of the loop.
+
+    None for any other instruction, and for a loop whose iterations are counted from its operand alone.
+    """
+    if op_of(instruction).surroundings is None:
+        return None
+    try:
+        facts = RuleProvider(instruction.module).fact(instruction, While).counts
+    except HlomapError:
+        return None
+    return (facts.body, facts.trip_count) if any(facts.start.config) and facts.trip_count is not None else None
+
+
 # Maps of the body whose offsets are written with the iterations of the loops around it.
 
 

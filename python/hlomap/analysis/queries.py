@@ -88,6 +88,11 @@ def operand_maps(rules: RuleProvider, instruction: Instruction | Computation, in
     return _reached_sets(rules, instruction, -1, [index], None)
 
 
+def output_maps(rules: RuleProvider, instruction: Instruction, operand: int, index: ShapeIndex) -> dict[int, MapSet]:
+    """:func:`input_to_output` for one array of an operand, as :func:`operand_maps`."""
+    return _reached_sets(rules, instruction, operand, [index], None)
+
+
 def maps_within(
     rules: RuleProvider, computation: Computation, indices: Sequence[ShapeIndex], n_maps: int
 ) -> list[dict[int, MapSet]]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from .._core import Computation, Shape
 from ..errors import ShapeError
 from ..files import replacing
-from ..verification.verify import random_value
+from ..verification.values import random_value
 
 Array = npt.NDArray[Any]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from ..text import cut
+from ..text import cut, plural
 from ..types import json_fields
 from .console import FILE, number, print_json, printable_lines, progress_bar, read_modules, say
 
@@ -29,8 +29,9 @@ def verify(file: Path, show_all: bool, max_changes: int, as_json: bool) -> None:
     """Check the indexing maps of FILE by running its instructions.
 
     Changes operand elements one at a time and compares the outputs that change with those that the maps mention.
-    Prints unsound maps, each with its smallest counterexample, and the number of results by status: exact,
-    overapproximate, unsound, unknown (no map) and unchecked (cannot be run), with the reasons of the last two.
+    Prints unsound maps, each with its smallest counterexample, and the number of results by status: exact (with the
+    fewest draws on which one stands), overapproximate, unsound, unknown (no map) and unchecked (cannot be run), with
+    the reasons of the last two.
 
     \b
     Examples:
@@ -45,7 +46,7 @@ def verify(file: Path, show_all: bool, max_changes: int, as_json: bool) -> None:
         with progress_bar(f"verify {printable_lines(module.name[:40])}".replace("[", "(")) as progress:
             results += [(module.name, r) for r in check(module, max_changes=max_changes, progress=progress)]
     if as_json:
-        fields = "direction output operand shape_index status claims_exact n_changes witness reason"
+        fields = "direction output operand shape_index status claims_exact n_changes n_draws witness reason"
         about = "computation:instruction.computation instruction"
         print_json([{"module": name, **json_fields(result, about, fields)} for name, result in results])
     else:
@@ -57,10 +58,13 @@ def verify(file: Path, show_all: bool, max_changes: int, as_json: bool) -> None:
     sys.exit(1 if any(result.status == CheckStatus.UNSOUND for _, result in results) else 0)
 
 
-def _summary(results: Iterable[CheckResult]) -> Iterator[str]:
+def _summary(results: Sequence[CheckResult]) -> Iterator[str]:
     """The numbers by status, and the reasons of those that have no result."""
     counts = Counter(str(result.status) for result in results)
-    yield ", ".join(f"{status} {n}" for status, n in sorted(counts.items())) or "nothing to verify"
+    least = min((r.n_draws for r in results if str(r.status) == "exact"), default=0)
+    draws = {"exact": f" (on {plural(least, 'draw')} or more)"}
+    texts = (f"{status} {n}{draws.get(status, '')}" for status, n in sorted(counts.items()))
+    yield ", ".join(texts) or "nothing to verify"
     for status in ("unknown", "unchecked"):
         reasons = Counter(f"{r.instruction.opcode}: {r.reason}" for r in results if str(r.status) == status)
         for reason, n in reasons.most_common(_MAX_REASONS):

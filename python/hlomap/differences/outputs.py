@@ -25,7 +25,7 @@ from ..maps.map_set import MapSet
 from ..ops._shapes import array_leaves, arrays, shape_at
 from ..text import leaf_text, plural, printable
 from ..types import ShapeIndex, json_fields
-from ..verification.verify import at_leaf, random_value
+from ..verification.values import at_leaf, random_value
 
 Status = Literal["equal", "wider", "narrower", "different", "unknown"]
 # The first numbers of runtime sources: of those that are numbers of values, and of the others before and after.

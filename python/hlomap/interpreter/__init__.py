@@ -102,9 +102,17 @@ def execute(
         custom_calls={**CALLS, **(custom_calls or {})},
     )
     del arrays, feeds
-    report = None if on_value is None else lambda at, value, *device: on_value(at, owned(value), *device)
+
+    def report(at: Instruction, value: Value, device: int, calls: tuple[int, ...]) -> None:
+        assert on_value is not None
+        on_value(at, owned(value), *([device] if n_devices > 1 else []))
+
     machine = Machine(
-        plan_module(computation.module), grid, Budget(max_steps, max_work, True), parse_rng_state(rng_state), report
+        plan_module(computation.module),
+        grid,
+        Budget(max_steps, max_work, True),
+        parse_rng_state(rng_state),
+        on_value and report,
     )
     results = machine.run(computation, arguments)
     given: set[int] = set()

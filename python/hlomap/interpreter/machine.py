@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._core import Computation
+from .._core import Computation, Instruction
 from ..dtypes import is_float
 from ..errors import HlomapError, ShapeError, UnsupportedError
 from ..ops._evaluation import Device, DeviceGrid, Request, Steps, Value, on_arrays
@@ -29,7 +29,9 @@ from ..ops._numpy.input_checks import UserFunctionError, call_user_function
 from ..ops._numpy.numeric import cast
 from .plan import ELEMENTS_OF_WORK, Dtypes, Plan, Plans, dtype_of
 
-OnValue = Callable[..., None]
+OnValue = Callable[[Instruction, Value, int, tuple[int, ...]], None]
+"""Gets each instruction with its value, the number of the device, and the calls that lead to its computation, by
+number and outermost first: only calls of computations with several callers, which have other values in each call."""
 
 MAX_DEPTH = 5000
 """The deepest nesting of calls; computations applied to elements count their own."""
@@ -60,10 +62,11 @@ class _Wait(Request):
 class _Frame:
     """One activation of a plan."""
 
-    __slots__ = ("arguments", "at", "is_suspended", "plan", "values")
+    __slots__ = ("arguments", "at", "calls", "is_suspended", "plan", "values")
 
-    def __init__(self, plan: Plan, arguments: list[Value]) -> None:
+    def __init__(self, plan: Plan, arguments: list[Value], calls: tuple[int, ...]) -> None:
         self.plan = plan
+        self.calls = calls
         self.arguments = arguments[:]
         arguments.clear()
         self.at = 0
@@ -200,9 +203,9 @@ class Processor:
 
     # Called by the machine.
 
-    def enter(self, plan: Plan, arguments: list[Value]) -> None:
-        """Start a plan."""
-        self._stack.append(_Frame(plan, arguments))
+    def enter(self, plan: Plan, arguments: list[Value], calls: tuple[int, ...] = ()) -> None:
+        """Start a plan that these calls lead to; see :data:`OnValue`."""
+        self._stack.append(_Frame(plan, arguments, calls))
 
     def resume(self, value: Value) -> None:
         """Continue with the value that the device has waited for."""
@@ -237,7 +240,11 @@ class Processor:
                     plan = self._plans.plan_for(request.computation)
                     if request.computation.module == self._plans.module:  # not the definition of a library call
                         self._count_work(plan.work)
-                    self.enter(plan, request.arguments)
+                    caller = stack[-2]
+                    calls: tuple[int, ...] = caller.calls
+                    if self.on_value is not None and plan.has_several_callers:
+                        calls = (*calls, caller.plan.steps[caller.at].instruction.number)
+                    self.enter(plan, request.arguments, calls)
                 else:
                     assert isinstance(request, Request), "evaluate functions yield requests"
                     self.waits_for = request
@@ -308,8 +315,7 @@ class Processor:
                     )
                 value = cast(value, dtype)
         if self.on_value is not None and step.instruction.module == self._plans.module:
-            number = [self.device.number] * (self.grid.n_replicas * self.grid.n_partitions > 1)
-            call_user_function(self.on_value, step.instruction, value, *number)
+            call_user_function(self.on_value, step.instruction, value, self.device.number, frame.calls)
         frame.values[step.slot] = value
 
     # The EvalContext.

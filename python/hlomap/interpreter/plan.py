@@ -57,6 +57,7 @@ class Plan:
     n_slots: int
     root: int
     n_arguments: int = 0
+    has_several_callers: bool = False
     pointwise: bool | None = None
 
     @cached_property
@@ -92,6 +93,7 @@ class Plans:
             live = postorder([*roots, computation.root], lambda one: one.operands)
             order = _schedule_elements_early(live)
             plan = self._known[number] = _build_plan(order, computation.root)
+            plan.has_several_callers = len(computation.callers) > 1
         return plan
 
     @cached_property

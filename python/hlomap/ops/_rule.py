@@ -15,7 +15,7 @@ from .._core import Computation, Expr, Footprint as Footprint, Instruction, Shap
 from ..answers import Unknown
 from ..maps.device_groups import GroupTable
 from ..types import ShapeIndex
-from ._evaluation import Evaluate
+from ._evaluation import EvalContext, Evaluate
 from ._folding import Fold
 from ._operations import Cost
 
@@ -67,6 +67,10 @@ class RuleContext(Protocol):
 
 OutputToInput: TypeAlias = Callable[[Instruction, ShapeIndex, RuleContext], RuleResult]
 InputToOutput: TypeAlias = Callable[[Instruction, int, ShapeIndex, RuleContext], RuleResult]
+
+
+ValidOperand: TypeAlias = Callable[[Instruction, int, EvalContext, int], Any]
+"""See :attr:`OpRule.valid_operand`."""
 
 
 class CollectiveRule(NamedTuple):
@@ -210,6 +214,10 @@ class OpRule(NamedTuple):
     value_of_parameter: Callable[[Instruction, int, int], Instruction | None] | None = None
     """``value_of_parameter(instruction, called, parameter)``: the value that the parameter of that number of the called
     computation has, None if that is not known.  Without this function a parameter may depend on all operands."""
+    valid_operand: ValidOperand | None = None
+    """``valid_operand(instruction, operand, context, seed)``: numbers on one device for an operand whose numbers the
+    operation restricts, so that all restricted operands fit together on all devices; None for an operand that may have
+    any.  Another seed may give other numbers.  Without this function every operand may."""
     builder_methods: tuple[str | ElementwiseMethod, ...] = ()
     """The methods of :class:`hlomap.Builder` that write the operation: names of methods in :mod:`hlomap.builder`, or
     :class:`ElementwiseMethod`.  If empty, the method is named like the opcode, and is derived from the

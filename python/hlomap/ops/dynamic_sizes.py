@@ -82,6 +82,16 @@ def set_dimension_size(instruction: Instruction, operands: Sequence[Value], cont
     return array[(slice(None),) * along + (slice(0, size),)]
 
 
+def _valid_size(instruction: Instruction, operand: int, context: EvalContext, seed: int) -> Value:
+    """A size within the bound."""
+    return 1 + seed % max(1, instruction.shape.dimensions[_along(instruction)]) if operand == 1 else None
+
+
+def _valid_sizes(instruction: Instruction, operand: int, context: EvalContext, seed: int) -> Value:
+    """The sizes of all elements."""
+    return instruction.shape.dimensions[operand - 1] if operand else None
+
+
 def dynamic_reshape(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """The elements in use, in row-major order, with the given sizes."""
     sizes = [int(size) for size in operands[1:]]
@@ -100,6 +110,7 @@ register(
     *rules_by_dims(_same_element),
     set_dimension_size,
     operations="moves",
+    valid_operand=_valid_size,
 )
 register(
     "dynamic-reshape",
@@ -107,4 +118,5 @@ register(
     inverted(reshape_output_to_input),
     dynamic_reshape,
     operations="moves",
+    valid_operand=_valid_sizes,
 )

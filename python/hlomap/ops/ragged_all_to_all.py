@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from .._core import Expr, Instruction, Variable
 from ..answers import Unknown
+from ..lazy import np
 from ..maps.device_groups import GroupTable
 from ._indexing.collectives import device_map, group_sizes, matching_groups, without_devices
 from ._indexing.maps import identity_map, map_to_all
@@ -115,6 +116,28 @@ def evaluate(instruction: Instruction, operands: list[Value], context: EvalConte
     return out
 
 
+def valid_operand(instruction: Instruction, operand: int, context: EvalContext, seed: int) -> Value:
+    """Messages that overlap neither at their sender nor at their receiver: each has a slot in both arrays.
+
+    Sizes depend on sender, receiver and message alone, so that the receive sizes repeat the send sizes.
+    """
+    if operand < 2:
+        return None
+    group = own_group(instruction, context)
+    numbers = np.arange(instruction.operands[operand].shape.n_elements)
+    require(numbers.size % len(group) == 0, f"{numbers.size} offsets for {len(group)} devices")
+    n = numbers.size // len(group)
+    (rows, *_), (out, *_) = instruction.operands[0].shape.dimensions, instruction.shape.dimensions
+    room = min(rows, out) // max(1, numbers.size)
+    own, (other, message) = group.index(context.device.number), np.divmod(numbers, max(1, n))
+    if operand == 2:
+        return numbers * room + seed % (rows - numbers.size * room + 1)
+    if operand == 4:
+        return (own * n + message) * room + seed % (out - numbers.size * room + 1)
+    sender, receiver = (other, own) if operand == 5 else (own, other)
+    return (seed + sender + 2 * receiver + 3 * message) % (room + 1)
+
+
 _RULE = CollectiveRule(groups, output_to_input, input_to_output)
 register(
     "ragged-all-to-all",
@@ -123,4 +146,5 @@ register(
     has_side_effect=True,
     collective=_RULE,
     operations="moves",
+    valid_operand=valid_operand,
 )

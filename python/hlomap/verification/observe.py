@@ -33,7 +33,7 @@ from ..types import (
     read_only,
     subject_of,
 )
-from .verify import at_leaf, differs, is_fixed, random_value, replace_leaf
+from .values import at_leaf, differs, is_fixed, random_value, replace_leaf
 
 Ints = npt.NDArray[np.int64]
 _MAX_RUNS = 1000

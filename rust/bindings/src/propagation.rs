@@ -313,6 +313,14 @@ impl PyPropagation {
         self.ask(rules, about, |questions| questions.operations(instruction)).map(in_python)
     }
 
+    /// The calls that lead to the value of a runtime source, outermost first, as instruction numbers.
+    ///
+    /// Only calls of computations with several callers count; None in their place is a crossing to another device.
+    #[pyo3(signature = (source, /))]
+    fn calls_to(&self, source: i64) -> Vec<Option<InstructionId>> {
+        self.propagator.sources().origin(&self.module, source).map_or_else(Vec::new, |(_, calls)| calls)
+    }
+
     /// :meth:`operations` of a computation that is called once.
     #[pyo3(signature = (rules, computation, /))]
     fn once(&self, rules: &Bound<'_, PyAny>, computation: ComputationId) -> PyResult<OperationsOrReason> {

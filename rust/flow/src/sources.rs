@@ -20,7 +20,7 @@ pub struct Sources {
 #[derive(Debug, Default)]
 struct Assigned {
     numbers: FxHashMap<(Option<InstructionId>, i64), i64>,
-    originals: Vec<i64>,
+    originals: Vec<(Option<InstructionId>, i64)>,
 }
 
 impl Sources {
@@ -59,20 +59,35 @@ impl Sources {
         let next = LARGE + assigned.originals.len() as i64;
         let number = *assigned.numbers.entry((by, source)).or_insert(next);
         if number == next {
-            assigned.originals.push(source);
+            assigned.originals.push((by, source));
         }
         number
     }
 
     /// The instruction whose value a source is, in any call and on any device.
-    pub fn supplier(&self, m: &Module, mut source: i64) -> Option<InstructionId> {
+    pub fn supplier(&self, m: &Module, source: i64) -> Option<InstructionId> {
+        self.origin(m, source).map(|(supplier, _)| supplier)
+    }
+
+    /// The instruction whose value a source is, and the calls that lead to it, outermost first. Only calls of
+    /// computations with several callers count; `None` in their place is a crossing to another device.
+    pub fn origin(&self, m: &Module, mut source: i64) -> Option<(InstructionId, Vec<Option<InstructionId>>)> {
+        let mut calls = Vec::new();
+        let assigned = self.assigned.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         while let Ok(k) = usize::try_from(source.checked_sub(LARGE)?) {
-            let assigned = self.assigned.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            source = *assigned.originals.get(k)?;
+            let (by, original) = *assigned.originals.get(k)?;
+            calls.push(by);
+            source = original;
         }
         // The number in a call is the instruction number plus a multiple of the number of instructions.
         let n = m.instructions().len() as i64;
-        (source >= 0 && n > 0).then(|| (source % n) as InstructionId)
+        if source < 0 || n == 0 {
+            return None;
+        }
+        if source >= n {
+            calls.push(Some((source / n - 1) as InstructionId));
+        }
+        Some(((source % n) as InstructionId, calls))
     }
 }
 
@@ -98,7 +113,8 @@ ENTRY e { p = s32[] parameter(0)  c = s32[] call(p), to_apply=f  d = s32[] call(
                 let inside = sources.in_caller(&m, find(inner), g, i64::from(find("n"))).expect("a number");
                 let outside = sources.in_caller(&m, find(outer), f, inside).expect("a number");
                 assert_eq!(sources.in_caller(&m, find(outer), f, inside), Some(outside), "equal when asked for again");
-                assert_eq!(sources.supplier(&m, outside), Some(find("n")));
+                let calls = vec![Some(find(outer)), Some(find(inner))];
+                assert_eq!(sources.origin(&m, outside), Some((find("n"), calls)));
                 seen.push(outside);
             }
         }
@@ -131,7 +147,8 @@ ENTRY e { p = s32[] parameter(0)  c = s32[] call(p), to_apply=f  d = s32[] call(
         assert!(source >= LARGE);
         assert_eq!(sources.supplier(&m, source), Some(find("n")));
         assert_ne!(sources.on_another_device(source), source);
-        assert_eq!(sources.supplier(&m, sources.on_another_device(source)), Some(find("n")));
+        let elsewhere = sources.origin(&m, sources.on_another_device(i64::from(find("n"))));
+        assert_eq!(elsewhere, Some((find("n"), vec![None])));
         assert_eq!(sources.supplier(&m, i64::MAX), None);
         assert_eq!(sources.supplier(&m, -1), None);
     }
