@@ -163,6 +163,10 @@ record! {
     PyCount = "Count"(lower: Arg<'_, u128>, upper: Arg<'_, u128>) {
         Ok(PyCount { lower, upper })
     }
+    this => {
+        let text = |n: u128| if n == u128::MAX { "2**128 - 1".to_owned() } else { n.to_string() };
+        Ok(format!("Count(lower={}, upper={})", text(this.get().lower), text(this.get().upper)))
+    }
 }
 
 #[pymethods]
