@@ -174,3 +174,16 @@ def test_constants_that_are_not_written_take_no_memory() -> None:
 def test_a_constant_has_the_layout_that_xla_gives_it() -> None:
     plain, laid_out = (hm.parse(f"ENTRY e {{ ROOT c = f32[3]{x} constant({{1, 2, 3}}) }}") for x in ("", "{0}"))
     assert plain.entry.fingerprint == laid_out.entry.fingerprint == hm.parse(plain.to_proto()).entry.fingerprint
+
+
+@pytest.mark.parametrize("number", [0, -1, 5])
+def test_a_number_is_not_a_value_that_is_unknown(number: int) -> None:
+    """Whichever is asked for first."""
+    body = "p = f32[5] parameter(0)\n i = s32[] parameter(1)\n c = s32[] constant({})\n"
+    body += " known = f32[3] dynamic-slice(p, c), dynamic_slice_sizes={{3}}\n"
+    body += " ROOT unknown = f32[3] dynamic-slice(p, i), dynamic_slice_sizes={{3}}"
+    for names in (("known", "unknown"), ("unknown", "known")):
+        module = hm.parse(f"ENTRY e {{ {body.format(number)} }}")
+        found = {name: str(hm.output_to_input(module[name])[0]) for name in names}
+        assert "rt0" in found["unknown"] and "rt0" not in found["known"]
+        assert module["known"].signature() != module["unknown"].signature()

@@ -77,7 +77,6 @@ def test_files_are_found_by_content(tmp_path: Path) -> None:
         'name: "x"',
         "hlo_module",
         "id: 3\nname: x",
-        "name { p = f32[] }",
     ):
         assert kind_and_form(other.encode())[0] != "HLO", other
     assert hm.parse("name { ROOT p = f32[] parameter(0) }").entry.name == "name"

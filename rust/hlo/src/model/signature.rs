@@ -107,8 +107,12 @@ impl Module {
     /// Hashes the value of a constant or an iota; a fixed value for every other operation.
     fn hash_value(&self, h: &mut Hash, id: InstructionId) {
         match self.instructions()[id as usize].opcode {
-            Opcode::Constant => self.hash_literal(h, id),
+            Opcode::Constant => {
+                h.word(1);
+                self.hash_literal(h, id);
+            }
             Opcode::Iota => {
+                h.word(2);
                 self.hash_shape(h, id);
                 self.hash_operation(h, id, &|c| self.fingerprint(c));
             }

@@ -62,8 +62,8 @@ class Start(NamedTuple):
     """The integer scalars of the state, with the values that their types have."""
     config: _Config
     numbers: dict[ShapeIndex, int]
-    """The numbers with which integer scalars begin, where they are known, and the sizes of dynamic dimensions, which have
-    the index of the array with the dimension behind it."""
+    """The numbers with which integer scalars begin, where they are known, and the sizes of dynamic dimensions.  A size
+    has the index of its array, with the dimension behind it."""
 
 
 def analyze_counts(
