@@ -34,7 +34,7 @@ def with_known_indices(maps: MapSet, rules: RuleProvider) -> MapSet:
     else:
         return maps
     maps = _with_known_positions(maps, rules)
-    members = [found for m in maps for found in _known(m, rules)]
+    members = [found for m in maps for found in known_maps(m, rules)]
     if len(members) == len(maps) and all(a is b for a, b in zip(members, maps, strict=True)):
         return maps
     exact, reason = maps.exact, maps.reason
@@ -114,8 +114,9 @@ def _without_device(m: IndexingMap) -> IndexingMap | None:
     return found._placed(m.shape_index, m.use, {})
 
 
-def _known(m: IndexingMap, rules: RuleProvider, first: int = 0) -> list[IndexingMap]:
-    """The map with known values in place of runtime variables, from that of number ``first`` on."""
+def known_maps(m: IndexingMap, rules: RuleProvider, first: int = 0) -> list[IndexingMap]:
+    """The map with expressions in place of known runtime variables, from that of number ``first`` on: one for each
+    piece of their values."""
     for i, variable in enumerate(m.runtime[first:], first):
         supplier = variable.supplier
         if supplier is None or supplier.module != rules.module or not supplier.shape.is_array:
@@ -127,7 +128,7 @@ def _known(m: IndexingMap, rules: RuleProvider, first: int = 0) -> list[Indexing
         parts = [(known_value(piece) is None, _replaced(m, i, piece, sizes)) for piece in pieces]
         found = [(is_kept, part) for is_kept, part in parts if not part.is_known_empty]
         if not all(is_kept for is_kept, _ in found):
-            return [each for is_kept, part in found for each in _known(part, rules, i + is_kept)]
+            return [each for is_kept, part in found for each in known_maps(part, rules, i + is_kept)]
     return [m]
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from .. import hooks
 from .._core import Computation, Expr, IndexingMap, Instruction, Module, Shape, TilePlan, _over_all_parameters
+from ..analysis.known_indices import known_maps
 from ..analysis.queries import shape_indices
 from ..analysis.rule_provider import RuleProvider
 from ..answers import ReadOnly
@@ -28,10 +29,11 @@ from .candidates import candidates
 from .table import COLUMNS, COST_COLUMNS, TileTable, reason_texts
 
 if TYPE_CHECKING:
-    from .._core import _Record
     from .frontier import TileFrontier
 
 Sizes: TypeAlias = "Sequence[int] | npt.NDArray[np.int64]"
+_Reached: TypeAlias = "tuple[int, str | None, bool, str | None, bool, list[IndexingMap]]"
+"""A record of a propagation without the uses of its maps."""
 
 
 @dataclass(frozen=True)
@@ -210,7 +212,8 @@ def tile(subject: Instruction | Computation | Module, /, output: int | ShapeInde
     sizes, sequential, outputs, records = rules.propagation.tiles(
         rules, start.number, indices, tiled, inside, entered, list(dict.fromkeys(end.number for end in ends))
     )
-    return Tiling((root, chosen[0]), start, ends, indices, (sizes, sequential, outputs, records))
+    known = [(*record[:5], [found for m in record[5] for found in known_maps(m, rules)]) for record in records]
+    return Tiling((root, chosen[0]), start, ends, indices, (sizes, sequential, outputs, known))
 
 
 class Tiling(ReadOnly):
@@ -226,7 +229,7 @@ class Tiling(ReadOnly):
         start: Instruction,
         ends: Sequence[Instruction],
         indices: Sequence[ShapeIndex],
-        found: tuple[list[int], list[tuple[int, int, int]], list[IndexingMap | None], list[_Record]],
+        found: tuple[list[int], list[tuple[int, int, int]], list[IndexingMap | None], list[_Reached]],
     ) -> None:
         sizes, sequential, outputs, records = found
         self.root = start
@@ -242,7 +245,7 @@ class Tiling(ReadOnly):
         for k, end in enumerate(ends):
             number_of.setdefault(end.number, k)
         reads: list[TileRead] = []
-        for number, unknown, exact, _, crosses, maps, _ in sorted(records, key=lambda record: number_of[record[0]]):
+        for number, unknown, exact, _, crosses, maps in sorted(records, key=lambda record: number_of[record[0]]):
             operand = number_of[number]
             end = ends[operand]
             if unknown is not None:
