@@ -82,7 +82,7 @@ impl Union {
         let (size, bits) = extent(shape);
         let Counts { touched, distinct, .. } = self.counts;
         let elements = distinct.upper.min(size.unwrap_or(u128::MAX));
-        let lower = |n: u128| if exact { i64::try_from(n).unwrap_or(i64::MAX) } else { 0 };
+        let lower = |n: u128| if exact { fitting(n).unwrap_or(0) } else { 0 };
         Reads {
             union: self.clone(),
             exact,
@@ -181,7 +181,7 @@ fn bytes(elements: u128, bits: u128) -> u128 {
     elements.checked_mul(bits).map_or(u128::MAX, |n| n.div_ceil(8))
 }
 
-/// A bound beyond 64 bits is unknown, never truncated.
+/// A bound beyond 64 bits is unknown, never the greatest number.
 fn fitting(n: u128) -> Option<i64> {
     i64::try_from(n).ok()
 }
