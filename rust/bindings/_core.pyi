@@ -829,7 +829,8 @@ class TilePlan:
         cls,
         sizes: Sequence[int],
         n_parallel: int,
-        arrays: Sequence[tuple[IndexingMap | None, Shape, bool, bool]],
+        arrays: Sequence[tuple[IndexingMap | None, Shape, bool, int]],
+        n_reads: int,
         tiled: int,
         /,
         few_points: int = ...,
@@ -847,6 +848,9 @@ class TilePlan:
     def tile(
         self, number: int, candidate: Sequence[int], tile: Sequence[int], runtime: Sequence[int], /
     ) -> list[tuple[int, int, int, int, int]] | None: ...
+    def largest_tile(
+        self, number: int, candidate: Sequence[int], runtime: Sequence[int], /
+    ) -> tuple[list[int], list[tuple[int, int, int, int, int]]] | None: ...
     def symbolic(
         self, number: int, /
     ) -> tuple[

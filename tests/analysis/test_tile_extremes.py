@@ -27,7 +27,10 @@ def test_every_call_answers(name: str) -> None:
     rows = [[max(1, n) for n in sizes], [max(1, n // 2) for n in sizes], [1 for _ in sizes], [7 for _ in sizes]]
     candidates = np.array(rows, np.int64).reshape(4, len(sizes))
     table = t.evaluate(candidates, limits="triton", device="h100")
-    assert (table["grid"] >= 0).all() and (table["read_bytes"] >= 0).all() and (table["sectors"] >= 0).all()
+    assert (table["grid"] >= 0).all()
+    fits = (table["read_bytes"] >= 0).all(axis=1)
+    assert fits.all() or name.startswith("huge")
+    assert not (table["legal"] & ~fits).any() and (table["read_bytes"][~fits] == -1).all()
     assert [t.candidates(kind, at_most=5).shape[1] for kind in ("pow2", "dense")] == [len(sizes)] * 2
     assert str(t) and all(str(clause) for clause in t.legal)
     for row in candidates.tolist():

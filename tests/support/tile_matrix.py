@@ -95,10 +95,10 @@ _NO_LIMITS = (0, False, 0, 0, 0, [], -1, False), (0, 0, 0, 0, 0)
 
 def _by_form(t: hm.results.Tiling) -> TilePlan:
     """The plan of a tiling that enumerates no points."""
-    arrays = [(r._own_map, t._shape(r), r.is_exact_map, False) for r in t.reads]
-    arrays += [(w._own_map, t._shape(w), True, True) for w in t.writes]
+    every = [*t.reads, *t.writes]
+    arrays = [(r._own_map, t._shape(r), r.is_exact_map, k) for k, r in enumerate(every)]
     n_parallel = sum(p.kind == "parallel" for p in t.params)
-    return TilePlan([p.size for p in t.params], n_parallel, arrays, len(t.reads) + t._tiled, few_points=0)
+    return TilePlan([p.size for p in t.params], n_parallel, arrays, len(t.reads), len(t.reads) + t._tiled, few_points=0)
 
 
 def _varies(read: hm.results.TileRead, candidate: list[int]) -> bool:
@@ -127,7 +127,9 @@ def _is_partition(tiles: dict[tuple[int, ...], oracle.Ints], n_parallel: int, si
 
 
 def program(body: str) -> hm.Module:
-    """The program with this entry."""
+    """The program with this entry, or this program."""
+    if body.startswith("HloModule"):
+        return hm.parse(body)
     return hm.parse(f"HloModule m, num_partitions=4\n{REGIONS}ENTRY e {{\n{body}\n}}")
 
 
@@ -140,9 +142,14 @@ def _entries(text: str) -> list[str]:
     return [inserted(template, **chosen) for chosen in numbers for template in templates.split("\n--\n")]
 
 
-_FILE = Path(__file__).parents[1] / "cases" / "tile_programs.txt"
-_PARTS = (part.partition("\n") for part in _FILE.read_text(encoding="utf-8").split("\n== ")[1:])
-KINDS = {name: _entries(text) for name, _, text in _PARTS}
+def entries_of(file: str) -> dict[str, list[str]]:
+    """The entries of a file of templates, by kind."""
+    text = (Path(__file__).parents[1] / "cases" / file).read_text(encoding="utf-8")
+    parts = (part.partition("\n") for part in text.split("\n== ")[1:])
+    return {name: _entries(templates) for name, _, templates in parts}
+
+
+KINDS = entries_of("tile_programs.txt")
 
 
 def count_kind(kind: str, at_most: int | None = None, n_programs: int | None = None) -> Counts:

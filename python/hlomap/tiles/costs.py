@@ -67,7 +67,7 @@ def time_at_least(
             "state them in Device(...)"
         )
     table = t.evaluate(rows, columns=["grid", "dram_bytes_lower"])
-    grid = np.maximum(table["grid"], 1)
+    grid = np.maximum(np.where(table["grid"] < 0, device.n_multiprocessors, table["grid"]), 1)
     waves = -(-grid // device.n_multiprocessors) * device.n_multiprocessors / grid
 
     def padding(params: list[TileParameter]) -> npt.NDArray[np.float64]:
@@ -88,7 +88,9 @@ def time_at_least(
             share = one.flops if flops is None else flops * one.flops / sum(c.flops for c in found)
             quantized = parallel * waves * padding(list(one.params)) if one.params else 1.0
             seconds += share * quantized / peak
-    return np.maximum(np.maximum(seconds, arithmetic or 0.0), table["dram_bytes_lower"] / device.dram_bytes_per_second)
+    moved = table["dram_bytes_lower"].astype(np.float64)
+    moved[moved < 0] = 2.0**63  # a count that does not fit into 64 bits
+    return np.maximum(np.maximum(seconds, arithmetic or 0.0), moved / device.dram_bytes_per_second)
 
 
 def cost_columns(
@@ -99,7 +101,7 @@ def cost_columns(
     report = cost(t._question[0]) if names else None
     for name in names:
         number = getattr(report, name)
-        whole = np.full(len(rows), np.nan if number is None else min(number, 2**63 - 1))
+        whole = np.full(len(rows), np.nan if number is None else number if number < 2**63 else -1)
         columns[name] = read_only(time_at_least(t, rows, device, None) if name == "time_at_least" else whole)
     return columns
 

@@ -29,10 +29,15 @@ def explain(t: Tiling, candidate: Sequence[int], given: Mapping[str, Any]) -> st
     n_steps = f"{row['steps']:,} step{'s' * (row['steps'] != 1)}"
     lines = [f"tile [{', '.join(map(str, sizes))}]: {row['grid']:,} tiles x {n_steps}"]
     for k, read in enumerate(t.reads):
-        lines.append(f"  read {k}: {_read_line(t, read, sizes)}, {row['tile_bytes'][k]:,} bytes a tile,")
-        often = "once" if row["reread"][k] == 1 else f"{row['reread'][k]:.4g} times"
-        total = f"{row['read_bytes'][k]:,} bytes in all, each read {often}"
-        lines.append(f"    {total}, runs of {row['run_bytes'][k]:,} bytes")
+        known = {
+            name: _bytes(row[name][k], row[f"{name}_exact"][k]) for name in ("tile_bytes", "read_bytes", "run_bytes")
+        }
+        lines.append(f"  read {k}: {_read_line(t, read, sizes, known['tile_bytes'])},")
+        parts = [f"    {known['read_bytes']} in all", f"runs of {known['run_bytes']}"]
+        if row["read_bytes_exact"][k] and row["distinct_bytes_exact"][k]:
+            often = "once" if row["reread"][k] == 1 else f"{row['reread'][k]:.4g} times"
+            parts.insert(1, f"each read {often}")
+        lines.append(", ".join(parts))
     if row["occupancy"]:
         device = given["device"]
         at_once = f"{row['occupancy']} at once on each of {device.n_multiprocessors} multiprocessors"
@@ -51,26 +56,23 @@ def explain(t: Tiling, candidate: Sequence[int], given: Mapping[str, Any]) -> st
     return "\n".join(lines)
 
 
-def _read_line(t: Tiling, read: TileRead, sizes: Sequence[int]) -> str:
+def _bytes(n: int, is_exact: bool) -> str:
+    if n < 0:
+        return "more bytes than fit into 64 bits"
+    return f"{'' if is_exact else 'at most '}{n:,} byte{'s' * (n != 1)}"
+
+
+def _read_line(t: Tiling, read: TileRead, sizes: Sequence[int], n_bytes: str) -> str:
+    """What the largest tile reads, and which tile that is."""
     name = read.instruction.name
-    if read.map is None:
-        return f"any element of {name} ({read.unknown})"
-    box = t.box(read, sizes, _a_tile_that_reads(t, read, sizes))
+    if read._own_map is None:
+        return f"any element of {name} ({read.unknown}), {n_bytes} a tile"
+    largest = t._largest_tile(read, sizes)
+    if largest is None:
+        return f"{name}, {n_bytes} a tile"
+    tile, box = largest
     dims = [f"{n}" if stride == 1 else f"{n} by {stride}" for n, stride in zip(box.size, box.stride, strict=True)]
-    return f"{name} [{', '.join(dims)}]"
-
-
-def _a_tile_that_reads(t: Tiling, read: TileRead, sizes: Sequence[int]) -> list[int]:
-    """The first whole tile of the domain, or else the first of all tiles that reads anything."""
-    assert read.map is not None
-    spans = []
-    for dim, n in zip(read.map.dims, sizes, strict=True):
-        first, end = dim.lower // n, dim.upper // n + 1
-        whole = -(-dim.lower // n)
-        spans.append((whole if (whole + 1) * n <= dim.upper + 1 else first, end))
-    tiles = _points(spans, min(prod(max(0, end - start) for start, end in spans), _MAX_TILES)).tolist()
-    reads = (tile for tile in tiles if 0 not in t.box(read, sizes, tile).size)
-    return next(reads, [0] * len(sizes))
+    return f"{name} [{', '.join(dims)}], {n_bytes} in its largest tile [{', '.join(map(str, tile))}]"
 
 
 def _witness(t: Tiling, read: TileRead, sizes: Sequence[int]) -> str | None:

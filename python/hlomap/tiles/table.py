@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 COLUMNS = (
-    "legal", "reason", "grid", "steps", "tile_bytes", "waste", "waste_exact", "read_bytes", "read_bytes_exact",
-    "distinct_bytes", "distinct_bytes_exact", "reread", "run_bytes", "run_bytes_exact", "sectors", "sectors_exact",
-    "efficiency", "write_bytes", "live_bytes", "smem_bytes", "dram_bytes_lower", "dram_bytes_upper", "waves",
-    "tail", "occupancy",
+    "legal", "reason", "grid", "steps", "tile_bytes", "tile_bytes_exact", "waste", "waste_exact", "read_bytes",
+    "read_bytes_exact", "distinct_bytes", "distinct_bytes_exact", "reread", "run_bytes", "run_bytes_exact", "sectors",
+    "sectors_exact", "efficiency", "write_bytes", "live_bytes", "smem_bytes", "dram_bytes_lower", "dram_bytes_upper",
+    "waves", "tail", "occupancy",
 )  # fmt: skip
 COST_COLUMNS = ("flops", "transcendentals", "recomputed", "time_at_least")
 _SHOWN_COLUMNS = ("legal", "reason", "grid", "steps", "read_bytes", "write_bytes", "live_bytes")
@@ -33,19 +33,19 @@ class TileTable:
 
     ``len`` is the number of rows, ``columns`` the names.  Bytes and counts are of valid elements; nothing masked
     counts.  Columns of reads are ``[n, number of reads]``, the others ``[n]``.  A column ``NAME_exact`` says where NAME
-    is exact; elsewhere it is an upper bound.
+    is exact; elsewhere it is an upper bound.  A count that does not fit into 64 bits is -1.
 
     * ``legal``: every read is a box and every rule of the limits holds; ``reason``: 0, or the number of the first
       reason why not; :meth:`reason` is its text
     * ``grid``, ``steps``: the numbers of tiles of parallel and of sequential parameters
-    * ``tile_bytes``: of the box of one full tile, or of the box around it
+    * ``tile_bytes``: of what the largest tile reads, or of the box around that
     * ``waste``: elements of tight boxes of all tiles for each element that is read
     * ``read_bytes``: of all tiles, counted in each parallel tile and in each sequential step that matters to the read
     * ``distinct_bytes``: of the union; ``reread``: their quotient
-    * ``run_bytes``: the longest contiguous run in memory of one full tile
-    * ``sectors``: of one full tile read run by run, in the mean over the places where its runs begin, rounded up;
-      ``efficiency``: ``tile_bytes`` for each byte of them
-    * ``write_bytes``: of all outputs; ``live_bytes``: of one tile of everything that is read and written
+    * ``run_bytes``: the longest contiguous run in memory of any tile
+    * ``sectors``: of the largest tile read run by run, in the mean over the places where its runs begin, rounded up;
+      ``efficiency``: ``tile_bytes`` for each byte of them.  Where ``sectors_exact`` is false they are no bounds
+    * ``write_bytes``: of all outputs; ``live_bytes``: of the largest tiles of everything that is read and written
     * ``smem_bytes``: by the rule ``buffers`` of the limits, sizes rounded up as ``power_of_two`` says
     * ``dram_bytes_lower``: every element once; ``dram_bytes_upper``: every sector of every tile
     * ``occupancy``: the blocks that a multiprocessor of the device holds at once, by its shared memory, and by its

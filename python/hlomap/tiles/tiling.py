@@ -279,9 +279,15 @@ class Tiling(ReadOnly):
     @cached_property
     def _plan(self) -> TilePlan:
         n_parallel = sum(p.kind == "parallel" for p in self.params)
-        arrays = [(r._own_map, self._shape(r), r.is_exact_map, False) for r in self.reads]
-        arrays += [(w._own_map, self._shape(w), True, True) for w in self.writes]
-        return TilePlan([p.size for p in self.params], n_parallel, arrays, len(self.reads) + self._tiled)
+        every = [*self.reads, *self.writes]
+        places = [(k < len(self.reads), r.operand, r.shape_index) for k, r in enumerate(every)]
+        numbers = {place: k for k, place in enumerate(places)}
+        arrays = [
+            (r._own_map, self._shape(r), r.is_exact_map, numbers[at]) for r, at in zip(every, places, strict=True)
+        ]
+        return TilePlan(
+            [p.size for p in self.params], n_parallel, arrays, len(self.reads), len(self.reads) + self._tiled
+        )
 
     @staticmethod
     def _shape(read: TileRead) -> Shape:
@@ -403,8 +409,16 @@ class Tiling(ReadOnly):
         if runs is None:
             zeros = (0,) * len(self._shape(chosen).dimensions)
             return TileBox(zeros, zeros, tuple(1 for _ in zeros), zeros, zeros)
-        box = TileBox(*(tuple(column) for column in zip(*runs, strict=True))) if runs else TileBox((), (), (), (), ())
-        return self._with_bounds(chosen, box, sizes, tile, values)
+        return self._with_bounds(chosen, _box_of(runs), sizes, tile, values)
+
+    def _largest_tile(self, read: TileRead, sizes: Sequence[int]) -> tuple[list[int], TileBox] | None:
+        """The first tile that reads most of an array, and what it reads; None where no tile is known to."""
+        assert read._own_map is not None
+        found = self._plan.largest_tile(read._number, list(sizes), [v.lower for v in read._own_map.runtime])
+        if found is None:
+            return None
+        tile, runs = found
+        return tile, _box_of(runs)
 
     @staticmethod
     def _with_bounds(
@@ -515,6 +529,10 @@ class Tiling(ReadOnly):
     def __repr__(self) -> str:
         n = prod(max(1, p.size) for p in self.params)
         return f"<Tiling of {self.root.name}: {len(self.params)} parameters, {len(self.reads)} reads, {n} points>"
+
+
+def _box_of(runs: Sequence[tuple[int, ...]]) -> TileBox:
+    return TileBox(*(tuple(column) for column in zip(*runs, strict=True))) if runs else TileBox((), (), (), (), ())
 
 
 def _range_text(offset: Expr, size: Expr, stride: Expr, is_reversed: bool, whole: int) -> str:

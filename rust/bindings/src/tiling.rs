@@ -10,7 +10,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use quasiaffine::limits::FEW_POINTS;
-use quasiaffine::tile::{symbolic_tile, Clause};
+use quasiaffine::tile::{symbolic_tile, Clause, TileBox};
 use quasiaffine::{Domain, Expr, Interval, Kind, Map, Var, Variable};
 
 use crate::class::tuple_of;
@@ -22,8 +22,8 @@ use crate::map::PyMap;
 
 /// Reads and writes of an output's tiles: ``sizes`` are those of the parameters, the first ``n_parallel`` of which are
 /// the dimensions of array number ``tiled``.  An array is a map from some of the parameters, or None where nothing is
-/// known, its shape, whether the map is exact, and whether it is written.  Where forms do not tell, up to ``few_points``
-/// points are enumerated.
+/// known, its shape, whether the map is exact, and the number of its value: reads with equal numbers read one array.  Those
+/// from ``n_reads`` on are written.  Where forms do not tell, up to ``few_points`` points are enumerated.
 #[pyclass(name = "TilePlan", module = "hlomap._core", frozen)]
 pub struct PyTilePlan {
     plan: TilePlan,
@@ -31,25 +31,31 @@ pub struct PyTilePlan {
     names: OnceLock<Arc<Domain>>,
 }
 
-type ArrayArgument<'py> = (Option<PyRef<'py, PyMap>>, PyRef<'py, PyShape>, bool, bool);
+type ArrayArgument<'py> = (Option<PyRef<'py, PyMap>>, PyRef<'py, PyShape>, bool, usize);
 
 /// Offset, size, stride, lower and upper bound of one dimension.
 type Run = (i64, i64, i64, i64, i64);
 
+fn run_of(b: TileBox) -> Run {
+    (b.offset, b.size, b.stride, b.lower, b.upper)
+}
+
 #[pymethods]
 impl PyTilePlan {
     #[new]
-    #[pyo3(signature = (sizes, n_parallel, arrays, tiled, /, few_points=FEW_POINTS))]
+    #[pyo3(signature = (sizes, n_parallel, arrays, n_reads, tiled, /, few_points=FEW_POINTS))]
     fn new(
         py: Python<'_>,
         sizes: Vec<i64>,
         n_parallel: usize,
         arrays: Vec<ArrayArgument<'_>>,
+        n_reads: usize,
         tiled: usize,
         few_points: i64,
     ) -> PyResult<PyTilePlan> {
         let mut given = Vec::new();
-        for (map, shape, exact, is_write) in &arrays {
+        let values: Vec<usize> = arrays.iter().map(|(.., value)| *value).collect();
+        for (k, (map, shape, exact, _)) in arrays.iter().enumerate() {
             let Some(array) = shape.0.as_array() else {
                 return Err(ShapeError::new_err(format!("expected the shape of an array, found {}", shape.0)));
             };
@@ -61,15 +67,15 @@ impl PyTilePlan {
             if !fits || n_parallel > sizes.len() {
                 return Err(ShapeError::new_err("a map does not fit the parameters or the array"));
             }
-            given.push((map, array.clone(), *exact, *is_write));
+            given.push((map, array.clone(), *exact, k >= n_reads));
         }
-        let n_reads = given.iter().filter(|(.., is_write)| !is_write).count();
+        let n_reads = n_reads.min(given.len());
         let plan = unlocked(py, || {
             let arrays = given.iter().map(|(map, shape, exact, is_write)| {
                 TiledArray::new(map.as_ref(), shape, *exact, *is_write, &sizes, n_parallel, few_points)
             });
             let arrays = arrays.collect::<quasiaffine::Result<_>>()?;
-            quasiaffine::Result::Ok(TilePlan::new(sizes, n_parallel, arrays, tiled))
+            quasiaffine::Result::Ok(TilePlan::new(sizes, n_parallel, arrays, tiled, &values))
         })?
         .or_raise()?;
         Ok(PyTilePlan { plan, n_reads, names: OnceLock::new() })
@@ -134,8 +140,25 @@ impl PyTilePlan {
             return Err(ShapeError::new_err(format!("expected {n} sizes and {n} numbers of a tile")));
         };
         let found = unlocked(py, || array.tile(&candidate, &tile, &runtime))?;
-        let run = |b: quasiaffine::tile::TileBox| (b.offset, b.size, b.stride, b.lower, b.upper);
-        Ok(found.map(|runs| runs.into_iter().map(run).collect()))
+        Ok(found.map(|runs| runs.into_iter().map(run_of).collect()))
+    }
+
+    /// The tile of array ``number`` with the most elements, the first of them, by its numbers, and its box as :meth:`tile`
+    /// gives it; None where none is known.
+    #[pyo3(signature = (number, candidate, runtime, /))]
+    fn largest_tile(
+        &self,
+        py: Python<'_>,
+        number: usize,
+        candidate: Vec<i64>,
+        runtime: Vec<i64>,
+    ) -> PyResult<Option<(Vec<i64>, Vec<Run>)>> {
+        let n = self.plan.n_params();
+        let Some(array) = self.plan.arrays().get(number).filter(|_| candidate.len() == n) else {
+            return Err(ShapeError::new_err(format!("expected {n} sizes")));
+        };
+        let found = unlocked(py, || array.largest_tile(&candidate, &runtime))?;
+        Ok(found.map(|(tile, runs)| (tile, runs.into_iter().map(run_of).collect())))
     }
 
     /// The tile of array ``number`` as expressions over the numbers of a tile and its sizes, which are called ``tid_tK``
@@ -145,12 +168,13 @@ impl PyTilePlan {
     #[pyo3(signature = (number, /))]
     fn symbolic<'py>(&self, py: Python<'py>, number: usize) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyList>)> {
         let (runs, clauses) = (PyList::empty(py), PyList::empty(py));
-        let Some((map, numbers)) = self.plan.arrays().get(number).and_then(|array| array.map()) else {
+        let array = self.plan.arrays().get(number);
+        let Some((array, (map, numbers))) = array.and_then(|array| Some((array, array.map()?))) else {
             return Ok((runs, clauses));
         };
         let sizes = self.plan.sizes();
         let own: Vec<i64> = numbers.iter().map(|&k| sizes[k as usize]).collect();
-        let tile = unlocked(py, || symbolic_tile(map, &own))?;
+        let tile = unlocked(py, || symbolic_tile(map, &own, array.dims()))?;
         let names = self.names(map);
         let n = numbers.len() as u32;
         let everywhere = |v: Var| {
@@ -213,7 +237,7 @@ fn columns_of<'py>(
         })* };
     }
     add!([of_reads[0]]; legal reason grid steps);
-    add!(of_reads; tile_bytes waste waste_exact read_bytes read_bytes_exact distinct_bytes distinct_bytes_exact);
+    add!(of_reads; tile_bytes tile_bytes_exact waste waste_exact read_bytes read_bytes_exact distinct_bytes distinct_bytes_exact);
     add!(of_reads; reread run_bytes run_bytes_exact sectors sectors_exact efficiency);
     add!([of_reads[0]]; write_bytes live_bytes smem_bytes dram_bytes_lower dram_bytes_upper waves tail occupancy);
     Ok(all)

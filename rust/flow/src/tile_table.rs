@@ -3,6 +3,7 @@
 //! Everything that does not depend on the sizes is worked out once, in [`TilePlan::new`]; a candidate then costs a
 //! look-up for each group of results of each read. Candidates are independent, so threads share them.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use layout::{strides, ArrayShape, Digit};
@@ -11,7 +12,7 @@ use quasiaffine::tile::{BoxRun, Memo, Refusal, TileBox, TileCount, TiledMap};
 use quasiaffine::{distinct, int, Interval, Kind, Map, Var, Variable};
 use smallvec::SmallVec;
 
-use crate::tiles;
+use crate::{reads, tiles};
 
 /// The most bytes of a sector.
 const MAX_SECTOR: i64 = 1 << 20;
@@ -33,6 +34,8 @@ pub struct TiledArray {
     digits: Option<Vec<Vec<Digit>>>,
     /// Elements that all tiles touch, at most, and whether that is exact.
     distinct: (u128, bool),
+    /// Elements that all tiles read together at least.
+    least_read: u128,
     /// Whether what is read depends on a sequential parameter.
     is_sequential: bool,
 }
@@ -55,10 +58,11 @@ impl TiledArray {
         let numbers = map.map_or_else(|| Ok(SmallVec::new()), tiles::numbers_of)?;
         let own = of_numbers(sizes, &numbers);
         let elements = shape.dims().iter().fold(1u128, |n, &d| n.saturating_mul(d.max(0) as u128));
-        let distinct = match map.map(distinct) {
-            Some(count) => (count.upper.min(elements), exact && count.is_exact()),
-            None => (elements, false),
-        };
+        let count = map.map(distinct);
+        let distinct = count.map_or((elements, false), |n| (n.upper.min(elements), exact && n.is_exact()));
+        // A runtime value may leave none.
+        let is_fixed = map.is_some_and(|map| map.domain().runtime().is_empty());
+        let least_read = count.filter(|_| is_fixed).map_or(0, |n| n.lower);
         let is_sequential = map.is_some_and(|map| depends_on_steps(map, &own, n_parallel));
         Ok(TiledArray {
             map: map.map(|m| TiledMap::new(m, &own, n_parallel, few_points)),
@@ -69,13 +73,27 @@ impl TiledArray {
             dims: shape.dims().to_vec(),
             digits: strides(shape).ok().flatten(),
             distinct,
+            least_read,
             is_sequential,
         })
+    }
+
+    /// Its sizes.
+    pub fn dims(&self) -> &[i64] {
+        &self.dims
     }
 
     /// The map from some of the parameters, and their numbers.
     pub fn map(&self) -> Option<(&Map, &[u32])> {
         Some((self.map.as_ref()?.map(), &self.numbers))
+    }
+
+    /// See [`TiledMap::largest_tile`]; of all parameters, of which those that make no difference have the number 0.
+    pub fn largest_tile(&self, n: &[i64], runtime: &[i64]) -> Option<(Vec<i64>, Vec<TileBox>)> {
+        let (own, runs) = self.map.as_ref()?.largest_tile(&of_numbers(n, &self.numbers), runtime)?;
+        let mut tile = vec![0; n.len()];
+        self.numbers.iter().zip(own).for_each(|(&number, at)| tile[number as usize] = at);
+        Some((tile, runs))
     }
 
     /// See [`TiledMap::tile`].
@@ -165,7 +183,8 @@ impl From<Refusal> for Reason {
 /// A column of one number for each candidate, or for each candidate and array.
 macro_rules! columns {
     ($($(#[$doc:meta])* $name:ident: $kind:ty,)*) => {
-        /// The columns of a table, row by row; those of arrays have one value for each read.
+        /// The columns of a table, row by row; those of arrays have one value for each read. A count that does not fit into
+        /// 64 bits is -1.
         #[derive(Clone, Debug, Default)]
         pub struct Columns {
             $($(#[$doc])* pub $name: Vec<$kind>,)*
@@ -208,8 +227,10 @@ columns! {
     grid: i64,
     /// Tiles of the sequential parameters.
     steps: i64,
-    /// Bytes of the box of one full tile.
+    /// Bytes of the box of the largest tile.
     tile_bytes: i64,
+    /// Whether `tile_bytes` is exact.
+    tile_bytes_exact: bool,
     /// Elements of tight boxes for each element that is read.
     waste: f64,
     /// Whether `waste` is exact.
@@ -224,19 +245,19 @@ columns! {
     distinct_bytes_exact: bool,
     /// `read_bytes / distinct_bytes`.
     reread: f64,
-    /// Bytes of the longest contiguous run of a full tile in memory.
+    /// Bytes of the longest contiguous run of any tile in memory.
     run_bytes: i64,
     /// Whether `run_bytes` is exact.
     run_bytes_exact: bool,
-    /// Sectors of a full tile, read run by run, in the mean over the places where runs begin.
+    /// Sectors of the largest tile, read run by run, in the mean over the places where runs begin.
     sectors: i64,
-    /// Whether every tile has that many.
+    /// Whether they are that many at every place.
     sectors_exact: bool,
     /// `tile_bytes` for each byte of these sectors.
     efficiency: f64,
     /// Bytes that all tiles write.
     write_bytes: i64,
-    /// Bytes of one full tile of everything that is read and written.
+    /// Bytes of the largest tiles of everything that is read and written.
     live_bytes: i64,
     /// Bytes of shared memory.
     smem_bytes: i64,
@@ -258,6 +279,8 @@ pub struct TilePlan {
     n_parallel: usize,
     arrays: Vec<TiledArray>,
     tiled_output: usize,
+    /// Bytes of the elements that are read or written, each once, at least.
+    least: Option<i64>,
 }
 
 /// A request for columns of candidates.
@@ -286,8 +309,33 @@ fn depends_on_steps(map: &Map, sizes: &[i64], n_parallel: usize) -> bool {
     domain.vars.iter().zip(sizes).skip(n_parallel).any(is_part) || exprs.any(|e| e.any_var(&is_step))
 }
 
-fn bytes(elements: u128, bits: i64) -> i64 {
-    i64::try_from(elements.saturating_mul(bits.max(0) as u128).div_ceil(8)).unwrap_or(i64::MAX)
+/// `None` where they do not fit into 64 bits.
+fn bytes(elements: u128, bits: i64) -> Option<i64> {
+    i64::try_from(elements.checked_mul(u128::try_from(bits).ok()?)?.div_ceil(8)).ok()
+}
+
+fn sum(a: Option<i64>, b: Option<i64>) -> Option<i64> {
+    a?.checked_add(b?)
+}
+
+/// A count in a column.
+fn shown(n: Option<i64>) -> i64 {
+    n.unwrap_or(-1)
+}
+
+/// Bytes of the elements that some maps into one array reach together, at least.
+fn least_bytes(of_one: &[&TiledArray], sizes: &[i64]) -> Option<i64> {
+    let numbers: SmallVec<[u32; 8]> = (0..sizes.len() as u32).collect();
+    let variable = |k: u32| Variable::new(Interval::new(0, sizes[k as usize].saturating_sub(1)));
+    let exact: Vec<&&TiledArray> = of_one.iter().filter(|array| array.distinct.1).collect();
+    let Some(bits) = exact.first().map(|array| array.bits) else { return Some(0) };
+    let together = || {
+        let maps = exact.iter().map(|array| tiles::over(array.map()?.0, &numbers, &variable).ok());
+        let maps: Vec<Map> = maps.collect::<Option<_>>()?;
+        Some(reads::count(&maps.iter().collect::<Vec<_>>()).1.lower)
+    };
+    let alone = exact.iter().map(|array| array.distinct.0).max().unwrap_or(0);
+    bytes(if exact.len() > 1 { together().unwrap_or(0).max(alone) } else { alone }, bits)
 }
 
 /// How many tiles of `n` a dimension has.
@@ -299,32 +347,40 @@ const fn tiles_of(size: i64, n: i64) -> i64 {
     }
 }
 
-fn power_of_two(n: i64) -> i64 {
-    u64::try_from(n)
-        .ok()
-        .and_then(u64::checked_next_power_of_two)
-        .and_then(|n| i64::try_from(n).ok())
-        .unwrap_or(i64::MAX)
-}
-
 fn gcd(a: i64, b: i64) -> i64 {
     int::gcd(a, b).unwrap_or(i64::MAX)
 }
 
-/// Runs of a box in memory.
+/// Runs of tiles in memory.
 struct Runs {
-    /// Elements of one run.
-    len: u128,
+    /// Elements of the longest run of any tile, at most.
+    longest: u128,
     is_exact: bool,
-    /// A divisor of the number of the bit at which a run begins.
+    /// Whether all runs of the largest tile are as long.
+    is_regular: bool,
+    /// A divisor of the number of the bit at which a run of the largest tile begins.
     begin_bits: i64,
+    /// No tile has more runs than the largest one.
+    are_fewer_elsewhere: bool,
+    /// Lines along one dimension that have all elements of a box, at most, and the elements of a line.
+    lines: (u128, u128),
 }
 
 impl TilePlan {
     /// A plan for parameters of these sizes, parallel ones first. Of the arrays that are written, `tiled_output` is the
-    /// one whose dimensions are the parallel parameters, by its number among all arrays.
-    pub fn new(sizes: Vec<i64>, n_parallel: usize, arrays: Vec<TiledArray>, tiled_output: usize) -> TilePlan {
-        TilePlan { sizes, n_parallel, arrays, tiled_output }
+    /// one whose dimensions are the parallel parameters, by its number among all arrays. Of arrays with equal `values` the
+    /// elements are the same ones.
+    pub fn new(
+        sizes: Vec<i64>,
+        n_parallel: usize,
+        arrays: Vec<TiledArray>,
+        tiled_output: usize,
+        values: &[usize],
+    ) -> TilePlan {
+        let mut by_value: BTreeMap<usize, Vec<&TiledArray>> = BTreeMap::new();
+        values.iter().zip(&arrays).for_each(|(&value, array)| by_value.entry(value).or_default().push(array));
+        let least = by_value.values().map(|of_one| least_bytes(of_one, &sizes)).fold(Some(0), sum);
+        TilePlan { sizes, n_parallel, arrays, tiled_output, least }
     }
 
     /// How many values each parameter has.
@@ -381,21 +437,27 @@ impl TilePlan {
             || want.run_bytes_exact
             || want.sectors_exact;
         let n: SmallVec<[i64; 8]> = given.iter().zip(&self.sizes).map(|(&n, &size)| n.clamp(1, size.max(1))).collect();
-        let tiles = |range: Range<usize>| range.fold(1i64, |t, p| t.saturating_mul(tiles_of(self.sizes[p], n[p])));
+        let tiles = |range: Range<usize>| range.map(|p| tiles_of(self.sizes[p], n[p])).try_fold(1i64, i64::checked_mul);
         let (grid, steps) = (tiles(0..self.n_parallel), tiles(self.n_parallel..n.len()));
+        let n_tiles = |is_sequential: bool| {
+            let steps = if is_sequential { steps } else { Some(1) };
+            grid.zip(steps).map_or(u128::MAX, |(grid, steps)| grid as u128 * steps as u128)
+        };
         let mut reason = 0i16;
         let mut refuse = |why: Reason, array: Option<usize>| {
             if reason == 0 {
                 reason = why.number(array);
             }
         };
-        let (mut live, mut held, mut shared, mut written, mut least, mut most) = (0i64, 0i64, 0i64, 0i64, 0i64, 0i64);
-        let mut greatest = 0i64;
+        let (mut live, mut held, mut shared, mut written) = (Some(0i64), Some(0i64), Some(0i64), Some(0i64));
+        // Those that all tiles read, and those of all sectors of all tiles.
+        let (mut moved, mut most) = (Some(0i64), Some(0i64));
+        let mut greatest = Some(0i64);
+        if grid.is_none() || steps.is_none() {
+            refuse(Reason::Overflow, None);
+        }
         for (k, (array, memo)) in self.arrays.iter().zip(memos).enumerate() {
-            let count = match &array.map {
-                Some(map) => map.count(&of_numbers(&n, &array.numbers), memo),
-                None => array.everything(grid.saturating_mul(steps)),
-            };
+            let count = array.count(&n, memo, n_tiles(array.is_sequential));
             match count.refusal {
                 Some(refusal) if array.map.is_some() => {
                     let why =
@@ -403,71 +465,74 @@ impl TilePlan {
                     refuse(why, Some(k));
                 }
                 Some(_) => refuse(Reason::UnknownMap, Some(k)),
-                None if array.is_write && k != self.tiled_output && !array.agrees(&count, grid) => {
+                None if array.is_write
+                    && k != self.tiled_output
+                    && grid.is_none_or(|grid| !array.agrees(&count, grid)) =>
+                {
                     refuse(Reason::OutputsDisagree, Some(k));
                 }
                 None => {}
             }
-            let tile_elements = count.tile_elements();
-            let tile = bytes(tile_elements, array.bits);
+            let tile = bytes(count.largest, array.bits);
             let elements = request.limits.elements(count.runs.iter().map(|run| run.size));
-            greatest = greatest.max(elements);
-            live = live.saturating_add(tile);
-            let buffer = bytes(u128::try_from(elements).unwrap_or(0), array.bits);
+            greatest = greatest.zip(elements).map(|(a, b)| a.max(b));
+            live = sum(live, tile);
+            let buffer = elements.and_then(|n| bytes(n as u128, array.bits));
             if request.limits.buffers_all || (array.is_sequential && !array.is_write) {
-                shared = shared.saturating_add(buffer.saturating_mul(request.stages));
+                shared = sum(shared, buffer.and_then(|buffer| buffer.checked_mul(request.stages)));
             } else {
-                held = held.saturating_add(buffer);
+                held = sum(held, buffer);
             }
             if !request.limits.multiple_of.is_empty() && !array.is_multiple(&count, &request.limits.multiple_of) {
                 refuse(Reason::NotMultiple, Some(k));
             }
-            let runs = if with_runs { Some(array.runs(&count)) } else { None };
             if array.is_write {
                 let elements = if k == self.tiled_output { array.distinct.0 } else { count.elements };
-                written = written.saturating_add(bytes(elements, array.bits));
+                written = sum(written, bytes(elements, array.bits));
                 continue;
             }
             let read = bytes(count.elements, array.bits);
             let own = bytes(array.distinct.0, array.bits);
-            least = least.saturating_add(if array.distinct.1 { own } else { 0 });
+            moved = sum(moved, read);
+            if [tile, read, own, buffer].contains(&None) {
+                refuse(Reason::Overflow, Some(k));
+            }
+            let is_box = count.refusal.is_none();
+            let waste = match (is_box, count.elements_exact) {
+                (true, _) => 1.0,
+                _ if count.boxes == 0 => 1.0,
+                (false, true) => count.boxes as f64 / count.elements.max(1) as f64,
+                (false, false) => count.boxes as f64 / array.least_read as f64,
+            };
             put! {
-                tile_bytes: tile;
-                waste: if count.elements == 0 { 1.0 } else { count.boxes as f64 / count.elements as f64 };
-                waste_exact: array.exact && count.boxes_exact && count.elements_exact;
-                read_bytes: read;
-                read_bytes_exact: array.exact && count.elements_exact;
-                distinct_bytes: own;
-                distinct_bytes_exact: array.distinct.1;
-                reread: if own == 0 { 1.0 } else { read as f64 / own as f64 };
+                tile_bytes: shown(tile);
+                tile_bytes_exact: array.exact && count.largest_exact && tile.is_some();
+                waste: waste;
+                waste_exact: array.exact && (is_box || (count.boxes_exact && count.elements_exact));
+                read_bytes: shown(read);
+                read_bytes_exact: array.exact && count.elements_exact && read.is_some();
+                distinct_bytes: shown(own);
+                distinct_bytes_exact: array.distinct.1 && own.is_some();
+                reread: if array.distinct.0 == 0 { 1.0 } else { count.elements as f64 / array.distinct.0 as f64 };
             }
-            if let Some(runs) = runs {
-                let sector = request.sector();
-                let run = bytes(runs.len, array.bits);
-                let n_runs = tile_elements.div_ceil(runs.len.max(1));
-                let begin = gcd(sector.saturating_mul(8), runs.begin_bits).max(1);
-                // Of the places where a run can begin in a sector, all are as frequent.
-                let bits = (runs.len as i128).saturating_mul(i128::from(array.bits));
-                let pieces = (bits + i128::from(begin) - 1) / i128::from(begin);
-                let more = i128::from(begin) * (pieces - 1).max(0);
-                let total = i128::from(sector) * 8 + more;
-                let sectors = u128::try_from(total).unwrap_or(0).saturating_mul(n_runs).div_ceil(sector as u128 * 8);
-                // A run begins at most `begin` bits before the end of a sector.
-                let worst = (bits + 2 * i128::from(sector * 8) - i128::from(begin) - 1) / i128::from(sector * 8);
-                let sectors = i64::try_from(sectors).unwrap_or(i64::MAX);
-                let is_exact = runs.is_exact && count.refusal.is_none();
+            if with_runs {
+                let (runs, sector) = (array.runs(&count), request.sector());
+                let run = bytes(runs.longest, array.bits);
+                let sectors = runs.sectors(&count, array.bits, sector);
+                let is_exact = array.exact && runs.is_exact && is_box;
                 put! {
-                    run_bytes: run;
-                    run_bytes_exact: is_exact;
-                    sectors: sectors;
-                    sectors_exact: is_exact && begin == sector.saturating_mul(8);
-                    efficiency: tile as f64 / (sectors.max(1) as f64 * sector as f64);
+                    run_bytes: shown(run);
+                    run_bytes_exact: is_exact && run.is_some();
+                    sectors: shown(i64::try_from(sectors).ok());
+                    sectors_exact: is_exact && runs.is_regular && runs.begins_at(sector) == sector * 8;
+                    efficiency: count.largest as f64 * array.bits as f64 / (sectors.max(1) as f64 * sector as f64 * 8.0);
                 }
-                let per_tile = u128::try_from(worst).unwrap_or(0).saturating_mul(n_runs);
-                let n_tiles = u128::from(array.tiles_of(grid, steps));
-                let all = per_tile.saturating_mul(n_tiles).saturating_mul(sector as u128);
-                most = most.saturating_add(i64::try_from(all).unwrap_or(i64::MAX));
+                let of_sectors = runs.most_sectors(&count, array.bits, sector, n_tiles(array.is_sequential));
+                most = sum(most, of_sectors.checked_mul(sector as u128).and_then(|n| i64::try_from(n).ok()));
             }
+        }
+        if [live, held, shared, sum(moved, written)].contains(&None) {
+            refuse(Reason::Overflow, None);
         }
         let limits = &request.limits;
         if limits.power_of_two && n.iter().zip(&self.sizes).any(|(&n, &size)| n != size && n.count_ones() != 1) {
@@ -489,25 +554,26 @@ impl TilePlan {
             (live, limits.max_live_bytes, Reason::Registers),
             (held, request.device.register_bytes, Reason::Registers),
         ] {
-            if limit > 0 && value > limit {
+            if limit > 0 && value.is_none_or(|value| value > limit) {
                 refuse(why, None);
             }
         }
         let occupancy = request.occupancy(shared, held);
         let at_once = occupancy.saturating_mul(request.device.n_multiprocessors);
-        let waves = if at_once == 0 { 0 } else { (grid - 1) / at_once + 1 };
+        let waves = grid.map(|grid| if at_once == 0 { 0 } else { (grid - 1) / at_once + 1 });
+        let before = waves.map(|waves| (waves - 1).max(0) * at_once);
         put! {
             legal: reason == 0;
             reason: reason;
-            grid: grid;
-            steps: steps;
-            write_bytes: written;
-            live_bytes: live;
-            smem_bytes: shared;
-            dram_bytes_lower: least.saturating_add(written);
-            dram_bytes_upper: most.saturating_add(written);
-            waves: waves;
-            tail: if at_once == 0 { 0 } else { grid - (waves - 1) * at_once };
+            grid: shown(grid);
+            steps: shown(steps);
+            write_bytes: shown(written);
+            live_bytes: shown(live);
+            smem_bytes: shown(shared);
+            dram_bytes_lower: shown(self.least);
+            dram_bytes_upper: shown(sum(most, written));
+            waves: shown(waves);
+            tail: if at_once == 0 { 0 } else { shown(grid.zip(before).map(|(grid, before)| grid - before)) };
             occupancy: if at_once == 0 { 0 } else { occupancy };
         }
     }
@@ -523,33 +589,54 @@ impl Request {
     }
 
     /// The blocks that a multiprocessor holds at once, by its shared memory and its registers.
-    fn occupancy(&self, shared: i64, held: i64) -> i64 {
+    fn occupancy(&self, shared: Option<i64>, held: Option<i64>) -> i64 {
         let d = &self.device;
         let most = d.max_blocks.max(1);
-        let by = |used: i64, whole: i64| if used > 0 && whole > 0 { (whole / used).clamp(1, most) } else { most };
+        let by = |used: Option<i64>, whole: i64| match used {
+            _ if whole <= 0 => most,
+            Some(0) => most,
+            Some(used) => (whole / used).clamp(1, most),
+            None => 1,
+        };
         by(shared, d.shared_bytes).min(by(held, d.register_bytes))
     }
 }
 
 impl Limits {
-    fn elements(&self, sizes: impl Iterator<Item = i64>) -> i64 {
-        let rounded = |n: i64| if self.power_of_two && n > 0 { power_of_two(n) } else { n };
-        sizes.fold(1i64, |product, n| product.saturating_mul(rounded(n)))
+    /// The elements of a box of these sizes, `None` where they do not fit into 64 bits.
+    fn elements(&self, mut sizes: impl Iterator<Item = i64>) -> Option<i64> {
+        let power = |n: i64| i64::try_from((n as u64).checked_next_power_of_two()?).ok();
+        let rounded = |n: i64| if self.power_of_two && n > 0 { power(n) } else { Some(n) };
+        sizes.try_fold(1i64, |product, n| product.checked_mul(rounded(n)?))
     }
 }
 
 impl TiledArray {
-    /// Every tile may read the whole array.
-    fn everything(&self, tiles: i64) -> TileCount {
-        let runs = self.dims.iter().map(|&size| BoxRun { size, stride: 1, first: 0, gap: 0 }).collect();
-        let elements = self.distinct.0.saturating_mul(tiles.max(0) as u128);
-        let (refusal, boxes) = (Some(Refusal::NotABox), elements);
-        TileCount { refusal, runs, elements, elements_exact: false, boxes, boxes_exact: false }
+    /// What tiles of these sizes read; `n_tiles` are those that count for this array.
+    fn count(&self, n: &[i64], memo: &mut Memo, n_tiles: u128) -> TileCount {
+        let Some(map) = &self.map else { return self.everything(n_tiles) };
+        let mut count = map.count(&of_numbers(n, &self.numbers), memo);
+        // No tile reads more than there is.
+        if !count.largest_exact {
+            for (run, &size) in count.runs.iter_mut().zip(&self.dims) {
+                run.size = run.size.min(size);
+            }
+            count.largest = count.runs.iter().fold(1, |n, run| n.saturating_mul(run.size as u128));
+        }
+        if !count.elements_exact {
+            count.elements = count.elements.min(self.distinct.0.saturating_mul(n_tiles));
+        }
+        count
     }
 
-    fn tiles_of(&self, grid: i64, steps: i64) -> u64 {
-        let tiles = if self.is_sequential { grid.saturating_mul(steps) } else { grid };
-        u64::try_from(tiles).unwrap_or(0)
+    /// Every tile may read the whole array.
+    fn everything(&self, n_tiles: u128) -> TileCount {
+        let whole = |&size: &i64| BoxRun { size, stride: 1, first: 0, gap: 0, is_uniform: false };
+        let runs = self.dims.iter().map(whole).collect();
+        let elements = self.distinct.0.saturating_mul(n_tiles);
+        let (refusal, boxes, largest) = (Some(Refusal::NotABox), elements, self.distinct.0);
+        let (largest_exact, elements_exact, boxes_exact) = (false, false, false);
+        TileCount { refusal, runs, largest, largest_exact, elements, elements_exact, boxes, boxes_exact }
     }
 
     /// Whether the tiles of an output are those that tiles of the same size cut it into.
@@ -567,45 +654,140 @@ impl TiledArray {
         last.into_iter().all(|((run, &size), &of)| run.size >= size || run.size % of.max(1) == 0)
     }
 
-    /// The contiguous runs of the box of a full tile.
+    /// The contiguous runs of tiles. A box has the positions of a few digits, each with so many values: the low ones are
+    /// contiguous as long as each begins where those below it end.
     fn runs(&self, count: &TileCount) -> Runs {
+        let largest = count.largest.max(1);
         let Some(digits) = &self.digits else {
-            return Runs { len: count.tile_elements(), is_exact: false, begin_bits: 1 };
+            let (longest, lines) = (count.largest, (largest, 1));
+            let (is_exact, is_regular, are_fewer_elsewhere, begin_bits) = (false, false, false, 1);
+            return Runs { longest, is_exact, is_regular, begin_bits, are_fewer_elsewhere, lines };
         };
-        // The box as (positions between neighbours, how many). Of several digits it fills the lower ones.
-        let mut parts: SmallVec<[(i64, i64); 8]> = SmallVec::new();
-        let (mut is_exact, mut begin) = (true, 0i64);
+        let mut parts: SmallVec<[Part; 8]> = SmallVec::new();
+        let (mut is_exact, mut begin) = (count.is_of_one_tile(), 0i64);
+        let mut lines = (largest, 1);
         for (run, digits) in count.runs.iter().zip(digits) {
             let place = gcd(run.first.saturating_abs(), run.gap.saturating_abs());
             begin = gcd(begin, beginning(digits, place));
-            if let [digit] = digits[..] {
-                if run.size > 1 {
-                    parts.push((digit.stride.saturating_mul(run.stride), run.size));
-                }
-                continue;
-            }
-            let mut left = run.size;
-            for digit in digits {
-                if left > 1 {
-                    let here = left.min(digit.size);
-                    parts.push((digit.stride.saturating_mul(run.stride), here));
-                    is_exact &= run.stride == 1 && left % here == 0 && place % digit.weight.saturating_mul(here) == 0;
-                    left = (left + here - 1) / here;
-                }
+            let before = parts.len();
+            is_exact &= digits_of(run, place, digits, &mut parts);
+            if parts[before..].first().is_some_and(|part| part.stride == 1) {
+                let of_line = parts[before].n as u128;
+                let n_lines: u128 = count.runs.iter().map(|run| run.size as u128).fold(1, u128::saturating_mul);
+                let len = (run.size as u128 - 1).saturating_mul(run.stride as u128).saturating_add(1);
+                let pieces = len.div_ceil(of_line) + u128::from(parts[before..].len() > 1);
+                lines = ((n_lines / run.size as u128).saturating_mul(pieces), of_line);
             }
         }
-        parts.sort_unstable();
-        let mut len = 1i64;
-        for &(stride, n) in &parts {
-            if stride == len {
-                len = len.saturating_mul(n);
+        parts.sort_unstable_by_key(|part| part.stride);
+        // Of the positions so far: the end, the first, the last and the longest run.
+        let (mut end, mut first, mut last, mut longest) = (1i128, 1i128, 1i128, 1i128);
+        let (mut is_regular, mut are_fewer_elsewhere, mut is_uniform) = (true, true, true);
+        for part in &parts {
+            let (stride, n) = (i128::from(part.stride), i128::from(part.n));
+            if stride == end && first == end {
+                (first, last, longest) = (end * n, end * n, end * n);
+                are_fewer_elsewhere &= is_uniform;
             } else {
-                begin = gcd(begin, stride);
+                if stride == end {
+                    longest = longest.max(last + first);
+                    is_regular = false;
+                }
+                begin = gcd(begin, part.stride);
             }
+            end += (n - 1) * stride;
+            is_uniform &= part.is_uniform;
         }
+        if !is_regular {
+            begin = parts.iter().fold(begin, |begin, part| gcd(begin, part.stride));
+        }
+        let longest = if count.largest == 0 { 0 } else { longest as u128 };
         // Buffers begin at multiples of 256 bytes.
-        Runs { len: len as u128, is_exact, begin_bits: gcd(begin.saturating_mul(self.bits), 2048) }
+        let begin_bits = gcd(begin.saturating_mul(self.bits), BUFFER_BITS);
+        Runs { longest, is_exact, is_regular, begin_bits, are_fewer_elsewhere, lines }
     }
+}
+
+/// The bits whose multiples buffers begin at.
+const BUFFER_BITS: i64 = 2048;
+
+impl Runs {
+    /// A divisor of the places in a sector where runs begin.
+    fn begins_at(&self, sector: i64) -> i64 {
+        gcd(sector * 8, self.begin_bits).max(1)
+    }
+
+    /// The sectors of the largest tile: of the places where a run can begin in a sector, all are as frequent.
+    fn sectors(&self, count: &TileCount, bits: i64, sector: i64) -> u128 {
+        let (begin, sector) = (self.begins_at(sector) as u128, sector as u128 * 8);
+        let pieces = self.longest.saturating_mul(bits as u128).div_ceil(begin);
+        let of_run = (begin.saturating_mul(pieces.saturating_sub(1))).saturating_add(sector);
+        of_run.saturating_mul(count.largest.div_ceil(self.longest.max(1))).div_ceil(sector)
+    }
+
+    /// The sectors of all tiles, at most.
+    fn most_sectors(&self, count: &TileCount, bits: i64, sector: i64, n_tiles: u128) -> u128 {
+        // A run begins at most `begin` bits before the end of a sector.
+        let of_run = |n: u128, begin: i64| {
+            let (sector, begin) = (sector as u128 * 8, begin as u128);
+            n.saturating_mul(bits as u128).saturating_add(2 * sector - begin - 1) / sector
+        };
+        let anywhere = gcd(gcd(bits, BUFFER_BITS), sector * 8).max(1);
+        let of_elements = count.elements.saturating_mul(of_run(1, anywhere));
+        if count.refusal.is_some() {
+            return of_elements;
+        }
+        let (n, of_line) = self.lines;
+        let of_tile = match self.is_exact && self.is_regular && self.are_fewer_elsewhere {
+            true => {
+                of_run(self.longest, self.begins_at(sector)).saturating_mul(count.largest.div_ceil(self.longest.max(1)))
+            }
+            false => of_run(of_line, anywhere).saturating_mul(n),
+        };
+        of_elements.min(of_tile.saturating_mul(n_tiles))
+    }
+}
+
+/// Positions `stride * k` for `0 <= k < n`.
+struct Part {
+    stride: i64,
+    n: i64,
+    /// Whether all tiles have as many.
+    is_uniform: bool,
+}
+
+/// The digits that a run along a dimension has, minor first, or a box around them; whether it has them all.
+fn digits_of(run: &BoxRun, place: i64, digits: &[Digit], parts: &mut SmallVec<[Part; 8]>) -> bool {
+    if run.size <= 1 {
+        return true;
+    }
+    let is_uniform = run.is_uniform;
+    if let [digit] = digits {
+        parts.push(Part { stride: digit.stride.saturating_mul(run.stride), n: run.size, is_uniform });
+        return true;
+    }
+    let len = (run.size - 1).saturating_mul(run.stride).saturating_add(1);
+    let mut is_exact = run.stride == 1;
+    for (k, digit) in digits.iter().enumerate() {
+        let (weight, size) = (digit.weight, digit.size);
+        let is_placed = place % weight == 0;
+        let blocks = if is_placed { (len - 1) / weight + 1 } else { (len - 2).div_euclid(weight) + 2 };
+        let is_last = k + 1 == digits.len();
+        let stays = blocks <= size && {
+            let at = run.first.div_euclid(weight).rem_euclid(size);
+            let is_known = run.gap == 0 && at.saturating_add(blocks) <= size;
+            is_known || (size % blocks == 0 && place % weight.saturating_mul(blocks) == 0)
+        };
+        let n = if stays || is_last { blocks.min(size) } else { size };
+        if n > 1 {
+            parts.push(Part { stride: digit.stride, n, is_uniform });
+        }
+        if stays || is_last {
+            return is_exact && is_placed && len % weight == 0;
+        }
+        is_exact &= place % weight.saturating_mul(size) == 0;
+    }
+    is_exact
 }
 
 /// A common divisor of the positions of the multiples of `place` along a dimension.

@@ -188,6 +188,8 @@ fn check(
     let mut is_box = true;
     let mut elements_of_all = 0u128;
     let mut boxes_of_all = 0u128;
+    let mut largest = (0u128, Vec::new());
+    let mut longest = vec![0u128; map.results().len()];
     for (tile, elements) in &tiles {
         let columns: Vec<BTreeSet<i64>> =
             (0..map.results().len()).map(|k| elements.iter().map(|y| y[k]).collect()).collect();
@@ -209,7 +211,16 @@ fn check(
                 .max(1);
             ((v[v.len() - 1] - v[0]) / g + 1) as u128
         });
-        boxes_of_all += spans.product::<u128>();
+        let spans: Vec<u128> = spans.collect();
+        let own = spans.iter().product::<u128>();
+        boxes_of_all += own;
+        if own > largest.0 {
+            largest = (own, Vec::new());
+        }
+        if own == largest.0 {
+            largest.1.push(tile.clone());
+        }
+        longest.iter_mut().zip(spans).for_each(|(most, n)| *most = n.max(*most));
         let found = tiled.tile(n, tile, &[]).unwrap_or_else(|| panic!("tile {tile:?} is empty: {}", context()));
         let inside = |k: usize, x: i64| {
             let b = found[k];
@@ -275,6 +286,21 @@ fn check(
         context()
     );
     assert!(count.boxes >= boxes && (!count.boxes_exact || count.boxes == boxes), "{boxes} in boxes: {}", context());
+    assert!(
+        count.largest >= largest.0 && (!count.largest_exact || count.largest == largest.0),
+        "{largest:?} is the largest tile: {}",
+        context()
+    );
+    for (run, most) in count.runs.iter().zip(longest) {
+        let is_most = run.size as u128 == most || !run.is_uniform || count.largest == 0;
+        assert!(run.size as u128 >= most && is_most, "{most}: {}", context());
+    }
+    if let Some((at, runs)) = tiled.largest_tile(n, &[]) {
+        let of_map = runs.iter().map(|run| run.size as u128).product::<u128>();
+        assert!(largest.1.contains(&at) && of_map == largest.0, "{at:?} {runs:?} not {largest:?}: {}", context());
+    } else {
+        assert!(!count.largest_exact || largest.0 == 0, "{largest:?} is not found: {}", context());
+    }
     if is_box && count.refusal.is_some() && std::env::var("SHOW").is_ok() {
         eprintln!("MISS {n:?} {sizes:?} {:?} {map}", count.refusal);
     }

@@ -9,8 +9,17 @@ use smallvec::{smallvec, SmallVec};
 use crate::analysis::interval::Interval;
 use crate::tile::image::Run;
 
-/// The number of elements of a run that lie within bounds, summed over the tiles of the ramps.
-pub(crate) fn sum_of_cut_runs(run: &Run, bounds: Interval, ramps: &[(u32, i64, i64)]) -> Option<u128> {
+/// What bounds leave of the runs of some tiles.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct CutRuns {
+    /// Elements of all tiles.
+    pub elements: u128,
+    /// The most elements of any tile.
+    pub longest: u128,
+}
+
+/// The elements of a run that lie within bounds, over the tiles of the ramps.
+pub(crate) fn sum_of_cut_runs(run: &Run, bounds: Interval, ramps: &[(u32, i64, i64)]) -> Option<CutRuns> {
     let first = i128::from(run.base.value) + i128::from(run.below);
     let (stride, len) = (i128::from(run.stride), i128::from(run.len));
     let inside = |first: i128| {
@@ -22,16 +31,20 @@ pub(crate) fn sum_of_cut_runs(run: &Run, bounds: Interval, ramps: &[(u32, i64, i
     // The ramp with most tiles last: between the ends of the bounds its runs are whole.
     let mut ramps: SmallVec<[(i128, i64); 4]> = ramps.iter().map(|&(_, slope, n)| (i128::from(slope), n)).collect();
     ramps.sort_by_key(|&(_, n)| n);
-    let Some((slope, n)) = ramps.pop() else { return Some(inside(first)) };
+    let Some((slope, n)) = ramps.pop() else {
+        return Some(CutRuns { elements: inside(first), longest: inside(first) });
+    };
     let outer = ramps
         .iter()
         .try_fold(1i64, |total, &(_, n)| total.checked_mul(n).filter(|n| u128::from(n.unsigned_abs()) <= POINTS))?;
     let (slope, turned) = if slope < 0 { (-slope, slope * i128::from(n - 1)) } else { (slope, 0) };
-    let mut sum = 0u128;
+    let mut all = CutRuns::default();
     let mut at: SmallVec<[i64; 4]> = smallvec![0; ramps.len()];
     for _ in 0..outer {
         let start: i128 = first + turned + ramps.iter().zip(&at).map(|(&(s, _), &t)| s * i128::from(t)).sum::<i128>();
-        sum = sum.saturating_add(sum_along(start, slope, i128::from(n), stride * (len - 1), bounds, len, &inside)?);
+        let along = sum_along(start, slope, i128::from(n), stride * (len - 1), bounds, len, &inside)?;
+        all.elements = all.elements.saturating_add(along.elements);
+        all.longest = all.longest.max(along.longest);
         for (k, t) in at.iter_mut().enumerate() {
             *t += 1;
             if *t < ramps[k].1 {
@@ -40,7 +53,7 @@ pub(crate) fn sum_of_cut_runs(run: &Run, bounds: Interval, ramps: &[(u32, i64, i
             *t = 0;
         }
     }
-    Some(sum)
+    Some(all)
 }
 
 /// The sum of `inside(start + slope * t)` over `0 <= t < n`, where runs that span `span` are whole within the bounds.
@@ -52,9 +65,9 @@ fn sum_along(
     bounds: Interval,
     len: i128,
     inside: &dyn Fn(i128) -> u128,
-) -> Option<u128> {
+) -> Option<CutRuns> {
     if slope == 0 {
-        return Some(inside(start).saturating_mul(n as u128));
+        return Some(CutRuns { elements: inside(start).saturating_mul(n as u128), longest: inside(start) });
     }
     let (lo, hi) = (i128::from(bounds.lo), i128::from(bounds.hi));
     let clamp = |t: i128| t.clamp(0, n);
@@ -66,6 +79,10 @@ fn sum_along(
     if (b - a) + (d - c).max(0) > POINTS as i128 {
         return None;
     }
-    let ends = (a..b).chain(c..d.max(c)).map(|t| inside(start + slope * t)).fold(0u128, u128::saturating_add);
-    Some(ends.saturating_add(((c - b) * len).max(0) as u128))
+    let whole = if c > b { len.max(0) as u128 } else { 0 };
+    let mut all = CutRuns { elements: ((c - b) * len).max(0) as u128, longest: whole };
+    for n in (a..b).chain(c..d.max(c)).map(|t| inside(start + slope * t)) {
+        all = CutRuns { elements: all.elements.saturating_add(n), longest: all.longest.max(n) };
+    }
+    Some(all)
 }

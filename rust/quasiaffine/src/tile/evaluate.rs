@@ -27,14 +27,17 @@ impl TileCount {
         self.elements_exact &= answer.elements_exact;
         self.boxes = self.boxes.saturating_mul(answer.boxes);
         self.boxes_exact &= answer.boxes_exact;
+        self.largest = self.largest.saturating_mul(answer.largest);
+        self.largest_exact &= answer.largest_exact;
         for (&r, &run) in group.results.iter().zip(&answer.runs) {
             self.runs[r] = run;
         }
     }
 
-    /// The elements of the box of a full tile.
-    pub fn tile_elements(&self) -> u128 {
-        self.runs.iter().fold(1u128, |n, run| n.saturating_mul(run.size as u128))
+    /// Whether one tile has the sizes of all runs, and the runs of every other tile are parts of them somewhere else.
+    pub fn is_of_one_tile(&self) -> bool {
+        let sizes = self.runs.iter().fold(1u128, |n, run| n.saturating_mul(run.size as u128));
+        self.largest_exact && sizes == self.largest
     }
 }
 
@@ -95,8 +98,9 @@ impl TiledMap {
 
     /// Counts the elements that all tiles of the sizes `n` reach.
     pub fn count(&self, n: &[i64], memo: &mut Memo) -> TileCount {
-        let none = BoxRun { size: 0, stride: 1, first: 0, gap: 0 };
-        let mut total = TileCount::exact(smallvec![none; self.map.results().len()], u128::from(!self.is_empty));
+        let none = smallvec![BoxRun::NONE; self.map.results().len()];
+        let some = u128::from(!self.is_empty);
+        let mut total = TileCount { largest: some, ..TileCount::exact(none, some) };
         if memo.groups.len() < self.groups.len() {
             memo.groups.resize_with(self.groups.len(), FxHashMap::default);
         }
@@ -107,6 +111,7 @@ impl TiledMap {
                 total.boxes = total.boxes.saturating_mul(elements);
                 if let Some(run) = run {
                     total.runs[group.results[0]] = run;
+                    total.largest = total.largest.saturating_mul(run.size as u128);
                 }
                 continue;
             }
@@ -126,12 +131,9 @@ impl TiledMap {
         if self.is_empty {
             return None;
         }
-        let n = self.sizes(n);
+        let (n, common) = (self.sizes(n), self.common_of(runtime));
         let ranges = self.common.extents.len() - self.common.n_dims;
         let tile: SmallVec<[i64; 8]> = tile.iter().copied().chain(std::iter::repeat_n(0, ranges)).collect();
-        let of_runtime =
-            self.common.runtime.iter().zip(runtime).map(|((index, _), &value)| (index.clone(), Some(value)));
-        let common = Common { runtime: of_runtime.collect(), ..self.common.clone() };
         let mut found: Vec<Option<TileBox>> = vec![None; self.map.results().len()];
         for group in &self.groups {
             for (&r, (whole, inside)) in group.results.iter().zip(group.tile(&common, &n, &tile)?) {
@@ -139,6 +141,30 @@ impl TiledMap {
             }
         }
         found.into_iter().collect()
+    }
+
+    fn common_of(&self, runtime: &[i64]) -> Common {
+        let of_runtime =
+            self.common.runtime.iter().zip(runtime).map(|((index, _), &value)| (index.clone(), Some(value)));
+        Common { runtime: of_runtime.collect(), ..self.common.clone() }
+    }
+
+    /// The tile with the most elements, the first of them, by its numbers, and the elements that it reads; `None` where
+    /// none is known.
+    pub fn largest_tile(&self, n: &[i64], runtime: &[i64]) -> Option<(Vec<i64>, Vec<TileBox>)> {
+        let (n, common) = (self.sizes(n), self.common_of(runtime));
+        let mut tile = vec![0; self.common.n_dims];
+        let mut found: Vec<Option<TileBox>> = vec![None; self.map.results().len()];
+        for group in &self.groups {
+            let largest = match group.partition(&self.common, &n) {
+                Some((_, run)) => run.map_or(1, |run| run.size as u128),
+                None => Some(group.answer(&self.common, &n)).filter(|answer| answer.largest_exact)?.largest,
+            };
+            let (own, runs) = group.largest_tile(&common, &n, largest)?;
+            tile.iter_mut().zip(&own).for_each(|(at, own)| *at += own);
+            group.results.iter().zip(runs).for_each(|(&r, run)| found[r] = Some(tile_box(run, run)));
+        }
+        Some((tile, found.into_iter().collect::<Option<_>>()?))
     }
 }
 

@@ -3,7 +3,7 @@
 //! `Group::answer` goes through the products of the classes of all variables. Where the image of a product is not known to be a box,
 //! points are enumerated if there are few; else the numbers are bounds.
 
-use crate::limits::PIECES;
+use crate::limits::{PIECES, POINTS};
 use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
@@ -31,6 +31,10 @@ pub(crate) struct Group {
     exprs: SmallVec<[Expr; 4]>,
     /// For each result the values that a constraint allows.
     bounds: SmallVec<[Interval; 4]>,
+    /// The results without the runtime values that are added to them.
+    fixed: SmallVec<[Expr; 4]>,
+    /// For each of these the values that constraints allow.
+    fixed_bounds: SmallVec<[Interval; 4]>,
     /// The constraints on one variable and runtime values, which cut the ends of runs off.
     runtime_cuts: Vec<RuntimeCut>,
     /// Quotients that a constraint makes exact.
@@ -96,8 +100,13 @@ impl Partner {
 pub struct TileCount {
     /// Why not every tile is known to be a box, if so.
     pub refusal: Option<Refusal>,
-    /// The box of a full tile, or a box around it, for each result.
+    /// For each result the values in any tile, or a run around them.
     pub runs: SmallVec<[BoxRun; 6]>,
+    /// Elements of the tight box of the largest tile. Where it is the product of the sizes of the runs and exact, some tile
+    /// has all these sizes.
+    pub largest: u128,
+    /// Whether `largest` is exact; else it is an upper bound.
+    pub largest_exact: bool,
     /// Elements of all tiles; an element counts once in every tile that reaches it, and nothing counts in tiles of
     /// dimensions that come after the parallel ones and make no difference.
     pub elements: u128,
@@ -109,34 +118,71 @@ pub struct TileCount {
     pub boxes_exact: bool,
 }
 
-/// One result in the box of a full tile.
+/// One result in the boxes of tiles; tiles that reach nothing do not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BoxRun {
-    /// How many values, at most.
+    /// The most values of any tile.
     pub size: i64,
     /// From one value to the next, at least 1.
     pub stride: i64,
-    /// The least value in the first tile, and what its difference to that of any other tile is a multiple of: 0 where all
-    /// are equal.
+    /// The least value in one tile, and what its difference to that of any other tile is a multiple of: 0 where all are
+    /// equal.
     pub first: i64,
     /// See `first`.
     pub gap: i64,
+    /// Whether every tile has as many values.
+    pub is_uniform: bool,
 }
 
 impl BoxRun {
-    fn of(run: &Run) -> BoxRun {
-        let stride = if run.len > 1 { run.stride } else { 1 };
-        BoxRun { size: run.len, stride, first: run.base.value.saturating_add(run.below), gap: run.base.gap }
+    /// No value in any tile.
+    pub(crate) const NONE: BoxRun = BoxRun { size: 0, stride: 1, first: 0, gap: 0, is_uniform: true };
+
+    /// The values of tiles of one class, at most `size` of each.
+    fn of(run: &Run, size: i64, bounds: Interval) -> BoxRun {
+        let stride = if size > 1 { run.stride } else { 1 };
+        let (first, mut gap) = (run.base.value.saturating_add(run.below), run.base.gap);
+        // Where bounds cut values off, the least value is another one.
+        let is_uniform = run.sum_of_lens.is_none() && (bounds == Interval::ALL || size <= 1);
+        if bounds != Interval::ALL {
+            let start = if run.stride == 1 { bounds.lo.checked_sub(first) } else { Some(run.stride) };
+            gap = start.and_then(|start| int::gcd(gap, start)).unwrap_or(1);
+        }
+        BoxRun { size, stride, first, gap, is_uniform }
     }
 
     /// `size` values somewhere.
     const fn anywhere(size: i64, stride: i64) -> BoxRun {
-        BoxRun { size, stride, first: 0, gap: 1 }
+        BoxRun { size, stride, first: 0, gap: 1, is_uniform: false }
+    }
+
+    /// The values of some tiles and of others.
+    fn or(self, other: BoxRun) -> BoxRun {
+        if self.size == 0 || other.size == 0 {
+            return if self.size == 0 { other } else { self };
+        }
+        let apart = self.first.checked_sub(other.first);
+        let gap = int::gcd(self.gap, other.gap).zip(apart).and_then(|(gap, apart)| int::gcd(gap, apart)).unwrap_or(1);
+        let has_one_size = self.size == other.size && (self.size == 1 || self.stride == other.stride);
+        let is_uniform = self.is_uniform && other.is_uniform && has_one_size;
+        let (size, stride) = match (self.size, other.size) {
+            (1, _) => (other.size, other.stride),
+            (_, 1) => (self.size, self.stride),
+            _ if self.stride == other.stride => (self.size.max(other.size), self.stride),
+            _ => {
+                // A run that has the values of both, if they begin at one.
+                let stride = int::gcd(self.stride, other.stride).unwrap_or(1);
+                let span = |run: BoxRun| (run.size - 1).saturating_mul(run.stride);
+                ((span(self).max(span(other)) / stride).saturating_add(1), stride)
+            }
+        };
+        BoxRun { size, stride, first: self.first, gap, is_uniform }
     }
 
     /// Whether the values of every tile are those from a multiple of the size on.
-    pub const fn is_aligned(&self) -> bool {
-        self.stride == 1 && self.first.rem_euclid(self.size) == 0 && self.gap.rem_euclid(self.size) == 0
+    pub fn is_aligned(&self) -> bool {
+        let size = self.size.max(1);
+        self.stride == 1 && self.first.rem_euclid(size) == 0 && self.gap.rem_euclid(size) == 0
     }
 }
 
@@ -181,11 +227,16 @@ impl Group {
         has_runtime: bool,
     ) -> Group {
         let exprs: SmallVec<[Expr; 4]> = results.iter().map(|&r| map.results()[r].clone()).collect();
+        let fixed: SmallVec<[Expr; 4]> = exprs.iter().map(without_runtime).collect();
         let mut bounds: SmallVec<[Interval; 4]> = smallvec![Interval::ALL; exprs.len()];
+        let mut fixed_bounds = bounds.clone();
         let (mut cuts, mut runtime_cuts) = (Vec::new(), Vec::new());
         let mut exact_quotients = SmallVec::new();
         for &c in &constraints {
-            if let Some((i, interval)) = exprs.iter().enumerate().find_map(|(i, e)| Some((i, c.on(e)?))) {
+            let on = |exprs: &[Expr]| exprs.iter().enumerate().find_map(|(i, e)| Some((i, c.on(e)?)));
+            if let Some((i, interval)) = on(&fixed) {
+                fixed_bounds[i] = fixed_bounds[i].intersect(interval);
+            } else if let Some((i, interval)) = on(&exprs) {
                 bounds[i] = bounds[i].intersect(interval);
             } else if let Some(cut) = runtime_cut(c, &vars, &exprs, map.domain().n_dims) {
                 runtime_cuts.push(cut);
@@ -219,6 +270,8 @@ impl Group {
             results,
             exprs,
             bounds,
+            fixed,
+            fixed_bounds,
             runtime_cuts,
             exact_quotients,
             partner,
@@ -233,11 +286,10 @@ impl Group {
 
     /// The elements that the group reaches in tiles of the sizes `n`, which hold for all variables by flat number.
     pub fn answer(&self, common: &Common, n: &[i64]) -> TileCount {
-        if let Some(answer) = self.partnered(common, n) {
-            return answer;
-        }
-        match self.classified(common, n) {
-            Ok(answer) => answer,
+        let found = self.partnered(common, n).map_or_else(|| self.classified(common, n), Ok);
+        match found {
+            Ok(answer) if answer.largest_exact && answer.elements_exact => answer,
+            Ok(answer) => self.enumerated(common, n, Refusal::NotABox).unwrap_or(answer),
             Err(refusal) => self.enumerated(common, n, refusal).unwrap_or_else(|| self.bounded(common, n, refusal)),
         }
     }
@@ -253,10 +305,14 @@ impl Group {
             let tiles = interval.hi.div_euclid(n) - interval.lo.div_euclid(n) + 1;
             return Some((tiles as u128, None));
         };
-        let stride = slope.abs();
-        let first = if slope > 0 { shift } else { shift.checked_add(slope.checked_mul(n - 1)?)? };
-        let gap = if n < common.extents[v] { stride.checked_mul(n)? } else { 0 };
-        let run = BoxRun { size: n, stride: if n > 1 { stride } else { 1 }, first, gap };
+        let mut run = BoxRun::NONE;
+        for class in classes(interval, n) {
+            let least = if slope > 0 { class.start } else { class.start.checked_add(class.len - 1)? };
+            let first = slope.checked_mul(least)?.checked_add(shift)?;
+            let gap = slope.checked_mul(class.step)?.abs();
+            let stride = if class.len > 1 { slope.abs() } else { 1 };
+            run = run.or(BoxRun { size: class.len, stride, first, gap, is_uniform: true });
+        }
         Some(((i128::from(interval.hi) - i128::from(interval.lo) + 1) as u128, Some(run)))
     }
 
@@ -264,19 +320,29 @@ impl Group {
     fn partnered(&self, common: &Common, n: &[i64]) -> Option<TileCount> {
         let partner = self.partner?;
         let (free, bound) = (partner.free as usize, partner.bound as usize);
-        let mut elements = 0u128;
+        let (mut elements, mut longest) = (0u128, 0u128);
         for class in classes(common.intervals[free], n[free]) {
             let (start, len) = partner.left(class.start, class.start.checked_add(class.len - 1)?)?;
             let base = Base { value: start, gap: 0, ramp: None };
             let run = Run { base, below: 0, stride: 1, len, sum_of_lens: None };
             let slope = partner.factor.checked_mul(-partner.sign)?.checked_mul(class.step)?;
             let ramps = [(partner.free, slope, class.n_tiles)];
-            elements = elements.saturating_add(sum_of_cut_runs(&run, common.intervals[bound], &ramps)?);
+            let of_class = sum_of_cut_runs(&run, common.intervals[bound], &ramps)?;
+            (elements, longest) = (elements.saturating_add(of_class.elements), longest.max(of_class.longest));
         }
+        // A run that is long enough has a whole tile of the bound variable.
+        let size = longest.min(n[bound] as u128);
+        let interval = common.intervals[bound];
+        let is_known = n[bound] == 1
+            || longest.saturating_add(1) >= 2 * n[bound] as u128
+            || interval.lo.div_euclid(n[bound]) == interval.hi.div_euclid(n[bound]);
         let mut full = self.full(common, n);
         full[free] = TileClass { start: 0, step: 0, n_tiles: 1, len: 1 };
-        let runs = self.image(common, &full).ok()?;
-        Some(TileCount::exact(runs.iter().map(BoxRun::of).collect(), elements))
+        let [run] = self.image(common, &full).ok()?[..] else { return None };
+        let (size, stride) = (i64::try_from(size).ok()?, if size > 1 { run.stride } else { 1 });
+        let first = run.base.value.checked_add(run.below)?;
+        let runs = smallvec![BoxRun { first, gap: run.stride, ..BoxRun::anywhere(size, stride) }];
+        Some(TileCount { largest: size as u128, largest_exact: is_known, ..TileCount::exact(runs, elements) })
     }
 
     fn full(&self, common: &Common, n: &[i64]) -> Classes {
@@ -299,21 +365,13 @@ impl Group {
     }
 
     fn classified(&self, common: &Common, n: &[i64]) -> Result<TileCount, Refusal> {
-        if !self.cuts.is_empty() {
-            return Err(Refusal::NotABox);
-        }
-        let mut current = self.full(common, n);
-        // Where no tile lies inside the domain as a whole, the sizes are the greatest of those that are cut off.
-        let (mut full, refusal) = match self.image(common, &current) {
-            Ok(runs) => (Some(runs), Refusal::NotABox),
-            Err(refusal) => (None, refusal),
-        };
         let lists: SmallVec<[SmallVec<[TileClass; 3]>; 4]> =
             self.vars.iter().map(|&v| classes(common.intervals[v as usize], n[v as usize])).collect();
         if lists.iter().try_fold(1usize, |n, list| n.checked_mul(list.len())).is_none_or(|n| n > PIECES) {
             return Err(Refusal::NotABox);
         }
-        let mut elements = 0u128;
+        let mut current = self.full(common, n);
+        let mut answer = TileCount::exact(smallvec![BoxRun::NONE; self.exprs.len()], 0);
         let mut at: SmallVec<[usize; 4]> = smallvec![0; lists.len()];
         while lists.iter().all(|list| !list.is_empty()) {
             poll();
@@ -322,31 +380,51 @@ impl Group {
             }
             self.check_runtime_cuts(common, &current)?;
             let runs = self.image(common, &current)?;
-            let whole = full.get_or_insert_with(|| runs.clone());
-            for (run, whole) in runs.iter().zip(whole) {
-                if run.len > 1 && whole.len > 1 && run.stride != whole.stride {
-                    return Err(Refusal::NotABox);
-                }
-                if run.len > whole.len {
-                    *whole = *run;
-                }
+            if !self.cuts.is_empty() && !self.is_all_or_none(common, &current) {
+                return Err(Refusal::NotABox);
             }
-            let part = self.elements(common, &current, &runs).ok_or(Refusal::NotABox)?;
-            elements = elements.saturating_add(part);
+            let (elements, sizes) = self.elements(common, &current, &runs)?;
+            let (mut largest, mut is_apart) = (1u128, false);
+            for (((run, size), bounds), whole) in runs.iter().zip(sizes).zip(&self.fixed_bounds).zip(&mut answer.runs) {
+                let own = BoxRun::of(run, size, *bounds);
+                is_apart |= own.size > 1 && whole.size > 1 && own.stride != whole.stride;
+                *whole = whole.or(own);
+                largest = largest.saturating_mul(size as u128);
+            }
+            if is_apart {
+                return Err(Refusal::NotABox);
+            }
+            answer.largest = answer.largest.max(largest);
+            answer.elements = answer.elements.saturating_add(elements);
             // The next product.
             let Some(k) = (0..at.len()).find(|&k| at[k] + 1 < lists[k].len()) else { break };
             at[k] += 1;
             at[..k].fill(0);
         }
-        let answer = TileCount::exact(full.ok_or(refusal)?.iter().map(BoxRun::of).collect(), elements);
+        answer.boxes = answer.elements;
         // What a runtime value cuts off is not known.
-        let is_known = self.runtime_cuts.is_empty() && !self.has_runtime_bounds();
-        Ok(TileCount { elements_exact: is_known, boxes_exact: is_known, ..answer })
+        let is_known = self.runtime_cuts.is_empty() && self.cuts.is_empty() && !self.has_bounds_on_runtime();
+        if !is_known {
+            (answer.largest_exact, answer.elements_exact, answer.boxes_exact) = (false, false, false);
+            answer.runs.iter_mut().for_each(|run| run.is_uniform = false);
+        }
+        Ok(answer)
     }
 
-    /// Whether a result with runtime values has bounds.
-    fn has_runtime_bounds(&self) -> bool {
-        self.has_runtime && self.bounds.iter().any(|b| *b != Interval::ALL)
+    /// Whether the constraints leave all or nothing of each tile: of one point, or, where there is only one constraint, of
+    /// what all points reach.
+    fn is_all_or_none(&self, common: &Common, classes: &[TileClass]) -> bool {
+        let is_one_element = |c: &Constraint| {
+            let is_alone = self.exprs.is_empty() && self.runtime_cuts.is_empty();
+            is_alone && image(&self.tiles(common, classes), &[&c.expr]).is_ok()
+        };
+        self.vars.iter().all(|&v| classes[v as usize].len == 1)
+            || matches!(&self.cuts[..], [only] if is_one_element(only))
+    }
+
+    /// Whether a constraint bounds a result that a runtime value is added to.
+    fn has_bounds_on_runtime(&self) -> bool {
+        self.bounds.iter().any(|b| *b != Interval::ALL)
     }
 
     /// An error where a runtime value of a cut may differ inside a tile.
@@ -376,36 +454,50 @@ impl Group {
         (all.lo <= all.hi).then_some(all)
     }
 
-    /// The elements that all tiles of a class reach, each counted in every tile.
-    fn elements(&self, common: &Common, classes: &[TileClass], runs: &[Run]) -> Option<u128> {
+    /// The elements that all tiles of a class reach, each counted in every tile; and for each result the most values of any
+    /// tile, which one tile has in all results.
+    fn elements(
+        &self,
+        common: &Common,
+        classes: &[TileClass],
+        runs: &[Run],
+    ) -> Result<(u128, SmallVec<[i64; 4]>), Refusal> {
         let tiles = |skip: &dyn Fn(u32) -> bool| {
             let counts = self.vars.iter().filter(|&&v| !skip(v)).map(|&v| classes[v as usize].n_tiles as u128);
             counts.fold(1u128, u128::saturating_mul)
         };
+        let mut sizes: SmallVec<[i64; 4]> = runs.iter().map(|run| run.len).collect();
         let mut special = None;
         let mut product = 1u128;
         for (i, run) in runs.iter().enumerate() {
-            let is_bounded = self.bounds[i] != Interval::ALL && !self.has_runtime;
-            if run.sum_of_lens.is_some() || is_bounded {
+            if run.sum_of_lens.is_some() || self.fixed_bounds[i] != Interval::ALL {
                 if special.replace(i).is_some() {
-                    return None;
+                    return Err(Refusal::NotABox);
                 }
             } else {
                 product = product.saturating_mul(run.len as u128);
             }
         }
-        let Some(i) = special else { return Some(product.saturating_mul(tiles(&|_| false))) };
-        let run = &runs[i];
-        if self.bounds[i] == Interval::ALL || self.has_runtime {
-            let (v, sum) = run.sum_of_lens??;
-            return Some(product.saturating_mul(u128::try_from(sum).ok()?).saturating_mul(tiles(&|w| w == v)));
-        }
-        if run.sum_of_lens.is_some() {
-            return None;
-        }
-        let ramps = self.ramps(common, classes, i, run)?;
-        let sum = sum_of_cut_runs(run, self.bounds[i], &ramps)?;
-        Some(product.saturating_mul(sum).saturating_mul(tiles(&|w| ramps.iter().any(|(v, ..)| *v == w))))
+        let Some(i) = special else { return Ok((product.saturating_mul(tiles(&|_| false)), sizes)) };
+        let of_special = || {
+            let run = &runs[i];
+            if self.fixed_bounds[i] == Interval::ALL {
+                let (v, sum) = run.sum_of_lens??;
+                return Some((u128::try_from(sum).ok()?, run.len, tiles(&|w| w == v)));
+            }
+            if run.sum_of_lens.is_some() {
+                return None;
+            }
+            // Runtime values move the run and its bounds alike.
+            let fixed = image(&self.tiles(common, classes), &[&self.fixed[i]]).ok()?;
+            let ramps = self.ramps(common, classes, i, &fixed[0])?;
+            let cut = sum_of_cut_runs(&fixed[0], self.fixed_bounds[i], &ramps)?;
+            let longest = i64::try_from(cut.longest).ok()?;
+            Some((cut.elements, longest, tiles(&|w| ramps.iter().any(|(v, ..)| *v == w))))
+        };
+        let (sum, longest, others) = of_special().ok_or(Refusal::NotABox)?;
+        sizes[i] = longest;
+        Ok((product.saturating_mul(sum).saturating_mul(others), sizes))
     }
 
     /// The variables whose tiles decide where a run starts: slope and number of tiles.
@@ -423,7 +515,7 @@ impl Group {
             return Some(smallvec![(v, slope, classes[v as usize].n_tiles)]);
         }
         let mut ramps = SmallVec::new();
-        let mut rest = self.exprs[i].clone();
+        let mut rest = self.fixed[i].clone();
         for &v in &self.vars {
             let var = var_of(v as usize, common.n_dims);
             let Some(a) = rest.factor(var) else { continue };
@@ -439,29 +531,41 @@ impl Group {
 
     /// Enumerates all points, where there are few.
     fn enumerated(&self, common: &Common, n: &[i64], refusal: Refusal) -> Option<TileCount> {
+        let tiles = self.enumerated_tiles(common, n)?;
+        let mut answer = TileCount::exact(smallvec![BoxRun::NONE; self.exprs.len()], 0);
+        for distinct in tiles.into_values() {
+            poll();
+            let runs = tight_runs(&distinct, self.exprs.len());
+            let size: u128 = runs.iter().map(|run| run.len() as u128).product();
+            answer.elements += distinct.len() as u128;
+            answer.boxes += size;
+            answer.largest = answer.largest.max(size);
+            for (run, whole) in runs.iter().zip(&mut answer.runs) {
+                *whole = whole.or(BoxRun {
+                    size: run.len(),
+                    stride: run.stride,
+                    first: run.first,
+                    gap: 0,
+                    is_uniform: true,
+                });
+            }
+        }
+        answer.refusal = (answer.boxes != answer.elements).then_some(refusal);
+        Some(answer)
+    }
+
+    /// The different values of each tile that reaches any.
+    fn enumerated_tiles(&self, common: &Common, n: &[i64]) -> Option<FxHashMap<SmallVec<[i64; 4]>, Vec<&[i64]>>> {
         let all = once(&self.points, || self.all_points(common)).as_ref()?;
         let mut tiles: FxHashMap<SmallVec<[i64; 4]>, Vec<&[i64]>> = FxHashMap::default();
         for (point, values) in all.iter() {
             tiles.entry(self.tile_of(point, n).collect()).or_default().push(values);
         }
-        let mut answer = TileCount::exact(smallvec![BoxRun::anywhere(1, 1); self.exprs.len()], 0);
-        answer.boxes = 0;
-        for mut distinct in tiles.into_values() {
-            poll();
+        for distinct in tiles.values_mut() {
             distinct.sort_unstable();
             distinct.dedup();
-            let runs = tight_runs(&distinct, self.exprs.len());
-            let size: u128 = runs.iter().map(|run| run.len() as u128).product();
-            answer.elements += distinct.len() as u128;
-            answer.boxes += size;
-            for (run, greatest) in runs.iter().zip(&mut answer.runs) {
-                if run.len() > greatest.size {
-                    *greatest = BoxRun::anywhere(run.len(), run.stride);
-                }
-            }
         }
-        answer.refusal = (answer.boxes != answer.elements).then_some(refusal);
-        Some(answer)
+        Some(tiles)
     }
 
     fn all_points(&self, common: &Common) -> Option<AllPoints> {
@@ -478,7 +582,8 @@ impl Group {
         let full = self.full(common, n);
         let mut runs: SmallVec<[BoxRun; 6]> = SmallVec::new();
         let mut of_tile = 1u128;
-        for (e, bounds) in self.exprs.iter().zip(&self.bounds) {
+        for (i, e) in self.exprs.iter().enumerate() {
+            let bounds = if self.has_fixed(i) { self.fixed_bounds[i] } else { self.bounds[i] };
             let span = span(e, &full, common).min(bounds.hi.saturating_sub(bounds.lo));
             runs.push(BoxRun::anywhere(span.saturating_add(1), 1));
             of_tile = of_tile.saturating_mul(span as u128 + 1);
@@ -492,11 +597,26 @@ impl Group {
         }
         // A tile reaches as many elements as it has points where different points reach different elements.
         let has_cuts = !self.cuts.is_empty() || !self.exact_quotients.is_empty();
-        let is_cut = has_cuts || self.bounds.iter().any(|b| *b != Interval::ALL);
+        let is_cut = has_cuts || self.bounds.iter().chain(&self.fixed_bounds).any(|b| *b != Interval::ALL);
         let exact = !is_cut && !self.has_runtime && self.is_injective();
         let boxes = of_tile.saturating_mul(n_tiles);
         let elements = if exact { points } else { points.min(boxes) };
-        TileCount { refusal: Some(refusal), runs, elements, elements_exact: exact, boxes, boxes_exact: false }
+        let refusal = Some(refusal);
+        let (largest, largest_exact, boxes_exact) = (of_tile, false, false);
+        TileCount { refusal, runs, largest, largest_exact, elements, elements_exact: exact, boxes, boxes_exact }
+    }
+
+    /// Whether no runtime value is added to a result.
+    fn has_fixed(&self, i: usize) -> bool {
+        self.fixed[i] == self.exprs[i]
+    }
+
+    /// The values that constraints leave to a result, for known runtime values.
+    fn bounds_of(&self, common: &Common, i: usize) -> Interval {
+        let value = |v: Var| Ok(common.runtime[v.index as usize].1.map_or(Expr::Var(v), Expr::Const));
+        let added = self.exprs[i].sub(&self.fixed[i]).and_then(|e| e.substitute(&value)).ok();
+        let moved = added.and_then(|e| self.fixed_bounds[i].minus(e.as_const()?.checked_neg()?));
+        self.bounds[i].intersect(moved.unwrap_or(Interval::ALL))
     }
 
     fn is_injective(&self) -> bool {
@@ -540,6 +660,18 @@ impl Group {
             let first = run.base.value.saturating_add(run.below);
             TightRun { first, last: first.saturating_add(run.span()), stride: run.stride }
         };
+        let is_left = |c: &Constraint| {
+            let values = match image(&self.tiles(common, &cut), &[&c.expr]) {
+                Ok(runs) if runs[0].base.gap == 0 => tight(&runs[0]),
+                _ => hull(&c.expr, &cut, common),
+            };
+            let up = int::ceil_div(c.interval.lo.saturating_sub(values.first).max(0), values.stride);
+            let first = values.first.saturating_add(up.saturating_mul(values.stride));
+            first <= c.interval.hi.min(values.last)
+        };
+        if is_cut && !self.cuts.iter().all(is_left) {
+            return None;
+        }
         let whole: SmallVec<[TightRun; 4]> = match self.image(common, &full) {
             Ok(runs) if runs.iter().all(|run| run.base.gap == 0) => runs.iter().map(tight).collect(),
             _ => self.exprs.iter().map(|e| hull(e, &full, common)).collect(),
@@ -552,7 +684,8 @@ impl Group {
             },
         };
         let mut found = SmallVec::new();
-        for ((whole, mut inside), bounds) in whole.into_iter().zip(inside).zip(&self.bounds) {
+        for (i, (whole, mut inside)) in whole.into_iter().zip(inside).enumerate() {
+            let bounds = self.bounds_of(common, i);
             let up = int::ceil_div(bounds.lo.saturating_sub(inside.first).max(0), inside.stride);
             inside.first = inside.first.saturating_add(up.saturating_mul(inside.stride));
             let down = int::ceil_div(inside.last.saturating_sub(bounds.hi).max(0), inside.stride);
@@ -568,6 +701,42 @@ impl Group {
         Some(found)
     }
 
+    /// The first tile that reaches as many elements as `largest` says, by its numbers for all variables, and its runs; `None`
+    /// where none is found.
+    pub fn largest_tile(
+        &self,
+        common: &Common,
+        n: &[i64],
+        largest: u128,
+    ) -> Option<(Vec<i64>, SmallVec<[TightRun; 4]>)> {
+        let size = |runs: &[TightRun]| runs.iter().map(|run| run.len() as u128).product::<u128>();
+        let mut tile = vec![0; common.intervals.len()];
+        if self.partnered(common, n).is_none() && self.classified(common, n).is_err() {
+            let tiles = self.enumerated_tiles(common, n)?.into_iter();
+            let of = |(at, distinct): (SmallVec<[i64; 4]>, Vec<&[i64]>)| (at, tight_runs(&distinct, self.exprs.len()));
+            let (at, runs) = tiles.map(of).filter(|(_, runs)| size(runs) == largest).min_by(|a, b| a.0.cmp(&b.0))?;
+            self.vars.iter().zip(at).for_each(|(&v, at)| tile[v as usize] = at);
+            return Some((tile, runs));
+        }
+        let ends = |v: u32| {
+            let (v, Interval { lo, hi }) = (v as usize, common.intervals[v as usize]);
+            (v, lo.div_euclid(n[v]), hi.div_euclid(n[v]))
+        };
+        let ends: SmallVec<[(usize, i64, i64); 4]> = self.vars.iter().map(|&v| ends(v)).collect();
+        ends.iter().for_each(|&(v, first, _)| tile[v] = first);
+        for _ in 0..POINTS {
+            poll();
+            let runs = self.tile(common, n, &tile).map(|runs| runs.iter().map(|(_, inside)| *inside).collect());
+            if let Some(runs) = runs.filter(|runs: &SmallVec<[TightRun; 4]>| size(runs) == largest) {
+                return Some((tile, runs));
+            }
+            let &(v, ..) = ends.iter().rev().find(|(v, _, last)| tile[*v] < *last)?;
+            tile[v] += 1;
+            ends.iter().rev().take_while(|(w, ..)| *w != v).for_each(|&(w, first, _)| tile[w] = first);
+        }
+        None
+    }
+
     fn enumerated_tile(&self, all: &AllPoints, n: &[i64], tile: &[i64]) -> Option<SmallVec<[TightRun; 4]>> {
         let is_in = |point: &[i64]| self.tile_of(point, n).eq(self.vars.iter().map(|&v| tile[v as usize]));
         let values: Vec<&[i64]> = all.iter().filter(|(point, _)| is_in(point)).map(|(_, values)| values).collect();
@@ -577,7 +746,9 @@ impl Group {
 
 impl TileCount {
     pub(crate) fn exact(runs: SmallVec<[BoxRun; 6]>, elements: u128) -> TileCount {
-        TileCount { refusal: None, runs, elements, elements_exact: true, boxes: elements, boxes_exact: true }
+        let (largest, largest_exact, elements_exact, boxes_exact) = (0, true, true, true);
+        let boxes = elements;
+        TileCount { refusal: None, runs, largest, largest_exact, elements, elements_exact, boxes, boxes_exact }
     }
 }
 
@@ -624,6 +795,14 @@ pub(crate) fn runtime_cut(c: &Constraint, vars: &[u32], exprs: &[Expr], n_dims: 
 
 pub(crate) fn var_of(flat: usize, n_dims: usize) -> Var {
     Var::at(flat as u32, n_dims as u32, u32::MAX - n_dims as u32)
+}
+
+/// An expression without the terms of runtime values alone.
+pub(crate) fn without_runtime(e: &Expr) -> Expr {
+    let is_runtime = |atom: &Expr| !atom.any_var(&|v| v.kind != Kind::Runtime);
+    let runtime = e.terms().filter(|(_, atom)| is_runtime(atom));
+    let rest = runtime.map(|(k, atom)| atom.scale(k)).try_fold(e.clone(), |rest, term| rest.sub(&term?));
+    rest.unwrap_or_else(|_| e.clone())
 }
 
 /// `a` and `b` where an expression is `a * v + b`.

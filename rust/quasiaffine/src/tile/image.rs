@@ -256,8 +256,20 @@ impl Walk<'_> {
                 let of = |from: i64| sum_of_quotients(n, slope, from, c);
                 Some((v, of(top)? - of(bottom)? + i128::from(n)))
             };
-            // Every tile has the same length where the base is always at the same place.
-            (len, if gap == c { None } else { Some(base.ramp.and_then(tiles)) })
+            // Every tile has the same length where the base is always at the same place; else some have one more.
+            let least = span.div_euclid(c) + 1;
+            match base.ramp.and_then(tiles) {
+                _ if gap == c => (len, None),
+                Some((v, sum)) => {
+                    let of_all = |len: i64| i128::from(self.tiles.classes[v as usize].n_tiles) * i128::from(len);
+                    match sum {
+                        _ if sum == of_all(least) => (least, None),
+                        _ if sum == of_all(least + 1) => (least + 1, None),
+                        _ => (least + 1, Some(Some((v, sum)))),
+                    }
+                }
+                None => (len, Some(None)),
+            }
         };
         let mut made_of: SmallVec<[u32; 4]> = rest.iter().map(|t| t.digit).collect();
         made_of.sort_unstable();

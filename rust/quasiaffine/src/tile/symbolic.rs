@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::expr::{Expr, Kind, Op, Var};
 use crate::map::domain::Constraint;
 use crate::map::{Map, State};
-use crate::tile::group::{exact_quotient, runtime_cut, var_of, Partner};
+use crate::tile::group::{exact_quotient, runtime_cut, var_of, without_runtime, Partner};
 use crate::tile::image::Refusal;
 
 /// The tile of one result.
@@ -101,8 +101,8 @@ fn less_one(e: &Expr) -> Result<Expr> {
     e.add(&Expr::Const(-1))
 }
 
-/// The tile of every result of a map whose dimensions have the sizes `extents`.
-pub fn symbolic_tile(map: &Map, extents: &[i64]) -> SymbolicTile {
+/// The tile of every result of a map whose dimensions have the sizes `extents`, into an array of the sizes `target`.
+pub fn symbolic_tile(map: &Map, extents: &[i64], target: &[i64]) -> SymbolicTile {
     let mut tile = SymbolicTile::default();
     if map.state() != State::Defined {
         return tile;
@@ -112,22 +112,24 @@ pub fn symbolic_tile(map: &Map, extents: &[i64]) -> SymbolicTile {
     let exact_quotients: Vec<(Expr, i64)> =
         constraints.iter().filter_map(|c| exact_quotient(c, map.results())).collect();
     for (r, e) in map.results().iter().enumerate() {
-        let mut bounds = Interval::ALL;
+        let fixed = without_runtime(e);
+        let mut bounds = [(e, Interval::ALL), (&fixed, Interval::ALL)];
         for (c, is_cut) in constraints.iter().zip(&mut is_cut) {
-            if let Some(interval) = c.on(e) {
-                bounds = bounds.intersect(interval);
+            if let Some((bounds, interval)) = bounds.iter_mut().find_map(|(e, bounds)| Some((bounds, c.on(e)?))) {
+                *bounds = bounds.intersect(interval);
                 *is_cut = false;
             }
         }
         let mut writer = Writer { map, extents, result: r, clauses: Vec::new(), exact_quotients: &exact_quotients };
-        let run = writer.run(e, bounds).ok().flatten();
+        let run = writer.run(e, &bounds).ok().flatten();
         let known = std::mem::take(&mut tile.clauses);
         writer.clauses.retain(|clause| !known.contains(clause));
         tile.clauses = known;
         tile.clauses.append(&mut writer.clauses);
         tile.runs.push(run.unwrap_or_else(|| {
             tile.clauses.push(Clause { any: Vec::new(), reason: Refusal::NotABox });
-            let known = map.bounds(e).unwrap_or(Interval::ALL);
+            let whole = target.get(r).map_or(Interval::ALL, |&n| Interval::new(0, n.saturating_sub(1)));
+            let known = map.bounds(e).map_or(whole, |known| known.intersect(whole));
             let size = known.hi.saturating_sub(known.lo).saturating_add(1);
             SymbolicRun {
                 offset: Expr::Const(known.lo),
@@ -164,7 +166,8 @@ fn cuts_ends_off(c: &Constraint, map: &Map) -> bool {
     let uses = |e: &&Expr| vars_of(e).iter().any(|v| vars.contains(v));
     let results: Vec<Expr> = map.results().iter().filter(uses).cloned().collect();
     let n_tied = domain.constraints.iter().map(|c| &c.expr).filter(uses).count();
-    runtime_cut(c, &vars, &results, domain.n_dims).is_some()
+    results.is_empty()
+        || runtime_cut(c, &vars, &results, domain.n_dims).is_some()
         || (n_tied == 1 && Partner::of(c, &vars, &results, domain.n_dims).is_some())
 }
 
@@ -228,7 +231,8 @@ impl Writer<'_> {
         }
     }
 
-    fn run(&mut self, e: &Expr, bounds: Interval) -> Result<Option<SymbolicRun>> {
+    /// The run of a result; `bounds` are those of expressions that differ from it by runtime values.
+    fn run(&mut self, e: &Expr, bounds: &[(&Expr, Interval)]) -> Result<Option<SymbolicRun>> {
         let Some(sum) = self.sum(e)? else { return Ok(None) };
         let mut parts: Vec<Part> = sum.parts.iter().filter(|p| p.most > 1).cloned().collect();
         parts.sort_by_key(|p| p.factor);
@@ -248,11 +252,14 @@ impl Writer<'_> {
             Some(ends) => ends,
             None => (sum.first, sum.last.add(&Expr::Const(1))?),
         };
-        if bounds.lo != i64::MIN {
-            lower = lower.maximum(&Expr::Const(bounds.lo))?;
-        }
-        if bounds.hi < i64::MAX - 1 {
-            upper = upper.minimum(&Expr::Const(bounds.hi + 1))?;
+        for (fixed, bounds) in bounds {
+            let added = e.sub(fixed)?;
+            if bounds.lo != i64::MIN {
+                lower = lower.maximum(&added.add(&Expr::Const(bounds.lo))?)?;
+            }
+            if bounds.hi < i64::MAX - 1 {
+                upper = upper.minimum(&added.add(&Expr::Const(bounds.hi + 1))?)?;
+            }
         }
         Ok(Some(SymbolicRun { offset: sum.low, size, stride, lower, upper, reversed: sum.reversed, exact: true }))
     }
