@@ -5,7 +5,9 @@
 //! A value is the one in the integers, whatever leaves 64 bits on the way to it; a result that does not fit is an error,
 //! and never a fact.
 
-use crate::random::{self, agrees, any_plan, check_same, config, equalities, graph, plans, Plan, Size, Truth};
+use crate::random::{
+    self, agrees, any_plan, check_same, config, equalities, graph, plans, sums_at_the_ends, Plan, Size, Truth,
+};
 use proptest::prelude::*;
 use quasiaffine::map::State;
 use quasiaffine::simplify::options::FastPath;
@@ -207,6 +209,64 @@ proptest! {
             prop_assert!(distinct.lower <= n_images, "{} images, {:?} of {}", n_images, distinct, m);
             if let Some(empty) = quasiaffine::is_empty(&m) {
                 prop_assert_eq!(empty, n == 0, "{}", m);
+            }
+        }
+    }
+
+    /// Whatever a question compares, it may not take a sum that does not fit for one that does.
+    #[test]
+    fn questions_on_sums_at_the_ends_agree_with_all_points(plan in sums_at_the_ends()) {
+        let m = plan.map();
+        if m.state() != State::Defined || !plan.has_all_points() {
+            return Ok(());
+        }
+        let points = plan.points();
+        let free = Map::new(m.domain().without_constraints(), m.results().to_vec());
+        // Without its constraints a divisor may have no bounds.
+        let Ok(free) = free else { return Ok(()) };
+        let (inside, all) = (graph(&m, &points), graph(&free, &points));
+        let fits = |graph: &[(Vec<i64>, Vec<Option<i128>>)]| {
+            graph.iter().all(|(_, values)| values.iter().all(|x| x.is_some_and(|x| i64::try_from(x).is_ok())))
+        };
+        if !fits(&all) || points.iter().any(|p| Truth::at(&m, p).is_none_or(|t| t.inside().is_none())) {
+            return Ok(());
+        }
+        let n_dims = m.domain().n_dims;
+        let elements = |graph: &[(Vec<i64>, Vec<Option<i128>>)]| -> HashSet<Vec<Option<i128>>> {
+            graph.iter().map(|(_, values)| values.clone()).collect()
+        };
+        let pairs = |graph: &[(Vec<i64>, Vec<Option<i128>>)]| -> HashSet<(Vec<i64>, Vec<Option<i128>>)> {
+            graph.iter().map(|(point, values)| (point[..n_dims].to_vec(), values.clone())).collect()
+        };
+        if let Some(empty) = quasiaffine::is_empty(&m) {
+            prop_assert_eq!(empty, inside.is_empty(), "{}", m);
+        }
+        for (count, n) in [
+            (quasiaffine::touched(&m), inside.len()),
+            (quasiaffine::distinct(&m), elements(&inside).len()),
+            (quasiaffine::distinct(&free), elements(&all).len()),
+        ] {
+            prop_assert!(count.lower <= n as u128 && n as u128 <= count.upper, "{} is not {:?} of {}", n, count, m);
+        }
+        if let Equivalence::Equal = equivalent(&m, &free) {
+            prop_assert!(pairs(&inside) == pairs(&all), "{} is {}", m, free);
+        }
+        let same = simplify(&m, Options { drop_unused: false, ..Options::default() });
+        if let Equivalence::Different(point) = equivalent(&m, &same) {
+            prop_assert!(false, "{} is not its own simple form {} at {:?}", m, same, point);
+        }
+        match quasiaffine::contains(&m, &free) {
+            Some(true) => prop_assert!(pairs(&inside) == pairs(&all), "{} holds all of {}", m, free),
+            Some(false) => prop_assert!(pairs(&inside) != pairs(&all), "{} lacks some of {}", m, free),
+            None => {}
+        }
+        prop_assert_ne!(quasiaffine::contains(&free, &m), Some(false), "{} has all of {}", free, m);
+        for e in m.results().iter().chain(m.domain().constraints.iter().map(|c| &c.expr)) {
+            let Ok(bounds) = m.bounds(e) else { continue };
+            for (point, _) in &inside {
+                let value = Truth { domain: m.domain(), point: point.clone() }.value(e);
+                let holds = value.is_none_or(|x| i128::from(bounds.lo) <= x && x <= i128::from(bounds.hi));
+                prop_assert!(holds, "{} at {:?} of {} is not in {:?}", e, point, m, bounds);
             }
         }
     }

@@ -8,6 +8,9 @@ use smallvec::SmallVec;
 
 use crate::affine::context::AffineContext;
 use crate::affine::form::{AffineForm, AffineTerm, AtomId};
+use crate::analysis::bounds::of_multiple;
+use crate::analysis::interval::Interval;
+use crate::analysis::wide_interval::WideInterval;
 use crate::error::Stop;
 use crate::int;
 
@@ -79,14 +82,15 @@ impl Summand {
         Ok(rest)
     }
 
-    /// The part with the other sign, where that fits.
-    pub fn negate(&mut self) {
-        match self {
-            Summand::Term(t) => t.coefficient = t.coefficient.wrapping_neg(),
+    /// The part with the other sign, where its factors have 64 bits.
+    pub fn negated(mut self) -> Option<Summand> {
+        match &mut self {
+            Summand::Term(t) => t.coefficient = t.coefficient.checked_neg()?,
             Summand::Remainder { factor, coefficient, .. } => {
-                (*factor, *coefficient) = (factor.wrapping_neg(), coefficient.wrapping_neg());
+                (*factor, *coefficient) = (factor.checked_neg()?, coefficient.checked_neg()?);
             }
         }
+        Some(self)
     }
 
     /// The factor of the variable part: the coefficient of a term, the factor of a remainder.
@@ -119,26 +123,23 @@ impl Summand {
         }
     }
 
-    /// The smallest and the largest value, without the constant.
-    pub fn ends(&self, cx: &AffineContext) -> Option<(i128, i128)> {
+    /// The interval of the part, without the constant.
+    pub fn ends(&self, cx: &AffineContext) -> WideInterval {
         match *self {
-            Summand::Term(t) => Some(cx.ends_of_term(t.coefficient, t.atom)),
+            Summand::Term(t) => cx.ends_of_term(t.coefficient, t.atom),
             Summand::Remainder { factor, finer, modulus, quotient, .. } => {
-                let (constant, (lo, hi)) = match finer {
-                    Some(atom) => (0, cx.ends_of_term(1, atom)),
-                    None => {
-                        let (y, _) = cx.as_div(quotient)?;
+                let (constant, value) = match (finer, cx.as_div(quotient)) {
+                    (Some(atom), _) => (0, cx.ends_of_term(1, atom)),
+                    (None, Some((y, _))) => {
                         let mut splits = if cx.has_div(y) { ALTERNATIVES as u32 } else { 0 };
-                        (y.constant, cx.bound(&y.terms, &mut splits)?)
+                        (y.constant, cx.bound(&y.terms, &mut splits))
                     }
+                    (None, None) => return WideInterval::ALL,
                 };
-                let (c, m, k) = (i128::from(constant), i128::from(modulus), i128::from(factor));
-                let of_div = cx.atom_range(quotient);
-                let lo = lo.checked_add(c)?.checked_sub(i128::from(of_div.hi) * m)?.max(0) - c;
-                let hi = hi.checked_add(c)?.checked_sub(i128::from(of_div.lo) * m)?.min(m - 1) - c;
-                // By the sign alone: where no point is left, the ends stay the wrong way round.
-                let (lo, hi) = if k < 0 { (hi, lo) } else { (lo, hi) };
-                Some((k.checked_mul(lo)?, k.checked_mul(hi)?))
+                let constant = WideInterval::from(Interval::point(constant));
+                let of_div = of_multiple(modulus, cx.atom_range(quotient));
+                let remainder = value.plus(constant).less(of_div);
+                remainder.intersect(Interval::new(0, modulus - 1).into()).without(constant).scale(factor)
             }
         }
     }

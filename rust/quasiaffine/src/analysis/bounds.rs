@@ -2,8 +2,7 @@
 //!
 //! Three sources, intersected: the ranges of the summands; `n * (x floordiv n) = x - r` with `0 <= r < n`, which lets a
 //! quotient cancel against its numerator (so `x - 4 * (x floordiv 4)` is in `[0, 3]`) where summands share atoms; and the
-//! constraints of the domain. Factors have 64 bits and sums 128: what does not fit there is not used, and an end of 128
-//! bits is a fact like any other. An interval of 64 bits is that of ends which have 64 bits, see [`Interval::exact`].
+//! constraints of the domain. Factors have 64 bits; intervals are computed ones, see [`crate::analysis::wide_interval`].
 
 use crate::limits::ALTERNATIVES;
 use smallvec::SmallVec;
@@ -12,63 +11,31 @@ use crate::affine::context::AffineContext;
 use crate::affine::form::{AffineForm, AffineTerm, AtomId};
 use crate::affine::summands::{summands, Summand};
 use crate::analysis::interval::Interval;
+use crate::analysis::wide_interval::WideInterval;
 use crate::error::Stop;
-use crate::int;
 
 type Terms = SmallVec<[AffineTerm; 8]>;
 
-/// The smallest and the largest value.
-pub(crate) type Ends = (i128, i128);
-
-const EVERYTHING: Ends = (i128::MIN, i128::MAX);
-
-/// The ends of what lies between both.
-pub(crate) fn both(a: Ends, b: Ends) -> Ends {
-    (a.0.max(b.0), a.1.min(b.1))
-}
-
-/// The ends of a sum.
-pub(crate) fn plus(a: Ends, b: Ends) -> Option<Ends> {
-    Some((a.0.checked_add(b.0)?, a.1.checked_add(b.1)?))
-}
-
-/// The ends of `x` where `x + y` and `y` have these.
-pub(crate) fn less(a: Ends, b: Ends) -> Option<Ends> {
-    Some((a.0.checked_sub(b.0)?, a.1.checked_sub(b.1)?))
-}
-
-/// The ends of a multiple.
-pub(crate) fn times(k: i64, (lo, hi): Ends) -> Option<Ends> {
-    let (x, y) = (i128::from(k).checked_mul(lo)?, i128::from(k).checked_mul(hi)?);
-    Some((x.min(y), x.max(y)))
-}
-
-/// The ends of a multiple of a value of 64 bits.
-pub(crate) fn ends_of_multiple(k: i64, Interval { lo, hi }: Interval) -> Ends {
+/// The interval of a multiple of a value of 64 bits.
+pub(crate) fn of_multiple(k: i64, Interval { lo, hi }: Interval) -> WideInterval {
     let (lo, hi) = if k < 0 { (hi, lo) } else { (lo, hi) };
-    (i128::from(k) * i128::from(lo), i128::from(k) * i128::from(hi))
+    // Neither is past the limit of a computed end but the square of the least integer.
+    WideInterval::between(i128::from(k) * i128::from(lo), i128::from(k) * i128::from(hi))
 }
 
-/// The ends of an interval.
-pub(crate) fn ends(Interval { lo, hi }: Interval) -> Ends {
-    (lo.into(), hi.into())
-}
-
-fn shifted(constant: i64, ends: Option<Ends>) -> Ends {
-    let c = i128::from(constant);
-    ends.and_then(|ends| plus(ends, (c, c))).unwrap_or(EVERYTHING)
+fn constant(c: i64) -> WideInterval {
+    Interval::point(c).into()
 }
 
 impl AffineContext {
     /// The interval of a form: it holds every value that the form takes over the domain. `None` where its ends do not have
     /// 64 bits: then the value may leave them, and what needs its interval does not apply.
     pub fn range_of(&mut self, form: &AffineForm) -> Option<Interval> {
-        let (lo, hi) = self.ends_of(form);
-        Interval::exact(lo, hi)
+        self.ends_of(form).interval()
     }
 
-    /// The ends of a form whose parts are known. They may need more than 64 bits.
-    pub(crate) fn ends_of_parts(&mut self, form: &AffineForm, parts: &[Summand]) -> Ends {
+    /// The interval of a form whose parts are known. Its ends may need more than 64 bits.
+    pub(crate) fn ends_of_parts(&mut self, form: &AffineForm, parts: &[Summand]) -> WideInterval {
         if self.has_div(form) {
             self.ends_of_sum(form, parts)
         } else {
@@ -86,8 +53,7 @@ impl AffineContext {
                 return Ok(interval);
             }
         }
-        let (lo, hi) = self.ends_of_parts(form, summands);
-        Interval::exact(lo, hi).ok_or(Stop::Overflow)
+        self.ends_of_parts(form, summands).interval().ok_or(Stop::Overflow)
     }
 
     /// The interval of a sum by the ranges of its terms alone, where no part of it leaves 64 bits.
@@ -102,26 +68,25 @@ impl AffineContext {
         Some(Interval::new(lo, hi))
     }
 
-    /// The ends of a form. They may need more than 64 bits.
-    pub(crate) fn ends_of(&mut self, form: &AffineForm) -> Ends {
+    /// The interval of a form. Its ends may need more than 64 bits.
+    pub(crate) fn ends_of(&mut self, form: &AffineForm) -> WideInterval {
         if self.has_div(form) {
             let summands = summands(self, form);
             return self.ends_of_sum(form, &summands);
         }
-        let plain = shifted(form.constant, self.plain(&form.terms));
+        let plain = self.plain(&form.terms).plus(constant(form.constant));
         self.narrowed_by_facts(form, plain)
     }
 
-    fn ends_of_sum(&mut self, form: &AffineForm, summands: &[Summand]) -> Ends {
-        let mut ends = EVERYTHING;
+    fn ends_of_sum(&mut self, form: &AffineForm, summands: &[Summand]) -> WideInterval {
+        let mut ends = WideInterval::ALL;
         if self.spend(2 * form.terms.len() * form.terms.len()).is_ok() {
-            let by_digits = summands.iter().try_fold((0, 0), |total, s| plus(total, s.ends(self)?));
-            let by_quotients = || shifted(form.constant, self.bound(&form.terms, &mut { ALTERNATIVES as u32 }));
-            ends = shifted(form.constant, by_digits);
-            if by_digits.is_some() && self.are_digits(form, summands) {
-                debug_assert_eq!(both(ends, by_quotients()), ends, "parts cancel against each other: {form:?}");
+            let by_quotients = || self.bound(&form.terms, &mut { ALTERNATIVES as u32 }).plus(constant(form.constant));
+            ends = summands.iter().fold(constant(form.constant), |total, s| total.plus(s.ends(self)));
+            if ends.is_closed() && self.are_digits(form, summands) {
+                debug_assert_eq!(ends.intersect(by_quotients()), ends, "parts cancel against each other: {form:?}");
             } else {
-                ends = both(ends, by_quotients());
+                ends = ends.intersect(by_quotients());
             }
         }
         self.narrowed_by_facts(form, ends)
@@ -145,17 +110,17 @@ impl AffineContext {
         parts.iter().all(is_digit) && n_terms == form.terms.len()
     }
 
-    /// The ends of a sum by the ranges of its terms alone.
-    pub(crate) fn plain(&self, terms: &[AffineTerm]) -> Option<Ends> {
-        terms.iter().try_fold((0, 0), |total, t| plus(total, self.ends_of_term(t.coefficient, t.atom)))
+    /// The interval of a sum by the ranges of its terms alone.
+    pub(crate) fn plain(&self, terms: &[AffineTerm]) -> WideInterval {
+        terms.iter().fold(constant(0), |total, t| total.plus(self.ends_of_term(t.coefficient, t.atom)))
     }
 
-    pub(crate) fn ends_of_term(&self, coefficient: i64, atom: AtomId) -> Ends {
-        ends_of_multiple(coefficient, self.atom_range(atom))
+    pub(crate) fn ends_of_term(&self, coefficient: i64, atom: AtomId) -> WideInterval {
+        of_multiple(coefficient, self.atom_range(atom))
     }
 
-    /// The ends of a sum without its constant, with divs that cancel against their numerators.
-    pub(crate) fn bound(&self, terms: &[AffineTerm], splits: &mut u32) -> Option<Ends> {
+    /// The interval of a sum without its constant, with divs that cancel against their numerators.
+    pub(crate) fn bound(&self, terms: &[AffineTerm], splits: &mut u32) -> WideInterval {
         let plain = self.plain(terms);
         if *splits == 0 {
             return plain;
@@ -175,16 +140,23 @@ impl AffineContext {
         };
         *splits -= 1;
         let AffineTerm { coefficient: a, atom } = terms[at];
-        let (num, n) = self.as_div(atom)?;
+        let Some((num, n)) = self.as_div(atom) else { return plain };
         let mut rest: Terms = SmallVec::from_slice(terms);
         rest.remove(at);
         let by_numerator = self.by_numerator(a, num, n, SmallVec::from_slice(&rest), splits);
-        let by_range = self.bound(&rest, splits).and_then(|ends| plus(ends, self.ends_of_term(a, atom)));
-        [plain, by_range, by_numerator].into_iter().flatten().reduce(both)
+        let by_range = self.bound(&rest, splits).plus(self.ends_of_term(a, atom));
+        plain.intersect(by_range).intersect(by_numerator.unwrap_or(WideInterval::ALL))
     }
 
     /// `n * (rest + a * (num floordiv n)) = n * rest + a * num - a * r` with `0 <= r < n`.
-    fn by_numerator(&self, a: i64, num: &AffineForm, n: i64, mut rest: Terms, splits: &mut u32) -> Option<Ends> {
+    fn by_numerator(
+        &self,
+        a: i64,
+        num: &AffineForm,
+        n: i64,
+        mut rest: Terms,
+        splits: &mut u32,
+    ) -> Option<WideInterval> {
         for t in rest.iter_mut() {
             t.coefficient = t.coefficient.checked_mul(n)?;
         }
@@ -201,17 +173,13 @@ impl AffineContext {
                 None => rest.push(AffineTerm { coefficient: k, atom: t.atom }),
             }
         }
-        let (lo, hi) = self.bound(&rest, splits)?;
-        let (a, remainder) = (i128::from(a), i128::from(a) * i128::from(n - 1));
-        let shift = a * i128::from(num.constant);
-        let lo = lo.checked_add(shift)?.checked_sub(remainder.max(0))?;
-        let hi = hi.checked_add(shift)?.checked_sub(remainder.min(0))?;
-        let n = n.unsigned_abs();
-        Some((int::ceil_div_wide(lo, n), int::floor_div_wide(hi, n)))
+        let (shift, remainder) =
+            (of_multiple(a, Interval::point(num.constant)), of_multiple(a, Interval::new(0, n - 1)));
+        Some(self.bound(&rest, splits).plus(shift).less(remainder).divided(n))
     }
 
     /// `form = q * fact + rest`, for each fact that leaves fewer terms.
-    fn narrowed_by_facts(&mut self, form: &AffineForm, mut ends: Ends) -> Ends {
+    fn narrowed_by_facts(&mut self, form: &AffineForm, mut ends: WideInterval) -> WideInterval {
         if form.terms.is_empty() {
             return ends;
         }
@@ -225,8 +193,8 @@ impl AffineContext {
                 (Some(q), Some(0)) if q != 0 => (q, fact.interval),
                 _ => continue,
             };
-            let mut rest = form.clone();
-            if rest.add_scaled(q.wrapping_neg(), &fact.form).is_err() || rest.terms.len() >= form.terms.len() {
+            let (mut rest, Some(turned)) = (form.clone(), q.checked_neg()) else { continue };
+            if rest.add_scaled(turned, &fact.form).is_err() || rest.terms.len() >= form.terms.len() {
                 continue;
             }
             let mut splits = if self.has_div(&rest) && self.spend(rest.terms.len() * rest.terms.len()).is_ok() {
@@ -234,13 +202,8 @@ impl AffineContext {
             } else {
                 0
             };
-            let Some((lo, hi)) = self.bound(&rest.terms, &mut splits) else {
-                continue;
-            };
-            let c = i128::from(rest.constant);
-            let (x, y) = ends_of_multiple(q, of_fact);
-            let (lo, hi) = (lo.saturating_add(c).saturating_add(x), hi.saturating_add(c).saturating_add(y));
-            ends = both(ends, (lo, hi));
+            let of_rest = self.bound(&rest.terms, &mut splits).plus(constant(rest.constant));
+            ends = ends.intersect(of_rest.plus(of_multiple(q, of_fact)));
         }
         ends
     }

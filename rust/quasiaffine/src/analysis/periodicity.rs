@@ -84,7 +84,7 @@ fn values(domain: &Domain, e: &Expr, limit: u128) -> Option<Vec<i64>> {
     let program = Program::of(&domain.without_constraints(), std::slice::from_ref(e)).ok()?;
     let mut columns = box_points(&ranges, &vars, size as usize);
     for (v, beyond) in cut {
-        let skipped = domain.vars[v].interval.hi - ranges[v].hi;
+        let skipped = domain.vars[v].interval.hi.checked_sub(ranges[v].hi)?;
         columns[v].iter_mut().filter(|x| **x >= beyond).for_each(|x| *x += skipped);
     }
     with_points(domain, &columns, |points| program.run::<false>(points)).ok()

@@ -1,15 +1,20 @@
-//! The interval of an expression by the ranges of its variables alone, node by node.
+//! The interval that a computation gives, and that of an expression by the ranges of its variables alone, node by node.
 //!
-//! Where an affine form sees that terms cancel, this does not; and where a form does not fit into 64 bits, this still
-//! has an answer. An [`WideInterval`] holds the mathematical value at every point. It is worked out in 128 bits, and an
-//! end that does not fit there is open; it is never moved to a number that the value may pass.
+//! There are two kinds of intervals. An [`Interval`] is stored: the range of a variable, the bounds of a constraint. A
+//! [`WideInterval`] is computed: it holds the mathematical value at every point, in 128 bits, and an end that does not
+//! fit there is open, whether it lies above or below; it is never moved to a number that the value may pass. A computed
+//! interval becomes a stored one only where both ends have 64 bits, see [`WideInterval::interval`]; every rule that
+//! compares sums compares computed ones.
+//!
+//! Where an affine form sees that terms cancel, the interval of an expression does not; and where a form does not fit
+//! into 64 bits, it still has an answer.
 
 use rustc_hash::FxHashMap;
 
 use crate::analysis::interval::Interval;
 use crate::arithmetic::{binary, Number};
 use crate::expr::{Expr, Op, Parts, Var};
-use crate::int::floor_div_any;
+use crate::int::{ceil_div_wide, floor_div_any, floor_div_wide};
 
 /// The integers between two ends, either of which may be open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,8 +25,8 @@ pub struct WideInterval {
     pub hi: i128,
 }
 
-/// Ends up to here are known; one sum or difference of them still has 128 bits.
-const LIMIT: i128 = 1 << 125;
+/// Ends up to here are known. A sum of two of them has 128 bits, and an open end moved by one of them lies past the limit.
+const LIMIT: i128 = (1 << 126) - 1;
 
 impl From<Interval> for WideInterval {
     fn from(interval: Interval) -> WideInterval {
@@ -57,13 +62,59 @@ impl WideInterval {
         WideInterval::between(self.lo.saturating_add(other.lo), self.hi.saturating_add(other.hi))
     }
 
-    /// The interval of `k * x`.
-    pub fn scale(self, k: i64) -> WideInterval {
-        let (a, b) = (product(self.lo, k.into()), product(self.hi, k.into()));
-        WideInterval::between(a.min(b), a.max(b))
+    /// The interval of `x` where this is the sum of that and the interval of `y`.
+    pub fn without(self, y: WideInterval) -> WideInterval {
+        WideInterval::between(self.lo.saturating_sub(y.lo), self.hi.saturating_sub(y.hi))
     }
 
-    const fn is_closed(self) -> bool {
+    /// The interval of `x` where `x + y` lies in this one and `y` in the other.
+    pub fn less(self, y: WideInterval) -> WideInterval {
+        WideInterval::between(self.lo.saturating_sub(y.hi), self.hi.saturating_sub(y.lo))
+    }
+
+    /// The interval of `k * x`. An empty one stays empty.
+    pub fn scale(self, k: i64) -> WideInterval {
+        let (lo, hi) = if k < 0 { (self.hi, self.lo) } else { (self.lo, self.hi) };
+        WideInterval::between(product(lo, k.into()), product(hi, k.into()))
+    }
+
+    /// The interval of `x` where `k * x` lies in this one, for `k != 0`.
+    pub fn divided(self, k: i64) -> WideInterval {
+        let WideInterval { lo, hi } = if k < 0 { self.scale(-1) } else { self };
+        let k = k.unsigned_abs();
+        WideInterval {
+            lo: if lo == i128::MIN { lo } else { ceil_div_wide(lo, k) },
+            hi: if hi == i128::MAX { hi } else { floor_div_wide(hi, k) },
+        }
+    }
+
+    /// The 64-bit integers in it, for a value that is known to have 64 bits, as a variable is.
+    pub fn in_64_bits(self) -> Interval {
+        Interval::between(self.lo, self.hi)
+    }
+
+    /// Whether every integer of the other one is known to lie in it.
+    pub const fn covers(self, other: WideInterval) -> bool {
+        self.lo <= other.lo && other.hi <= self.hi
+    }
+
+    /// Whether it holds no integer.
+    pub const fn is_empty(self) -> bool {
+        self.lo > self.hi
+    }
+
+    /// The value, where there is just one.
+    pub fn as_point(self) -> Option<i128> {
+        (self.lo == self.hi).then_some(self.lo)
+    }
+
+    /// The one integer `x`.
+    pub fn point(x: i128) -> WideInterval {
+        WideInterval::between(x, x)
+    }
+
+    /// Whether both ends are known.
+    pub const fn is_closed(self) -> bool {
         self.lo != i128::MIN && self.hi != i128::MAX
     }
 }

@@ -6,8 +6,9 @@
 
 use smallvec::SmallVec;
 
-use crate::analysis::bounds::{ends_of_multiple, less, plus};
+use crate::analysis::bounds::of_multiple;
 use crate::analysis::interval::Interval;
+use crate::analysis::wide_interval::WideInterval;
 use crate::expr::{Expr, Kind, Op, Sum, Term, Var};
 use crate::fast_path::div_of_variables::stays;
 use crate::fast_path::related_constraints::Related;
@@ -312,21 +313,20 @@ impl<'a> NormalCheck<'a> {
         if sum.constant != 0 || interval.lo < 0 || interval.hi >= n || interval.size() >= n as u128 {
             return None;
         }
-        let mut ends = (0i128, 0i128);
+        let mut total = WideInterval::point(0);
         for t in &sum.terms {
             let Expr::Var(v) = &t.atom else { return None };
-            ends = plus(ends, ends_of_multiple(t.coefficient, self.var(*v)?.1))?;
+            total = total.plus(of_multiple(t.coefficient, self.var(*v)?.1));
         }
-        let of_div = self.stays_divided(sum, 0, n)?.floor_div(n);
-        let of_quotient = ends_of_multiple(n, of_div);
-        let (lo, hi) = (i128::from(interval.lo), i128::from(interval.hi));
+        let of_quotient = of_multiple(n, self.stays_divided(sum, 0, n)?.floor_div(n));
+        let remainder = WideInterval::from(interval);
         // `n*q = x - r`, and each term is `r + n*q` less the others.
-        if ends.0 - hi > of_quotient.0 || ends.1 - lo < of_quotient.1 {
+        if !total.less(remainder).covers(of_quotient) {
             return None;
         }
         let covers_each = sum.terms.iter().all(|t| {
-            let (x, y) = ends_of_multiple(t.coefficient, self.domain.range_of(&t.atom));
-            lo + of_quotient.0 - (ends.1 - y) <= x && y <= hi + of_quotient.1 - (ends.0 - x)
+            let of_term = of_multiple(t.coefficient, self.domain.range_of(&t.atom));
+            remainder.plus(of_quotient).less(total.without(of_term)).covers(of_term)
         });
         covers_each.then_some(())
     }
@@ -335,25 +335,24 @@ impl<'a> NormalCheck<'a> {
         if sum.constant != 0 || sum.terms.first()?.coefficient < 0 {
             return None;
         }
-        let (mut content, mut total) = (0, (0i128, 0i128));
+        let (mut content, mut total) = (0, WideInterval::point(0));
         for t in &sum.terms {
             let Expr::Var(v) = &t.atom else { return None };
-            total = plus(total, ends_of_multiple(t.coefficient, self.var(*v)?.1))?;
+            total = total.plus(of_multiple(t.coefficient, self.var(*v)?.1));
             content = gcd(content, t.coefficient)?;
         }
-        let (lo, hi) = (i128::from(interval.lo), i128::from(interval.hi));
-        let (says_something, is_within) = ((lo, hi) != total, total.0 <= lo && lo <= hi && hi <= total.1);
+        let given = WideInterval::from(interval);
+        let (says_something, is_within) = (given != total, !given.is_empty() && total.covers(given));
         if content != 1 || !says_something || !is_within {
             return None;
         }
         for t in &sum.terms {
             let Expr::Var(v) = &t.atom else { return None };
-            let (x, y) = ends_of_multiple(t.coefficient, self.var(*v)?.1);
+            let of_term = of_multiple(t.coefficient, self.var(*v)?.1);
             // What is left for the term when the others take their extremes must hold all of it.
-            let others = less(total, (x, y))?;
-            let allowed = (x.max(lo.checked_sub(others.1)?), y.min(hi.checked_sub(others.0)?));
-            let has_two = allowed.1 - allowed.0 >= 2 * i128::from(t.coefficient).abs() - 1;
-            if allowed != (x, y) && !(v.kind == Kind::Runtime && has_two) {
+            let allowed = of_term.intersect(given.less(total.without(of_term)));
+            let has_two = allowed.hi.checked_sub(allowed.lo)? >= 2 * i128::from(t.coefficient).abs() - 1;
+            if allowed != of_term && !(v.kind == Kind::Runtime && has_two) {
                 return None;
             }
         }

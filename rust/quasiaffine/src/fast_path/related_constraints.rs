@@ -7,11 +7,13 @@
 
 use smallvec::SmallVec;
 
-use crate::analysis::bounds::{both, ends_of_multiple, plus, times, Ends};
+use crate::analysis::bounds::of_multiple;
 use crate::analysis::congruence::Congruence;
 use crate::analysis::interval::Interval;
+use crate::analysis::wide_interval::WideInterval;
+use crate::arithmetic::Number;
 use crate::expr::{Expr, Op};
-use crate::int::{common_quotient, floor_div_wide, gcd};
+use crate::int::{common_quotient, gcd};
 use crate::map::domain::{Constraint, Domain};
 use crate::rules::div::{balanced, nearest_to_0};
 
@@ -94,9 +96,8 @@ impl<'a> Related<'a> {
     /// Some where a sum has several quotients by `n` under the constraints as far as they tell.
     fn crosses(&self, mut form: FlatTerms, constant: i64, n: i64) -> Option<()> {
         form.retain(|t| t.factor != 0);
-        let c = i128::from(constant);
-        let (lo, hi) = self.narrowed(&form, None, self.ends(&form)?)?;
-        let (lo, hi) = (i64::try_from(lo.checked_add(c)?).ok()?, i64::try_from(hi.checked_add(c)?).ok()?);
+        let sum = self.narrowed(&form, None, self.ends(&form))?;
+        let Interval { lo, hi } = sum.plus(Interval::point(constant).into()).interval()?;
         (lo <= hi && common_quotient(lo, hi, n).is_none()).then_some(())
     }
 
@@ -113,11 +114,10 @@ impl<'a> Related<'a> {
                 is_not_merged(fact, &self.facts[other])?;
             }
         }
-        let all = fact.modulus.map_or_else(|| self.ends(&fact.terms), |n| Some((0, i128::from(n) - 1)))?;
-        let (lo, hi) = self.narrowed(&fact.terms, Some(i), all)?;
-        let (least, most) = (i128::from(fact.interval.lo), i128::from(fact.interval.hi));
-        let (is_implied, contradicts) = (least <= lo && hi <= most, lo.max(least) > hi.min(most));
-        (!is_implied && !contradicts).then_some(())
+        let all = fact.modulus.map_or_else(|| self.ends(&fact.terms), |n| Interval::new(0, n - 1).into());
+        let all = self.narrowed(&fact.terms, Some(i), all)?;
+        let given = WideInterval::from(fact.interval);
+        (!given.covers(all) && !given.intersect(all).is_empty()).then_some(())
     }
 
     /// Whether `x mod n = r` leaves a constraint its ends, where `x` begins with a variable of it.
@@ -131,14 +131,14 @@ impl<'a> Related<'a> {
     }
 
     /// The ends of a sum by the ranges of its variables.
-    fn ends(&self, form: &[FlatTerm]) -> Option<Ends> {
-        form.iter()
-            .try_fold((0, 0), |total, t| plus(total, ends_of_multiple(t.factor, self.domain.vars[t.flat].interval)))
+    fn ends(&self, form: &[FlatTerm]) -> WideInterval {
+        let of_term = |t: &FlatTerm| of_multiple(t.factor, self.domain.vars[t.flat].interval);
+        form.iter().fold(WideInterval::point(0), |total, t| total.plus(of_term(t)))
     }
 
     /// The ends of a sum of variables under the facts, or of the remainder that the fact with this number is of it, but for
     /// that fact; nothing where one says something that would take a quotient to work out.
-    fn narrowed(&self, form: &[FlatTerm], own: Option<usize>, mut ends: Ends) -> Option<Ends> {
+    fn narrowed(&self, form: &[FlatTerm], own: Option<usize>, mut ends: WideInterval) -> Option<WideInterval> {
         for t in form {
             for i in self.beginning_with(t.flat).filter(|i| Some(*i) != own) {
                 let fact = &self.facts[i];
@@ -147,20 +147,18 @@ impl<'a> Related<'a> {
                 if rest.len() + usize::from(fact.modulus.is_some()) >= form.len() {
                     continue;
                 }
-                let of_fact = ends_of_multiple(q, fact.interval);
                 // `x mod n = x - n*(x floordiv n)`, where the div may cancel against what is left of `x`.
-                let mut ends_of_all = plus(self.ends(&rest)?, of_fact)?;
+                let mut ends_of_all = self.ends(&rest).plus(of_multiple(q, fact.interval));
                 for (factor, part) in own.into_iter().map(|own| (-1, &self.facts[own])).chain([(q, fact)]) {
                     if let Some(n) = part.modulus {
                         if rest.iter().any(|t| part.terms.iter().any(|of_x| of_x.flat == t.flat)) {
                             return None;
                         }
-                        let (lo, hi) = self.ends(&part.terms)?;
-                        let of_div = (floor_div_wide(lo, n.unsigned_abs()), floor_div_wide(hi, n.unsigned_abs()));
-                        ends_of_all = plus(ends_of_all, times(factor, times(n, of_div)?)?)?;
+                        let of_div = Number::floor_div(self.ends(&part.terms), Interval::point(n).into());
+                        ends_of_all = ends_of_all.plus(of_div.scale(n).scale(factor));
                     }
                 }
-                ends = both(ends, ends_of_all);
+                ends = ends.intersect(ends_of_all);
             }
         }
         Some(ends)

@@ -7,9 +7,9 @@ use super::Rule;
 use crate::affine::context::{AffineContext, AtomKind};
 use crate::affine::form::AffineForm;
 use crate::affine::summands::{summands, Summand, Summands};
-use crate::analysis::bounds::{both, ends, less, plus, Ends};
 use crate::analysis::congruence::Congruence;
 use crate::analysis::interval::Interval;
+use crate::analysis::wide_interval::WideInterval;
 use crate::error::Stop;
 use crate::expr::{Expr, Kind};
 use crate::int::{self, ceil_div, floor_div, floor_mod};
@@ -98,17 +98,20 @@ pub enum Decided {
 /// `x in [l, u]` holds everywhere or nowhere, by the interval of `x`
 pub fn decide(cx: &mut AffineContext, form: &AffineForm, parts: &[Summand], interval: Interval) -> Decided {
     let all = cx.ends_of_parts(form, parts);
-    let (lo, hi) = both(all, ends(interval));
-    if (lo, hi) == all {
-        cx.fired(Rule::ConstraintImplied, |cx| (vec![cx.constraint(form, interval)], Vec::new()));
-        Decided::Implied
-    } else if lo > hi {
-        cx.fired(Rule::ConstraintContradicts, |cx| {
-            (vec![cx.constraint(form, interval)], vec![Statement::Contradiction])
-        });
-        Decided::Contradiction
-    } else {
-        Decided::Open(Interval::between(lo, hi))
+    let left = all.intersect(interval.into());
+    match left.interval() {
+        // Before what is implied: of no value all is true.
+        _ if left.is_empty() => {
+            cx.fired(Rule::ConstraintContradicts, |cx| {
+                (vec![cx.constraint(form, interval)], vec![Statement::Contradiction])
+            });
+            Decided::Contradiction
+        }
+        Some(left) if all != left.into() => Decided::Open(left),
+        _ => {
+            cx.fired(Rule::ConstraintImplied, |cx| (vec![cx.constraint(form, interval)], Vec::new()));
+            Decided::Implied
+        }
     }
 }
 
@@ -122,23 +125,17 @@ pub fn fixed_part(
     if parts.len() < 2 {
         return None;
     }
-    let total = total_ends(cx, parts)?;
+    let total = total_ends(cx, parts);
     for part in parts {
-        let ends = part.ends(cx)?;
-        let rest = less(total, ends)?;
+        let ends = part.ends(cx);
+        let rest = total.without(ends);
         // A part is a multiple of its factor.
-        let (lo, hi) = minus(interval, rest);
-        let k = part.factor().unsigned_abs();
-        let multiple = |quotient: i128| quotient.saturating_mul(i128::from(k));
-        let allowed = (multiple(int::ceil_div_wide(lo, k)), multiple(int::floor_div_wide(hi, k)));
-        let allowed = both(ends, allowed);
-        if allowed.0 != allowed.1 || ends.0 == ends.1 {
-            continue;
-        }
-        let (part, value) = (part.form(cx), i64::try_from(allowed.0).ok()?);
-        let (lo, hi) = both(rest, minus(interval, allowed));
+        let (given, k) = (WideInterval::from(interval), part.factor());
+        let allowed = ends.intersect(given.less(rest).divided(k).scale(k));
+        let Some(value) = allowed.as_point().filter(|_| ends.as_point().is_none()) else { continue };
+        let (part, value) = (part.form(cx), i64::try_from(value).ok()?);
         // The rest is part of a value, and may need more bits than that.
-        let of_rest = Interval::exact(lo, hi)?;
+        let of_rest = rest.intersect(given.less(allowed)).interval()?;
         let split = [(form.minus(&part).ok()?, of_rest), (part, Interval::point(value))];
         cx.fired(Rule::ConstraintFixed, |cx| {
             (vec![cx.constraint(form, interval)], split.iter().map(|(form, i)| cx.constraint(form, *i)).collect())
@@ -148,14 +145,9 @@ pub fn fixed_part(
     None
 }
 
-/// The ends of `x` where `x + y` lies in the interval and `y` between its ends.
-fn minus(interval: Interval, y: Ends) -> Ends {
-    (i128::from(interval.lo).saturating_sub(y.1), i128::from(interval.hi).saturating_sub(y.0))
-}
-
-/// The ends of a sum of parts, added up.
-fn total_ends(cx: &AffineContext, parts: &[Summand]) -> Option<Ends> {
-    parts.iter().try_fold((0, 0), |total, part| plus(total, part.ends(cx)?))
+/// The interval of a sum of parts, added up.
+fn total_ends(cx: &AffineContext, parts: &[Summand]) -> WideInterval {
+    parts.iter().fold(WideInterval::point(0), |total, part| total.plus(part.ends(cx)))
 }
 
 /// `g*x in [l, u]` is `x in [ceil(l/g), floor(u/g)]`; gives the parts of `x`
@@ -185,7 +177,11 @@ fn leading_sign(
         let before = (form.clone(), *interval);
         *form = form.scaled(-1)?;
         *interval = Interval::new(int::mul(interval.hi, -1)?, int::mul(interval.lo, -1)?);
-        parts.iter_mut().for_each(Summand::negate);
+        // A remainder of the form of before may have no counterpart in 64 bits.
+        *parts = match parts.iter().map(|part| part.negated()).collect() {
+            Some(negated) => negated,
+            None => summands(cx, form),
+        };
         cx.constraint_fired(Rule::ConstraintContent, (&before.0, before.1), (form, *interval));
     }
     Ok(())
@@ -300,12 +296,12 @@ fn of_parts(
     narrowed: &mut [Interval],
     nested: usize,
 ) -> bool {
-    let Some(total) = total_ends(cx, parts) else { return false };
+    let total = total_ends(cx, parts);
     let mut changed = false;
     for part in parts {
         let Summand::Term(t) = *part else { continue };
-        let Some(rest) = part.ends(cx).and_then(|ends| less(total, ends)) else { continue };
-        let by_form = divided(minus(interval, rest), t.coefficient);
+        let rest = total.without(part.ends(cx));
+        let by_form = WideInterval::from(interval).less(rest).divided(t.coefficient).in_64_bits();
         match cx.kind(t.atom) {
             AtomKind::Var(flat) if cx.var(*flat as usize).kind != Kind::Runtime => {
                 changed |= narrow(narrowed, *flat as usize, by_form);
@@ -320,19 +316,6 @@ fn of_parts(
         }
     }
     changed
-}
-
-/// The interval of a value `x` of 64 bits where `k*x` lies between the ends.
-pub fn divided(ends: Ends, k: i64) -> Interval {
-    let (lo, hi) = ends_divided(ends, k);
-    Interval::between(lo, hi)
-}
-
-/// The ends of `x` where `k*x` lies between the ends.
-pub fn ends_divided((lo, hi): Ends, k: i64) -> Ends {
-    let (lo, hi) = if k < 0 { (hi.saturating_neg(), lo.saturating_neg()) } else { (lo, hi) };
-    let k = k.unsigned_abs();
-    (int::ceil_div_wide(lo, k), int::floor_div_wide(hi, k))
 }
 
 fn narrow(narrowed: &mut [Interval], flat: usize, to: Interval) -> bool {

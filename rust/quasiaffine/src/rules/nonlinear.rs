@@ -4,6 +4,7 @@ use super::Rule;
 use crate::affine::context::{AffineContext, AtomKind};
 use crate::affine::form::{AffineForm, AffineTerm};
 use crate::analysis::interval::Interval;
+use crate::analysis::wide_interval::WideInterval;
 use crate::error::Stop;
 use crate::expr::Binary;
 
@@ -102,7 +103,7 @@ fn without_multiple(cx: &AffineContext, a: &AffineForm, b: &AffineForm) -> Optio
 
 /// `(k*b + r) floordiv b = k + r floordiv b`, where `k` is a number or a form; `a floordiv b = 0` for `0 <= a < b` and `-1` for `-b <= a < 0`
 pub fn floor_div(cx: &mut AffineContext, a: AffineForm, b: AffineForm) -> Result<AffineForm, Stop> {
-    if cx.ends_of(&b).0 >= 1 {
+    if cx.ends_of(&b).lo >= 1 {
         if let Some((k, rest)) = multiple(cx, &a, &b) {
             let before = cx.operation(Binary::FloorDiv, &a, &b);
             let mut out = floor_div(cx, rest, b)?;
@@ -126,7 +127,7 @@ pub fn floor_div(cx: &mut AffineContext, a: AffineForm, b: AffineForm) -> Result
 
 /// `(k*b + r) mod b = r mod b`; `a mod b = a` for `0 <= a < b` and `a + b` for `-b <= a < 0`
 pub fn floor_mod(cx: &mut AffineContext, mut a: AffineForm, b: AffineForm) -> Result<AffineForm, Stop> {
-    if cx.ends_of(&b).0 >= 1 {
+    if cx.ends_of(&b).lo >= 1 {
         if let Some((_, rest)) = multiple(cx, &a, &b) {
             let before = cx.operation(Binary::Mod, &a, &b);
             let out = floor_mod(cx, rest, b)?;
@@ -148,17 +149,17 @@ pub fn floor_mod(cx: &mut AffineContext, mut a: AffineForm, b: AffineForm) -> Re
 
 fn small_quotient(cx: &mut AffineContext, a: &AffineForm, b: &AffineForm) -> Result<Option<i64>, Stop> {
     let (of_a, below) = (cx.ends_of(a), cx.ends_of(&a.minus(b)?));
-    if of_a.0 >= 0 && below.1 < 0 {
+    if of_a.lo >= 0 && below.hi < 0 {
         return Ok(Some(0));
     }
     let mut above = a.clone();
     above.add_scaled(1, b)?;
-    Ok((of_a.1 < 0 && cx.ends_of(&above).0 >= 0).then_some(-1))
+    Ok((of_a.hi < 0 && cx.ends_of(&above).lo >= 0).then_some(-1))
 }
 
 /// `min(a, b) = a` and `max(a, b) = b` where `a <= b` over the domain
 pub(crate) fn extremum(cx: &mut AffineContext, op: Binary, a: AffineForm, b: AffineForm) -> Result<AffineForm, Stop> {
-    let (lo, hi) = cx.ends_of(&a.minus(&b)?);
+    let WideInterval { lo, hi } = cx.ends_of(&a.minus(&b)?);
     if hi <= 0 || lo >= 0 {
         let before = cx.operation(op, &a, &b);
         let extreme = if (hi <= 0) == (op == Binary::Min) { a } else { b };

@@ -6,14 +6,15 @@
 use crate::limits::ROUNDS;
 use smallvec::SmallVec;
 
-use crate::analysis::bounds::{ends_of_multiple, less, plus, Ends};
+use crate::analysis::bounds::of_multiple;
 use crate::analysis::congruence::Congruence;
 use crate::analysis::interval::Interval;
+use crate::analysis::wide_interval::WideInterval;
 use crate::expr::{Accumulator, Expr, Kind, Op, Sum, Term, Var};
 use crate::int;
 use crate::map::domain::{Constraint, Domain};
 use crate::map::Map;
-use crate::rules::constraint::{divided, ends_divided, numerator_range, residue_ends, without_shift};
+use crate::rules::constraint::{numerator_range, residue_ends, without_shift};
 use crate::rules::Rule;
 use crate::simplify::options::Options;
 use crate::simplify::trace::{Statement, Trace};
@@ -81,7 +82,7 @@ enum Outcome<'a> {
     /// Less than all, as far as is known; it stays as it is.
     Open,
     /// Less than all; it comes to a sum of variables, without its constant, between ends.
-    Sum(&'a Sum, Ends),
+    Sum(&'a Sum, WideInterval),
     /// Less than all; it comes to a runtime variable in an interval.
     Runtime(Var, Interval),
     /// Less than all; it comes to a remainder by a divisor in an interval.
@@ -190,11 +191,11 @@ impl<'a> State<'a> {
     }
 
     /// Such a sum for one without its constant between ends.
-    fn smallest(&mut self, sum: &Sum, mut ends: Ends) -> Option<Constraint> {
+    fn smallest(&mut self, sum: &Sum, mut ends: WideInterval) -> Option<Constraint> {
         let mut open: SmallVec<[&Term; 4]> = SmallVec::new();
         for t in &sum.terms {
             match self.point(t) {
-                Some(value) => ends = less(ends, (value, value))?,
+                Some(value) => ends = ends.less(WideInterval::point(value)),
                 None => open.push(t),
             }
         }
@@ -204,14 +205,13 @@ impl<'a> State<'a> {
         for t in open {
             out.add(t.coefficient.checked_div(factor)?, &t.atom).ok()?;
         }
-        let (lo, hi) = ends_divided(ends, factor);
-        Some(Constraint { expr: out.finish().ok()?, interval: Interval::exact(lo, hi)? })
+        Some(Constraint { expr: out.finish().ok()?, interval: ends.divided(factor).interval()? })
     }
 
     /// The value of a term whose variable has one and is not to be kept.
     fn point(&self, t: &Term) -> Option<i128> {
         let keeps = self.options.keep_point_dims && matches!(t.atom, Expr::Var(Var { kind: Kind::Dim, .. }));
-        self.ends(t).filter(|(lo, hi)| lo == hi && !keeps).map(|(value, _)| value)
+        self.ends(t).and_then(WideInterval::as_point).filter(|_| !keeps)
     }
 
     /// `e in interval`, down through divs and factors to a variable or a sum of variables.
@@ -230,15 +230,13 @@ impl<'a> State<'a> {
                     (e, interval) = (a, of_numerator);
                 }
                 (_, Some(Op::Sum(sum))) => {
-                    let c = i128::from(sum.constant);
-                    let ends = (i128::from(interval.lo) - c, i128::from(interval.hi) - c);
+                    let ends = WideInterval::from(interval).less(WideInterval::point(sum.constant.into()));
                     let [t] = &sum.terms[..] else { return self.sum(given, sum, ends) };
                     // What is not a variable may have more than 64 bits.
                     let of_atom = match &t.atom {
-                        Expr::Var(_) => divided(ends, t.coefficient),
+                        Expr::Var(_) => ends.divided(t.coefficient).in_64_bits(),
                         _ => {
-                            let (lo, hi) = ends_divided(ends, t.coefficient);
-                            let Some(interval) = Interval::exact(lo, hi) else { return Outcome::Open };
+                            let Some(interval) = ends.divided(t.coefficient).interval() else { return Outcome::Open };
                             interval
                         }
                     };
@@ -323,44 +321,43 @@ impl<'a> State<'a> {
     }
 
     /// `k*x + y in [l, u]` says that `x in [ceil((l - max y)/k), floor((u - min y)/k)]`
-    fn sum(&mut self, given: &'a Constraint, sum: &'a Sum, (lo, hi): Ends) -> Outcome<'a> {
-        let mut total: Ends = (0, 0);
+    fn sum(&mut self, given: &'a Constraint, sum: &'a Sum, ends: WideInterval) -> Outcome<'a> {
+        let mut total = WideInterval::point(0);
         for t in &sum.terms {
-            let Some(sum) = self.ends(t).and_then(|ends| plus(total, ends)) else { return Outcome::Open };
-            total = sum;
+            let Some(of_term) = self.ends(t) else { return Outcome::Open };
+            total = total.plus(of_term);
         }
-        if lo <= total.0 && total.1 <= hi {
+        if ends.covers(total) {
             return Outcome::All;
         }
-        if total.1 < lo || hi < total.0 {
+        if total.intersect(ends).is_empty() {
             return Outcome::Contradiction;
         }
         for t in &sum.terms {
-            let (Expr::Var(v), Some((x, y))) = (&t.atom, self.ends(t)) else { return Outcome::Open };
-            let narrowed = less(total, (x, y));
-            let allowed = narrowed.and_then(|narrowed| less((lo, hi), (narrowed.1, narrowed.0)));
-            let (Some(narrowed), Some(allowed)) = (narrowed, allowed) else { return Outcome::Open };
-            let is_narrower = x < allowed.0 || allowed.1 < y;
+            let (Expr::Var(v), Some(of_term)) = (&t.atom, self.ends(t)) else { return Outcome::Open };
+            let others = total.without(of_term);
+            let allowed = ends.less(others);
+            let is_narrower = !allowed.covers(of_term);
             let Some(flat) = self.domain.flat(*v).filter(|_| is_narrower && v.kind != Kind::Runtime) else { continue };
-            if !self.narrow(flat, divided(allowed, t.coefficient)) {
+            if !self.narrow(flat, allowed.divided(t.coefficient).in_64_bits()) {
                 return Outcome::Contradiction;
             }
             self.narrowed(Rule::Propagate, given, *v);
             let Some(now) = self.ends(t) else { return Outcome::Open };
-            total = (narrowed.0 + now.0, narrowed.1 + now.1);
+            total = others.plus(now);
         }
         let is_given = matches!(given.expr.op(), Some(Op::Sum(whole)) if std::ptr::eq(whole, sum));
         if is_given && self.is_smallest(sum) {
             Outcome::Open
         } else {
-            Outcome::Sum(sum, (lo, hi))
+            Outcome::Sum(sum, ends)
         }
     }
 
-    /// The smallest and the largest value of a variable with its factor.
-    fn ends(&self, t: &Term) -> Option<Ends> {
+    /// The interval of a variable with its factor.
+    fn ends(&self, t: &Term) -> Option<WideInterval> {
         let Expr::Var(v) = &t.atom else { return None };
-        Some(ends_of_multiple(t.coefficient, self.ranges[self.domain.flat(*v)?]))
+        Some(of_multiple(t.coefficient, self.ranges[self.domain.flat(*v)?]))
     }
 }
 

@@ -237,6 +237,40 @@ pub fn equalities() -> impl Strategy<Value = Plan> {
     })
 }
 
+/// Plans of few points with constraints on sums whose factors reach the ends of 64 bits, so that sums of terms, their
+/// remainders and their bounds do not fit.
+pub fn sums_at_the_ends() -> impl Strategy<Value = Plan> {
+    let part = prop_oneof![
+        2 => (0u32..3).prop_map(Tree::Var),
+        1 => (0u32..3, 2i64..6).prop_map(|(v, n)| Tree::Mod(Tree::Var(v).into(), n)),
+        1 => (0u32..3, 2i64..6).prop_map(|(v, n)| Tree::Div(Tree::Var(v).into(), n)),
+    ];
+    let term = (number(Size::Ends), part).prop_map(|(k, part)| Tree::Scale(k, part.into()));
+    let sum = prop::collection::vec(term, 1..4).prop_map(|terms| {
+        let add = |a: Tree, b| Tree::Add(a.into(), Box::new(b));
+        terms.into_iter().reduce(add).unwrap_or(Tree::Const(0))
+    });
+    let divided = (sum.clone(), divisor(Size::Ends), any::<bool>());
+    let divided = divided.prop_map(|(a, n, rem)| if rem { Tree::Mod(a.into(), n) } else { Tree::Div(a.into(), n) });
+    let expr = prop_oneof![4 => sum, 1 => divided, 1 => (number(Size::Ends), tree(Size::Ends)).prop_map(|(k, t)| Tree::Scale(k, t.into()))];
+    let reach = || prop_oneof![3 => 0i64..7, 1 => number(Size::Ends)];
+    let side = || {
+        let few = (number(Size::Ends), 0i64..6).prop_map(|(lo, n)| Interval::new(lo, lo.saturating_add(n)));
+        prop_oneof![3 => interval(Size::Small), 1 => few]
+    };
+    let parts = (
+        prop::collection::vec(side(), 1..4),
+        prop::collection::vec(prop_oneof![2 => tree(Size::Small), 1 => expr.clone()], 1..3),
+        prop::collection::vec((expr, reach(), reach()), 1..4),
+        any::<u64>(),
+    );
+    parts.prop_map(|(ranges, results, constraints, seed)| {
+        let n_dims = 1 + seed as usize % ranges.len();
+        let counts = [n_dims, ranges.len() - n_dims, 0];
+        Plan { size: Size::Ends, counts, ranges, results, constraints, sources: None, seed }
+    })
+}
+
 /// With numbers of every size, up to the ends of 64 bits.
 pub fn any_plan() -> impl Strategy<Value = Plan> {
     prop_oneof![
@@ -246,6 +280,7 @@ pub fn any_plan() -> impl Strategy<Value = Plan> {
         plans(Size::Products, 3, 3),
         plans(Size::Small, 3, 1),
         plans(Size::Ends, 4, 3),
+        sums_at_the_ends(),
         equalities(),
     ]
 }
@@ -279,7 +314,8 @@ impl Plan {
         for (t, below, above) in &self.constraints {
             let expr = build(t, &vars);
             let truth = Truth { domain: &domain, point: anchor.clone() };
-            let Some(at) = truth.value(&expr).and_then(|x| i64::try_from(x).ok()) else { continue };
+            // A value that does not fit is no anchor; most points miss 0 as well.
+            let at = truth.value(&expr).map_or(0, |x| i64::try_from(x).unwrap_or(0));
             let interval = Interval::new(at.saturating_sub(*below), at.saturating_add(*above));
             domain.constraints.push(Constraint { expr, interval });
         }

@@ -173,22 +173,19 @@ impl AffineContext {
     pub(crate) fn interval(&mut self, e: &Expr) -> WideInterval {
         let by_nodes = interval(&|v| self.atom_range(self.flat(v) as AtomId), e, NODES);
         match self.linear(e) {
-            Ok(form) => {
-                let (lo, hi) = self.ends_of(&form);
-                WideInterval { lo, hi }.intersect(by_nodes)
-            }
+            Ok(form) => self.ends_of(&form).intersect(by_nodes),
             Err(_) => by_nodes,
         }
     }
 
     /// The interval of an expression over the domain; `None` where it is not known to have 64 bits.
     pub fn bounds(&mut self, e: &Expr) -> Option<Interval> {
-        let WideInterval { lo, hi } = self.interval(e);
+        let interval = self.interval(e);
         // The ends of no value are in no order.
-        if lo > hi {
+        if interval.is_empty() {
             Some(Interval::EMPTY)
         } else {
-            Interval::exact(lo, hi)
+            interval.interval()
         }
     }
 
@@ -353,10 +350,7 @@ impl AffineContext {
 
     /// The interval of a value, where it is known to have 64 bits.
     fn range_of_kind(&mut self, kind: &AtomKind) -> Option<Interval> {
-        let mut interval = |form: &AffineForm| {
-            let (lo, hi) = self.ends_of(form);
-            WideInterval::between(lo, hi)
-        };
+        let mut interval = |form: &AffineForm| self.ends_of(form);
         match kind {
             AtomKind::Var(i) => Some(self.atom_range(*i)),
             AtomKind::Div(num, n) => binary(Binary::FloorDiv, interval(num), Interval::point(*n).into()).interval(),

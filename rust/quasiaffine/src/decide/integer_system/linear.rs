@@ -162,8 +162,8 @@ pub(crate) fn floor_div(a: i128, b: i128) -> i128 {
 
 /// The smallest integer that is not below `a / b`, for `b >= 1`.
 pub(crate) fn ceil_div(a: i128, b: i128) -> i128 {
-    let floor = floor_div(a, b);
-    floor + i128::from(floor * b != a)
+    // The product of floor and divisor may have more than 128 bits.
+    floor_div(a, b) + i128::from(a.rem_euclid(b) != 0)
 }
 
 pub(crate) fn add(a: i128, b: i128) -> Result<i128, Stop> {
