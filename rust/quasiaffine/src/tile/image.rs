@@ -85,8 +85,8 @@ pub(crate) struct Run {
 
 impl Run {
     /// The difference of the greatest and the least value.
-    pub fn span(&self) -> i64 {
-        (self.len - 1).saturating_mul(self.stride)
+    pub fn span(&self) -> Option<i64> {
+        (self.len - 1).checked_mul(self.stride)
     }
 }
 

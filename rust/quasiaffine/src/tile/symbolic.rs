@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 use crate::analysis::interval::Interval;
 use crate::error::Result;
 use crate::expr::{Expr, Kind, Op, Var};
+use crate::int::{add, ceil_div, mul, sub};
 use crate::map::domain::Constraint;
 use crate::map::{Map, State};
 use crate::tile::group::{exact_quotient, runtime_cut, var_of, without_runtime, Partner};
@@ -276,9 +277,9 @@ impl Writer<'_> {
         let Interval { lo, hi } = self.map.domain().vars[*dim as usize].interval;
         let at = |x: i64| rest.add(&Expr::Const(x).scale(coefficient)?);
         Ok(Some(if coefficient > 0 {
-            (at(lo)?, at(hi.saturating_add(1))?)
+            (at(lo)?, at(add(hi, 1)?)?)
         } else {
-            (at(hi)?, at(lo)?.add(&Expr::Const(coefficient.saturating_neg()))?)
+            (at(hi)?, at(lo)?.sub(&Expr::Const(coefficient))?)
         }))
     }
 
@@ -310,7 +311,7 @@ impl Writer<'_> {
                 Kind::Range => {
                     let domain = self.map.domain();
                     let Interval { lo, hi } = domain.vars[domain.n_dims + v.index as usize].interval;
-                    let most = hi.saturating_sub(lo).saturating_add(1);
+                    let most = add(sub(hi, lo)?, 1)?;
                     let parts = vec![Part { factor: 1, size: Expr::Const(most), most }];
                     let (low, last) = (Expr::Const(lo), Expr::Const(hi));
                     Ok(Some(Sum { first: low.clone(), low, parts, last, reversed: false }))
@@ -334,7 +335,8 @@ impl Writer<'_> {
                         total.first = total.first.add(&first.scale(c)?)?;
                         total.last = total.last.add(&last.scale(c)?)?;
                         for p in term.parts {
-                            total.parts.push(Part { factor: p.factor.saturating_mul(c.saturating_abs()), ..p });
+                            let factor = mul(p.factor, if c < 0 { sub(0, c)? } else { c })?;
+                            total.parts.push(Part { factor, ..p });
                             total.reversed |= (c < 0) != term.reversed;
                         }
                     }
@@ -366,7 +368,7 @@ impl Writer<'_> {
         let (tile, size) = (Expr::dim(k as u32), Expr::dim((n + k) as u32));
         let low = tile.mul(&size)?;
         let Interval { lo, hi } = self.map.domain().vars[k].interval;
-        let end = low.add(&size)?.minimum(&Expr::Const(hi.saturating_add(1)))?;
+        let end = low.add(&size)?.minimum(&Expr::Const(add(hi, 1)?))?;
         let first = if lo > 0 { low.maximum(&Expr::Const(lo))? } else { low.clone() };
         let parts = vec![Part { factor: 1, size, most: self.extents[k] }];
         Ok(Sum { low, parts, first, last: less_one(&end)?, reversed: false })
@@ -437,7 +439,7 @@ impl Writer<'_> {
                 sum.parts.push(Part { factor: 1, size, most: one.most });
                 return Ok(Some(sum));
             }
-            let most = (one.most.saturating_add(steps - 1)) / steps;
+            let most = ceil_div(one.most, steps);
             let size = n.add(&Expr::Const(steps - 1))?.floor_div(&Expr::Const(steps))?;
             sum.parts.push(Part { factor: 1, size, most });
         } else {
