@@ -10,7 +10,7 @@ import pytest
 from support.map_pairs import points
 
 import hlomap as hm
-from hlomap.maps import subtract
+from hlomap.maps import subtract, union_count
 
 
 @pytest.mark.parametrize(
@@ -45,9 +45,25 @@ def hostile_set(n: int, seed: int) -> hm.MapSet:
     return hm.MapSet([hostile() for _ in range(n)])
 
 
+def test_counting_many_maps_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Past the effort the number of distinct elements has bounds; the work does not grow with the pairs that meet."""
+    monkeypatch.setattr(union_count, "MAX_WORK", 100)
+    compared: list[object] = []
+    compare = subtract._subtract_one
+    monkeypatch.setattr(subtract, "_subtract_one", lambda m, other: compared.append(m) or compare(m, other))
+    numbers = random.Random(3)
+    lines = [(numbers.randint(1, 5), numbers.randint(0, 3000), numbers.randint(1, 90)) for _ in range(600)]
+    domains = [f"(d0) -> (d0 * {k} + {c}), domain: d0 in [0, {n}]" for k, c, n in lines]
+    maps = hm.MapSet([hm.IndexingMap.parse(text) for text in domains])
+    found, elements = maps.count(distinct=True), {k * i + c for k, c, n in lines for i in range(n + 1)}
+    assert not found.exact and found.lower <= len(elements) <= found.upper and len(compared) <= 200
+    few = hm.MapSet(list(maps)[:6])
+    assert few.count(distinct=True).exact
+
+
 def test_questions_about_hostile_sets_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Once they have compared as many maps as they may, they are not decided; easy ones are, however many maps."""
-    monkeypatch.setattr(subtract, "_MAX_WORK", 40)
+    monkeypatch.setattr(subtract, "MAX_WORK", 40)
     compared: list[object] = []
     compare = subtract._subtract_one
     monkeypatch.setattr(subtract, "_subtract_one", lambda m, other: compared.append(m) or compare(m, other))

@@ -20,7 +20,7 @@ from .variables import numbers_of
 MAX_MEMBERS = 64
 """The most maps that a difference may have."""
 
-_MAX_WORK = 1 << 12  # pairs of maps that are compared, a hard one counting for several; some ten seconds
+MAX_WORK = 1 << 12  # pairs of maps that are compared, a hard one counting for several; some ten seconds
 
 Condition = tuple[Expr, int, int]
 
@@ -28,8 +28,8 @@ Condition = tuple[Expr, int, int]
 class Effort:
     """The work of one question about sets, which may have many maps that are hard to compare."""
 
-    def __init__(self) -> None:
-        self._left = _MAX_WORK
+    def __init__(self, work: int | None = None) -> None:
+        self._left = MAX_WORK if work is None else work
         self._n_steps = _n_steps()
 
     def spend(self) -> bool:
@@ -90,7 +90,7 @@ def intersect(m: IndexingMap, others: Sequence[IndexingMap], effort: Effort | No
         if other.is_known_empty:
             continue
         if not effort.spend():
-            return f"the intersection takes more than {_MAX_WORK} comparisons of maps"
+            return f"the intersection takes more than {MAX_WORK} comparisons of maps"
         found = [_intersect_one(m, other), _intersect_one(other, m)]
         both = [part for part in found if not isinstance(part, str)]
         if not both:
@@ -143,7 +143,7 @@ def _subtract_all(m: IndexingMap, others: Sequence[IndexingMap], effort: Effort)
         remaining: list[IndexingMap] = []
         for part in parts:
             if not effort.spend():
-                return f"the difference takes more than {_MAX_WORK} comparisons of maps"
+                return f"the difference takes more than {MAX_WORK} comparisons of maps"
             try:
                 difference = _subtract_one(part, other)
             except (HlomapError, OverflowError, ValueError) as error:

@@ -5,16 +5,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from .._core import Count, IndexingMap, bounds_many, count_many, simplify_many
 from ..lazy import np, npt
-from .subtract import find_meeting, subtract
+from .subtract import MAX_WORK, Effort, find_meeting, subtract
 from .variables import with_conditions
 
 if TYPE_CHECKING:
     from .map_set import MapSet
+
+_CHUNK = 256  # images that are held against those before them at once; the effort may end before the last
 
 UNBOUNDED = (1 << 128) - 1
 """The upper bound of a count of which nothing is known."""
@@ -33,23 +35,47 @@ def count_of(maps: MapSet, distinct: bool) -> Count:
 
 
 def count_array(maps: MapSet) -> Count:
-    """The elements that maps to one array reach, whether the set has more maps than it should or not."""
-    counts = [m.count(distinct=True) for m in maps]
+    """The elements that maps to one array reach, whether the set has more maps than it should or not.
+
+    Each map counts once, and the hard ones for several; past the effort a map has as many elements as its box of points
+    at most, and nothing is known of the elements that it shares with others.
+    """
+    effort = Effort(MAX_WORK + len(maps))
+    counts = [m.count(distinct=True) if effort.spend() else Count(0, _points(m)) for m in maps]
     least = max([count.lower for count in counts], default=0)
     most = min(sum([count.upper for count in counts]), UNBOUNDED)
     most = min(most, _box(maps)) if least < most else most
     images = list(maps.image().simplify()) if least < most else []
     if not images:
         return Count(least, most)
+    lower, upper = _count_apart(images, Effort(2 * MAX_WORK))
+    return Count(max(least, lower), min(most, upper))
+
+
+def _count_apart(images: Sequence[IndexingMap], effort: Effort) -> tuple[int, int]:
+    """Bounds on the elements of all images: those of each one that the ones before it do not reach, added up."""
     before: set[IndexingMap] = set()
     lower, upper = 0, 0
-    for m, meeting in zip(images, find_meeting(images, images), strict=True):
-        rest = subtract(m, [other for other in meeting if other in before])
-        parts = [part.count(distinct=True) for part in ([m] if isinstance(rest, str) else rest)]
-        upper += min(m.count(distinct=True).upper, sum(count.upper for count in parts))
-        lower += 0 if isinstance(rest, str) else sum(count.lower for count in parts)
-        before.add(m)
-    return Count(max(least, lower), min(most, upper))
+    for begin in range(0, len(images), _CHUNK):
+        chunk = images[begin : begin + _CHUNK]
+        for m, meeting in zip(chunk, find_meeting(chunk, images[: begin + _CHUNK]), strict=True):
+            if not effort.spend():
+                # Each image that follows may have all of its elements for itself.
+                return lower, upper + sum(_points(m) for m in images[len(before) :])
+            rest = subtract(m, [other for other in meeting if other in before], effort)
+            parts = [part.count(distinct=True) for part in ([m] if isinstance(rest, str) else rest)]
+            upper += min(m.count(distinct=True).upper, sum(count.upper for count in parts))
+            lower += 0 if isinstance(rest, str) else sum(count.lower for count in parts)
+            before.add(m)
+    return lower, upper
+
+
+def _points(m: IndexingMap) -> int:
+    """The values of all dims and ranges of a map together, constraints aside."""
+    n = 1
+    for v in (*m.dims, *m.ranges):
+        n *= max(0, v.upper - v.lower + 1)
+    return min(n, UNBOUNDED)
 
 
 def _box(maps: Iterable[IndexingMap]) -> int:

@@ -152,6 +152,7 @@ pub mod limits;
 
 pub(crate) mod arithmetic;
 pub(crate) mod components;
+pub(crate) mod meter;
 
 pub mod expr;
 pub mod text;

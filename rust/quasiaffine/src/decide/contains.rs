@@ -14,12 +14,12 @@ use crate::analysis::interval::Interval;
 use crate::decide::equal::is_empty;
 use crate::decide::integer_system::flatten::{Environment, Flattener};
 use crate::decide::integer_system::linear::{Linear, Span};
-use crate::decide::integer_system::Effort;
 use crate::decide::ranges::uses;
 use crate::error::{Result, Stop};
 use crate::expr::{Expr, Kind, Var};
 use crate::map::domain::{Domain, Variable};
 use crate::map::{Map, State};
+use crate::meter::Meter;
 
 /// The answer to "does one map contain another one?".
 pub(crate) enum Containment {
@@ -32,11 +32,11 @@ pub(crate) enum Containment {
 /// Whether `outer` relates every point of the dims to all elements that `inner` relates it to; `None` where that is not
 /// decided. A point outside the domain is related to nothing.
 pub fn contains(outer: &Map, inner: &Map) -> Option<bool> {
-    contains_within(outer, inner, &mut Effort(EFFORT))
+    contains_within(outer, inner, &mut Meter::new(EFFORT))
 }
 
 /// [`contains`], undecided also where the effort is used up.
-pub(crate) fn contains_within(outer: &Map, inner: &Map, effort: &mut Effort) -> Option<bool> {
+pub(crate) fn contains_within(outer: &Map, inner: &Map, meter: &mut Meter) -> Option<bool> {
     if inner.state() == State::Empty || (outer == inner && outer.state() == State::Defined) {
         return Some(true);
     }
@@ -48,7 +48,7 @@ pub(crate) fn contains_within(outer: &Map, inner: &Map, effort: &mut Effort) -> 
     if !has_both || !alike {
         return None;
     }
-    match containment(outer, inner, effort) {
+    match containment(outer, inner, meter) {
         Containment::Yes => Some(true),
         Containment::No(_) => Some(false),
         Containment::Unknown => None,
@@ -56,14 +56,14 @@ pub(crate) fn contains_within(outer: &Map, inner: &Map, effort: &mut Effort) -> 
 }
 
 /// [`contains`], for maps that are defined and have equally many dims and results.
-pub(crate) fn containment(outer: &Map, inner: &Map, effort: &mut Effort) -> Containment {
+pub(crate) fn containment(outer: &Map, inner: &Map, meter: &mut Meter) -> Containment {
     let Ok(Some(choice)) = Choice::new(outer, inner) else { return Containment::Unknown };
     let Ok(conditions) = choice.conditions(outer, inner) else { return Containment::Unknown };
     let mut points = Points::new(inner);
     let violation_decides = choice.is_only && inner.domain().n_runtime() == 0;
     let mut all = Containment::Yes;
     for (e, interval) in &conditions {
-        match points.violation(e, *interval, effort) {
+        match points.violation(e, *interval, meter) {
             Ok(None) => {}
             Ok(Some(point)) if violation_decides => return Containment::No(point),
             Err(_) if violation_decides => all = Containment::Unknown,
@@ -216,7 +216,7 @@ impl<'m> Points<'m> {
     }
 
     /// A point at which the expression lies outside the interval.
-    fn violation(&mut self, e: &Expr, interval: Interval, effort: &mut Effort) -> Result<Option<Vec<i64>>, Stop> {
+    fn violation(&mut self, e: &Expr, interval: Interval, meter: &mut Meter) -> Result<Option<Vec<i64>>, Stop> {
         if self.cx.bounds(e).is_some_and(|values| interval.covers(values)) {
             return Ok(None);
         }
@@ -224,17 +224,17 @@ impl<'m> Points<'m> {
         let system = self.system.get_or_insert_with(|| {
             let mut f = Flattener::default();
             columns.extend(domain.vars.iter().map(|v| Linear::column(f.system.add_column(v.interval.into()))));
-            f.add_constraints(&mut Environment::new(domain, columns.clone()), effort)?;
+            f.add_constraints(&mut Environment::new(domain, columns.clone()), meter)?;
             Ok(f)
         });
         let mut f = system.as_ref().map_err(|stop| *stop)?.clone();
-        let form = f.flatten(&mut Environment::new(domain, columns.clone()), e, effort)?;
+        let form = f.flatten(&mut Environment::new(domain, columns.clone()), e, meter)?;
         let all = f.system.span(&form)?;
         let (below, above) = (i128::from(interval.lo) - 1, i128::from(interval.hi) + 1);
         for outside in [Span { lo: all.lo.min(below), hi: below }, Span { lo: above, hi: all.hi.max(above) }] {
             let mut violated = f.system.clone();
             violated.add_row(&form, outside)?;
-            if let Some(values) = violated.solve(effort)? {
+            if let Some(values) = violated.solve(meter)? {
                 // The first columns are the variables.
                 let values =
                     values.iter().take(domain.vars.len()).map(|x| i64::try_from(*x).map_err(|_| Stop::Overflow));

@@ -18,6 +18,7 @@ use crate::eval::points::AllPoints;
 use crate::expr::{Expr, Kind};
 use crate::map::domain::{Constraint, Domain};
 use crate::map::{Map, State};
+use crate::meter::Meter;
 use crate::rules::constraint::as_residue;
 use crate::simplify::options::Options;
 use crate::simplify::simplify;
@@ -240,7 +241,7 @@ impl Group {
             return None;
         }
         let map = self.alone(domain, &self.results)?;
-        let is_injective = is_injective_within(&map, self.effort(domain, &map));
+        let is_injective = is_injective_within(&map, &mut Meter::new(self.effort(domain, &map)));
         matches!(is_injective, Injectivity::Injective).then_some(points)
     }
 

@@ -13,7 +13,6 @@ use crate::analysis::interval::Interval;
 use crate::analysis::wide_interval::{fits, interval};
 use crate::decide::contains::{containment, contains, Containment};
 use crate::decide::count::{touched, Count};
-use crate::decide::integer_system::Effort;
 use crate::error::Error;
 use crate::eval::points::{box_points, value_at, with_points};
 use crate::eval::program::Program;
@@ -21,6 +20,7 @@ use crate::expr::{Expr, Kind, Var};
 use crate::interrupt::steps;
 use crate::map::domain::{Domain, Variable};
 use crate::map::{Map, State};
+use crate::meter::Meter;
 use crate::simplify::options::Options;
 use crate::simplify::simplify;
 
@@ -234,7 +234,7 @@ impl<'a> Pair<'a> {
         let n_inputs = a.domain().n_dims;
         let mut answer = Some(Equivalence::Equal);
         for (outer, inner) in [(a, b), (b, a)] {
-            match containment(outer, inner, &mut Effort(EFFORT)) {
+            match containment(outer, inner, &mut Meter::new(EFFORT)) {
                 Containment::Yes => {}
                 Containment::No(point) if self.is_possible(&point[..n_inputs]) => {
                     return Some(Equivalence::Different(point[..n_inputs].to_vec()));

@@ -5,9 +5,9 @@
 //! points that reach one element (`common_element.rs`).
 
 use crate::decide::common_element::{find, CommonElement, Pairs, Side, NOT_DECIDED};
-use crate::decide::integer_system::Effort;
 use crate::limits::{EFFORT, TOTAL_EFFORT};
 use crate::map::Map;
+use crate::meter::Meter;
 
 /// The answer to "do different points reach different elements?", for all values of the runtime variables.
 #[derive(Clone, Debug)]
@@ -22,28 +22,23 @@ pub enum Injectivity {
 
 /// Whether different values of the dims and ranges in the domain reach different elements.
 pub fn is_injective(map: &Map) -> Injectivity {
-    is_injective_within(map, TOTAL_EFFORT)
+    is_injective_within(map, &mut Meter::new(TOTAL_EFFORT))
 }
 
 /// [`is_injective`] with an effort that may be smaller.
-pub(crate) fn is_injective_within(map: &Map, effort: u64) -> Injectivity {
+pub(crate) fn is_injective_within(map: &Map, meter: &mut Meter) -> Injectivity {
     let side = match Side::new(map) {
         Ok(None) => return Injectivity::Injective,
         Ok(Some(side)) => side,
         Err(reason) => return Injectivity::Unknown(reason),
     };
     let mut unknown = None;
-    let mut effort = Effort(effort);
     let vars = &side.flat().domain().vars;
     for variable in (0..side.n_free()).filter(|i| vars[*i].interval.as_point().is_none()) {
-        if effort.0 == 0 {
+        if meter.left() == 0 {
             return Injectivity::Unknown(NOT_DECIDED);
         }
-        let given = EFFORT.min(effort.0);
-        let mut own = Effort(given);
-        let found = find(&side, &side, Pairs::FirstDifference(variable), &mut own);
-        effort.0 -= given - own.0;
-        match found {
+        match meter.part(EFFORT, |own| find(&side, &side, Pairs::FirstDifference(variable), own)) {
             Ok(None) => {}
             Ok(Some(common)) => return Injectivity::Collision(common),
             Err(reason) => unknown = unknown.or(Some(reason)),

@@ -9,9 +9,9 @@ use smallvec::SmallVec;
 
 use crate::analysis::interval::Interval;
 use crate::decide::common_element::{find, CommonElement, Pairs, Side, NOT_DECIDED};
-use crate::decide::integer_system::Effort;
 use crate::error::{Error, Result};
 use crate::map::{Map, State};
+use crate::meter::Meter;
 
 /// The answer to "do the images of these maps meet?", for all values of the runtime variables.
 #[derive(Clone, Debug)]
@@ -52,16 +52,13 @@ pub fn overlap(first: &[Map], second: &[Map]) -> Result<Overlap> {
     }
     let axis = b.sort();
     let mut unknown = a.unknown.or(b.unknown);
-    let mut effort = Effort(TOTAL_EFFORT);
+    let mut meter = Meter::new(TOTAL_EFFORT);
     for x in &a.images {
         for y in b.overlapping(x, axis) {
-            if effort.0 < EFFORT {
+            if meter.spend(0).is_err() {
                 return Ok(Overlap::Unknown(NOT_DECIDED));
             }
-            let mut own = Effort(EFFORT);
-            let found = find(&x.side, &y.side, Pairs::All, &mut own);
-            effort.0 -= EFFORT - own.0;
-            match found {
+            match meter.part(EFFORT, |own| find(&x.side, &y.side, Pairs::All, own)) {
                 Ok(None) => {}
                 Err(reason) => unknown = unknown.or(Some(reason)),
                 Ok(Some(common)) => {

@@ -4,7 +4,8 @@
 //! neighbours in one interval. What one map contains of another is read off their expressions, without a search, so the
 //! cost grows with the number of maps and of intervals and not with how hard they are.
 
-use crate::limits::ALTERNATIVES;
+use crate::limits::{ALTERNATIVES, TOTAL_EFFORT};
+use crate::meter::Meter;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -95,14 +96,21 @@ pub fn merge(maps: &[Map], counting: Counting) -> Vec<Coalesced> {
     without_contained(items, counting)
 }
 
-/// The items without those that another one plainly contains; of equal ones the first stays.
+/// The items without those that another one plainly contains; of equal ones the first stays. What comes after the work on
+/// all pairs is too much stays, too.
 fn without_contained(items: Vec<Coalesced>, counting: Counting) -> Vec<Coalesced> {
     if items.len() < 2 {
         return items;
     }
     let windows = |item: &Coalesced| (counting == Counting::Elements).then(|| Separable::read(&item.map)).flatten();
+    let mut meter = Meter::new(TOTAL_EFFORT);
     let mut kept: Vec<(Option<Separable>, Coalesced)> = Vec::with_capacity(items.len());
     for item in items {
+        // It is held against each map so far, either way round.
+        if meter.spend(4 * kept.len() * (1 + item.map.domain().vars.len())).is_err() {
+            kept.push((None, item));
+            continue;
+        }
         let mut new = (windows(&item), item);
         let contains = |a: &(Option<Separable>, Coalesced), b: &(Option<Separable>, Coalesced)| match (&a.0, &b.0) {
             (Some(outer), Some(inner)) => outer.plainly_contains(inner),

@@ -32,9 +32,9 @@ use smallvec::SmallVec;
 
 use crate::analysis::interval::Interval;
 use crate::decide::contains::contains_within;
-use crate::decide::integer_system::Effort;
 use crate::decide::ranges::compact_ranges;
 use crate::map::{Map, State};
+use crate::meter::Meter;
 use crate::simplify::options::Options;
 use crate::simplify::simplify;
 use groups::{blocks_of, differ, fixed_dims, grouped, in_groups};
@@ -162,7 +162,7 @@ fn without_contained(mut items: Vec<Coalesced>) -> Vec<Coalesced> {
         let ((all, n, ranges), (other, m, other_ranges)) = (sizes[*i], sizes[*j]);
         other.total_cmp(&all).then(n.cmp(&m)).then(other_ranges.total_cmp(&ranges))
     });
-    let (mut asked, mut effort) = (0, Effort(TOTAL_EFFORT));
+    let (mut asked, mut meter) = (0, Meter::new(TOTAL_EFFORT));
     for (at, inner) in order.iter().enumerate() {
         let covers = |outer: &&usize| {
             bounds[**outer].len() == bounds[*inner].len()
@@ -180,11 +180,8 @@ fn without_contained(mut items: Vec<Coalesced>) -> Vec<Coalesced> {
                 break;
             }
             // What takes a large part of the work is hardly ever contained.
-            let mut own = Effort(effort.0.min(EFFORT / ROUNDS as u64));
-            effort.0 -= own.0;
-            let found = contains_within(&items[*outer].map, &items[*inner].map, &mut own);
-            effort.0 += own.0;
-            if found == Some(true) {
+            let (outer_map, inner_map) = (&items[*outer].map, &items[*inner].map);
+            if meter.part(EFFORT / ROUNDS as u64, |own| contains_within(outer_map, inner_map, own)) == Some(true) {
                 let parts = std::mem::take(&mut items[*inner].parts);
                 items[*outer].absorb(parts);
                 break;

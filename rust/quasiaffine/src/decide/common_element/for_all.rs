@@ -12,11 +12,11 @@ use super::{
 use crate::analysis::interval::Interval;
 use crate::decide::integer_system::flatten::Flattener;
 use crate::decide::integer_system::linear::Linear;
-use crate::decide::integer_system::Effort;
 use crate::error::Stop;
 use crate::expr::{Expr, Kind, Var};
 use crate::map::domain::{Domain, Variable};
 use crate::map::{Map, State};
+use crate::meter::Meter;
 use crate::simplify::options::Options;
 use crate::simplify::simplify;
 
@@ -72,7 +72,7 @@ pub(super) fn candidate(
     b: &Side,
     pairs: Pairs,
     by_index: bool,
-    effort: &mut Effort,
+    meter: &mut Meter,
 ) -> Result<Option<TwoPoints>, Stop> {
     let matching = Matching::new(a.map.domain().runtime(), b.map.domain().runtime(), by_index);
     let is_new = !by_index || matching.pairs.iter().any(|(v, w)| !v.is_fixed() || !w.is_fixed());
@@ -83,17 +83,17 @@ pub(super) fn candidate(
     let (first, second) = add_points(&mut f, a, b, pairs)?;
     for scenario in matching.scenarios() {
         let of_second: Vec<i64> = matching.numbers.iter().map(|i| scenario[*i]).collect();
-        let (x, at_first) = results_at(&mut f, a, &first, &scenario, effort)?;
-        let (y, at_second) = results_at(&mut f, b, &second, &of_second, effort)?;
+        let (x, at_first) = results_at(&mut f, a, &first, &scenario, meter)?;
+        let (y, at_second) = results_at(&mut f, b, &second, &of_second, meter)?;
         require_equal(&mut f, &x, &y)?;
         for (v, w) in &matching.pairs {
             let (Some(v), Some(w)) = (&v.source, &w.source) else { continue };
-            let x = index_forms(&mut f, a.map.domain(), v, &at_first, effort)?;
-            let y = index_forms(&mut f, b.map.domain(), w, &at_second, effort)?;
+            let x = index_forms(&mut f, a.map.domain(), v, &at_first, meter)?;
+            let y = index_forms(&mut f, b.map.domain(), w, &at_second, meter)?;
             require_equal(&mut f, &x, &y)?;
         }
     }
-    Problem { system: f.system, first, second }.solve(effort)
+    Problem { system: f.system, first, second }.solve(meter)
 }
 
 /// The results of a map with numbers for its runtime variables, and the values of all variables.
@@ -102,7 +102,7 @@ fn results_at(
     side: &Side,
     points: &[Linear],
     runtime: &[i64],
-    effort: &mut Effort,
+    meter: &mut Meter,
 ) -> Result<(Vec<Linear>, Vec<Linear>), Stop> {
     let mut values = points.to_vec();
     for (value, v) in runtime.iter().zip(side.flat.domain().vars.iter().skip(points.len())) {
@@ -111,7 +111,7 @@ fn results_at(
         f.system.add_row(&value, v.interval.into())?;
         values.push(value);
     }
-    Ok((results(f, side, values.clone(), effort)?, values))
+    Ok((results(f, side, values.clone(), meter)?, values))
 }
 
 /// The common element of two points, where they have one for all values of the runtime variables.

@@ -15,13 +15,14 @@ use rustc_hash::FxHashMap;
 use crate::analysis::interval::Interval;
 use crate::decide::integer_system::flatten::{Environment, Flattener};
 use crate::decide::integer_system::linear::{Linear, Span};
-use crate::decide::integer_system::{Effort, System};
+use crate::decide::integer_system::System;
 use crate::error::Stop;
 use crate::eval::points::AllPoints;
 use crate::eval::program::{Points, Program};
 use crate::limits::POINTS;
 use crate::map::domain::{Domain, Source};
 use crate::map::{Map, State};
+use crate::meter::Meter;
 use crate::simplify::options::Options;
 use crate::simplify::simplify;
 use for_all::{candidate, checked};
@@ -114,10 +115,10 @@ pub(crate) fn find(
     a: &Side,
     b: &Side,
     pairs: Pairs,
-    effort: &mut Effort,
+    meter: &mut Meter,
 ) -> Result<Option<Box<CommonElement>>, &'static str> {
     let found = |points: TwoPoints| checked(a, b, &points).map(Box::new);
-    let relaxed = relaxed(a, b, pairs, effort).and_then(|problem| problem.solve(effort));
+    let relaxed = relaxed(a, b, pairs, meter).and_then(|problem| problem.solve(meter));
     if !a.has_runtime() && !b.has_runtime() {
         let points = match relaxed {
             Ok(points) => points,
@@ -130,7 +131,7 @@ pub(crate) fn find(
         return Ok(None);
     }
     let mut candidates =
-        [false, true].into_iter().filter_map(|by_index| candidate(a, b, pairs, by_index, effort).ok()?);
+        [false, true].into_iter().filter_map(|by_index| candidate(a, b, pairs, by_index, meter).ok()?);
     candidates.find_map(found).map(Some).ok_or(RUNTIME)
 }
 
@@ -162,9 +163,9 @@ struct Problem {
 }
 
 impl Problem {
-    fn solve(self, effort: &mut Effort) -> Result<Option<TwoPoints>, Stop> {
+    fn solve(self, meter: &mut Meter) -> Result<Option<TwoPoints>, Stop> {
         let Problem { system, first, second } = self;
-        let Some(values) = system.solve(effort)? else { return Ok(None) };
+        let Some(values) = system.solve(meter)? else { return Ok(None) };
         let point = |forms: &[Linear]| -> Result<Vec<i64>, Stop> {
             forms.iter().map(|form| i64::try_from(form.at(&values)?).map_err(|_| Stop::Overflow)).collect()
         };
@@ -200,13 +201,13 @@ struct Read {
 }
 
 /// The system whose solutions are all pairs of points that reach one element for some values of the runtime variables.
-fn relaxed(a: &Side, b: &Side, pairs: Pairs, effort: &mut Effort) -> Result<Problem, Stop> {
+fn relaxed(a: &Side, b: &Side, pairs: Pairs, meter: &mut Meter) -> Result<Problem, Stop> {
     let mut f = Flattener::default();
     let (first, second) = add_points(&mut f, a, b, pairs)?;
     let mut reads: Vec<Read> = Vec::new();
     let mut results_of = |side: &Side, points: &[Linear]| {
-        let values = add_runtime(&mut f, side, points.to_vec(), &mut reads, effort)?;
-        results(&mut f, side, values, effort)
+        let values = add_runtime(&mut f, side, points.to_vec(), &mut reads, meter)?;
+        results(&mut f, side, values, meter)
     };
     let (x, y) = (results_of(a, &first)?, results_of(b, &second)?);
     require_equal(&mut f, &x, &y)?;
@@ -214,10 +215,10 @@ fn relaxed(a: &Side, b: &Side, pairs: Pairs, effort: &mut Effort) -> Result<Prob
 }
 
 /// The results of a map for these values of its variables, which must lie in the domain.
-fn results(f: &mut Flattener, side: &Side, values: Vec<Linear>, effort: &mut Effort) -> Result<Vec<Linear>, Stop> {
+fn results(f: &mut Flattener, side: &Side, values: Vec<Linear>, meter: &mut Meter) -> Result<Vec<Linear>, Stop> {
     let mut env = Environment::new(side.flat.domain(), values);
-    f.add_constraints(&mut env, effort)?;
-    side.flat.results().iter().map(|e| f.flatten(&mut env, e, effort)).collect()
+    f.add_constraints(&mut env, meter)?;
+    side.flat.results().iter().map(|e| f.flatten(&mut env, e, meter)).collect()
 }
 
 fn require_equal(f: &mut Flattener, x: &[Linear], y: &[Linear]) -> Result<(), Stop> {
@@ -230,7 +231,7 @@ fn add_runtime(
     side: &Side,
     mut values: Vec<Linear>,
     reads: &mut Vec<Read>,
-    effort: &mut Effort,
+    meter: &mut Meter,
 ) -> Result<Vec<Linear>, Stop> {
     let domain = side.map.domain();
     for (v, narrowed) in domain.runtime().iter().zip(side.flat.domain().vars.iter().skip(values.len())) {
@@ -239,7 +240,7 @@ fn add_runtime(
             values.push(Linear::column(f.system.add_column(span)));
             continue;
         };
-        let index = index_forms(f, domain, source, &values, effort)?;
+        let index = index_forms(f, domain, source, &values, meter)?;
         let mut equal = None;
         let mut maybe_equal: Vec<(Vec<Linear>, Linear)> = Vec::new();
         for read in reads.iter().filter(|r| (r.id, r.interval, r.index.len()) == (source.id, v.interval, index.len())) {
@@ -274,10 +275,10 @@ fn index_forms(
     domain: &Domain,
     source: &Source,
     values: &[Linear],
-    effort: &mut Effort,
+    meter: &mut Meter,
 ) -> Result<Vec<Linear>, Stop> {
     let mut env = Environment::new(domain, values.to_vec());
-    source.index.iter().map(|e| f.flatten(&mut env, e, effort)).collect()
+    source.index.iter().map(|e| f.flatten(&mut env, e, meter)).collect()
 }
 
 /// The element that a point of the domain reaches.

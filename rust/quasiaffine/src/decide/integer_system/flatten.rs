@@ -9,12 +9,13 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::linear::{Column, Linear, Span};
-use super::{Effort, System};
+use super::System;
 use crate::analysis::wide_interval::WideInterval;
 use crate::arithmetic::binary;
 use crate::error::Stop;
 use crate::expr::{Binary, Expr, Parts};
 use crate::map::domain::Domain;
+use crate::meter::Meter;
 
 /// Builds a system, a column for each variable and each quotient.
 #[derive(Clone, Default)]
@@ -42,7 +43,7 @@ impl<'d> Environment<'d> {
 
 impl Flattener {
     /// An expression as a form.
-    pub fn flatten(&mut self, env: &mut Environment<'_>, e: &Expr, effort: &mut Effort) -> Result<Linear, Stop> {
+    pub fn flatten(&mut self, env: &mut Environment<'_>, e: &Expr, meter: &mut Meter) -> Result<Linear, Stop> {
         let node = match e {
             Expr::Const(c) => return Ok(Linear::constant((*c).into())),
             Expr::Var(v) => {
@@ -54,28 +55,28 @@ impl Flattener {
         if let Some(form) = env.known.get(&node) {
             return Ok(form.clone());
         }
-        effort.spend(1)?;
+        meter.spend(1)?;
         let Some(op) = e.op() else { return Err(Stop::Overflow) };
         let form = match op.parts() {
             Parts::Sum(sum) => {
                 let mut form = Linear::constant(sum.constant.into());
                 for t in &sum.terms {
-                    form.add_scaled(t.coefficient.into(), &self.flatten(env, &t.atom, effort)?)?;
+                    form.add_scaled(t.coefficient.into(), &self.flatten(env, &t.atom, meter)?)?;
                 }
                 form
             }
-            Parts::Binary(op, a, b) => self.binary(env, op, [a, b], effort)?,
+            Parts::Binary(op, a, b) => self.binary(env, op, [a, b], meter)?,
         };
-        effort.spend(form.terms.len())?;
+        meter.spend(form.terms.len())?;
         env.known.insert(node, form.clone());
         Ok(form)
     }
 
     /// Requires the constraints of the domain.
-    pub fn add_constraints(&mut self, env: &mut Environment<'_>, effort: &mut Effort) -> Result<(), Stop> {
+    pub fn add_constraints(&mut self, env: &mut Environment<'_>, meter: &mut Meter) -> Result<(), Stop> {
         let domain = env.domain;
         for c in &domain.constraints {
-            let form = self.flatten(env, &c.expr, effort)?;
+            let form = self.flatten(env, &c.expr, meter)?;
             self.system.add_row(&form, c.interval.into())?;
         }
         Ok(())
@@ -86,10 +87,10 @@ impl Flattener {
         env: &mut Environment<'_>,
         op: Binary,
         operands: [&Expr; 2],
-        effort: &mut Effort,
+        meter: &mut Meter,
     ) -> Result<Linear, Stop> {
-        let a = self.flatten(env, operands[0], effort)?;
-        let b = self.flatten(env, operands[1], effort)?;
+        let a = self.flatten(env, operands[0], meter)?;
+        let b = self.flatten(env, operands[1], meter)?;
         match (op, a.as_const(), b.as_const()) {
             (Binary::Product, Some(k), _) => scaled(&b, k),
             (Binary::Product, _, Some(k)) => scaled(&a, k),

@@ -15,7 +15,7 @@ mod search;
 
 use crate::error::Stop;
 use crate::expr::Binary;
-use crate::interrupt::look;
+use crate::meter::Meter;
 use linear::{Column, Linear, Span};
 
 /// Columns with their spans, and conditions on them.
@@ -53,32 +53,6 @@ struct SameFunction {
     values: Linear,
 }
 
-/// The effort after which an interrupt is looked for, a power of two.
-const LOOK_AFTER: u64 = 1 << 13;
-
-/// How much may still be looked at, in terms of rows.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Effort(pub u64);
-
-impl Effort {
-    /// Spends effort on `n` terms.
-    pub fn spend(&mut self, n: usize) -> Result<(), Stop> {
-        match self.0.checked_sub(n as u64 + 1) {
-            Some(left) => {
-                if (left ^ self.0) >= LOOK_AFTER {
-                    look();
-                }
-                self.0 = left;
-                Ok(())
-            }
-            None => {
-                self.0 = 0;
-                Err(Stop::Effort)
-            }
-        }
-    }
-}
-
 impl System {
     /// A new column with these values.
     pub fn add_column(&mut self, span: Span) -> Column {
@@ -113,9 +87,9 @@ impl System {
     ///
     /// # Errors
     /// [`Stop`] where neither is found.
-    pub fn solve(self, effort: &mut Effort) -> Result<Option<Vec<i128>>, Stop> {
+    pub fn solve(self, meter: &mut Meter) -> Result<Option<Vec<i128>>, Stop> {
         let n = self.columns.len();
-        let found = search::search(self, effort, 0)?;
+        let found = search::search(self, meter, 0)?;
         Ok(found.map(|mut values| {
             values.truncate(n);
             values
@@ -145,7 +119,7 @@ mod tests {
     }
 
     fn solve(columns: &[(i128, i128)], rows: &[(&[i128], i128, i128)]) -> Option<Vec<i128>> {
-        let found = system(columns, rows).solve(&mut Effort(1 << 20)).unwrap()?;
+        let found = system(columns, rows).solve(&mut Meter::new(1 << 20)).unwrap()?;
         let inside = columns.iter().zip(&found).all(|((lo, hi), x)| (lo..=hi).contains(&x));
         let holds = rows.iter().all(|(k, lo, hi)| {
             let sum: i128 = k.iter().zip(&found).map(|(k, x)| k * x).sum();
@@ -245,7 +219,7 @@ mod tests {
                 let mut s = system(&[(7, 8), (b, b + 1), (-99, 99)], &[(&[1, 0, 0], a, a), (&[0, 1, 0], b, b)]);
                 s.add_row(&Linear::column(2), Span::point(wanted)).unwrap();
                 s.add_nonlinear(op, Linear::column(2), Linear::column(0), Linear::column(1));
-                let found = s.solve(&mut Effort(1 << 20)).unwrap();
+                let found = s.solve(&mut Meter::new(1 << 20)).unwrap();
                 assert_eq!(found, (wanted == value).then(|| vec![a, b, value]), "{op:?}");
             }
         }
@@ -255,9 +229,9 @@ mod tests {
     fn equal_arguments_have_equal_values() {
         let mut s = system(&[(0, 9), (0, 9), (0, 9), (0, 9)], &[(&[1, -1, 0, 0], 0, 0), (&[0, 0, 1, -1], 1, 9)]);
         let columns: Vec<Linear> = (0..4).map(Linear::column).collect();
-        assert!(s.clone().solve(&mut Effort(1 << 20)).unwrap().is_some());
+        assert!(s.clone().solve(&mut Meter::new(1 << 20)).unwrap().is_some());
         s.add_same_function(vec![columns[0].minus(&columns[1]).unwrap()], &columns[2], &columns[3]).unwrap();
-        assert_eq!(s.solve(&mut Effort(1 << 20)), Ok(None));
+        assert_eq!(s.solve(&mut Meter::new(1 << 20)), Ok(None));
     }
 
     #[test]
@@ -269,8 +243,8 @@ mod tests {
             s.add_nonlinear(Binary::Product, Linear::column(product), Linear::column(i), Linear::column(j));
             s.add_row(&Linear::column(product), Span::point((1 << 61) - 1)).unwrap();
         }
-        assert_eq!(s.solve(&mut Effort(EFFORT)), Err(Stop::Effort));
+        assert_eq!(s.solve(&mut Meter::new(EFFORT)), Err(Stop::Effort));
         let huge = (&[i128::MAX / 2, i128::MAX / 2 - 1][..], 1, i128::MAX);
-        assert_eq!(system(&columns[..2], &[huge]).solve(&mut Effort(1 << 14)), Err(Stop::Overflow));
+        assert_eq!(system(&columns[..2], &[huge]).solve(&mut Meter::new(1 << 14)), Err(Stop::Overflow));
     }
 }

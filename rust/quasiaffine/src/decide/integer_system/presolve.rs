@@ -7,10 +7,11 @@ use smallvec::SmallVec;
 
 use super::flatten::span_of;
 use super::linear::{add, ceil_div, floor_div, gcd, mul, neg, sub, Column, Linear, Span};
-use super::{Effort, Nonlinear, Row, System};
+use super::{Nonlinear, Row, System};
 use crate::error::Stop;
 use crate::expr::Binary;
 use crate::limits::{ROUNDS, VALUES};
+use crate::meter::Meter;
 
 /// Why presolving ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,17 +41,17 @@ pub(super) struct Split {
 
 impl System {
     /// Narrows and shrinks the system until nothing changes. Spans that narrow in small steps are left to the search.
-    pub(super) fn presolve(&mut self, effort: &mut Effort) -> Result<(), Halt> {
+    pub(super) fn presolve(&mut self, meter: &mut Meter) -> Result<(), Halt> {
         for pass in 0..ROUNDS {
-            let mut changed = self.normalize_rows(effort)?;
-            changed |= self.tighten(effort)?;
-            changed |= self.split_rows(effort)?;
-            changed |= self.eliminate(effort)?;
-            changed |= self.propagate_operations(effort)?;
+            let mut changed = self.normalize_rows(meter)?;
+            changed |= self.tighten(meter)?;
+            changed |= self.split_rows(meter)?;
+            changed |= self.eliminate(meter)?;
+            changed |= self.propagate_operations(meter)?;
             changed |= self.propagate_functions()?;
             // Rows that contradict each other may narrow spans in small steps without end.
             if !changed || pass % COMBINE_EVERY == COMBINE_EVERY - 1 {
-                changed |= self.combine_rows(effort)?;
+                changed |= self.combine_rows(meter)?;
             }
             if !changed {
                 return Ok(());
@@ -61,7 +62,7 @@ impl System {
 
     /// Adds sums and differences of two rows that say more than the spans of their columns: those in which a column cancels
     /// and at most two are left, and those that are a multiple of another row. Whether there were any.
-    fn combine_rows(&mut self, effort: &mut Effort) -> Result<bool, Halt> {
+    fn combine_rows(&mut self, meter: &mut Meter) -> Result<bool, Halt> {
         if self.rows.len() > VALUES {
             return Ok(false);
         }
@@ -73,7 +74,7 @@ impl System {
                     continue;
                 }
                 for sign in [-1, 1] {
-                    effort.spend(x.form.terms.len() + y.form.terms.len())?;
+                    meter.spend(x.form.terms.len() + y.form.terms.len())?;
                     let mut form = x.form.clone();
                     form.add_scaled(sign, &y.form)?;
                     let is_short = form.terms.len() <= 2;
@@ -96,12 +97,12 @@ impl System {
 
     /// Rows without fixed columns and common factors; those of one column become its span, parallel ones become one row,
     /// and those that always hold go.
-    fn normalize_rows(&mut self, effort: &mut Effort) -> Result<bool, Halt> {
+    fn normalize_rows(&mut self, meter: &mut Meter) -> Result<bool, Halt> {
         let mut changed = false;
         let mut kept: Vec<Row> = Vec::with_capacity(self.rows.len());
         let mut numbers: FxHashMap<Linear, usize> = FxHashMap::default();
         for row in std::mem::take(&mut self.rows) {
-            effort.spend(row.form.terms.len())?;
+            meter.spend(row.form.terms.len())?;
             let Some(row) = normalize(row, &self.columns)? else {
                 continue;
             };
@@ -140,11 +141,11 @@ impl System {
     }
 
     /// Narrows the span of every column by every row.
-    fn tighten(&mut self, effort: &mut Effort) -> Result<bool, Halt> {
+    fn tighten(&mut self, meter: &mut Meter) -> Result<bool, Halt> {
         let rows = std::mem::take(&mut self.rows);
         let mut changed = false;
         for row in &rows {
-            effort.spend(row.form.terms.len())?;
+            meter.spend(row.form.terms.len())?;
             changed |= self.tighten_by(&row.form, row.span)?;
         }
         self.rows = rows;
@@ -165,11 +166,11 @@ impl System {
     }
 
     /// Cuts rows in two at strides that allow a single quotient.
-    fn split_rows(&mut self, effort: &mut Effort) -> Result<bool, Halt> {
+    fn split_rows(&mut self, meter: &mut Meter) -> Result<bool, Halt> {
         let mut changed = false;
         let mut at = 0;
         while at < self.rows.len() {
-            effort.spend(self.rows[at].form.terms.len())?;
+            meter.spend(self.rows[at].form.terms.len())?;
             match self.split(at)? {
                 Some(split) if split.quotients.lo == split.quotients.hi => {
                     self.apply(at, &split, split.quotients.lo)?;
@@ -234,7 +235,7 @@ impl System {
     }
 
     /// Writes a column of each equality as a form of the others.
-    fn eliminate(&mut self, effort: &mut Effort) -> Result<bool, Halt> {
+    fn eliminate(&mut self, meter: &mut Meter) -> Result<bool, Halt> {
         let mut changed = false;
         while let Some(at) = self.rows.iter().position(|row| row.span.as_point().is_some()) {
             let row = self.rows.swap_remove(at);
@@ -256,10 +257,10 @@ impl System {
                     rest.add_term(neg(k)?, column)?;
                     let mut form = Linear::constant(mul(k, value)?);
                     form.add_scaled(neg(k)?, &rest)?;
-                    self.substitute(column, form, effort)?;
+                    self.substitute(column, form, meter)?;
                     break;
                 }
-                self.reduce(&mut row.form, effort)?;
+                self.reduce(&mut row.form, meter)?;
             }
         }
         Ok(changed)
@@ -273,7 +274,7 @@ impl System {
 
     /// One step of Euclid's algorithm on the coefficients of an equality: for the smallest one, `a`, the column is
     /// replaced by `t = x + sum of (a_j / a) * x_j`, which leaves the other coefficients smaller than `a`.
-    fn reduce(&mut self, form: &mut Linear, effort: &mut Effort) -> Result<(), Halt> {
+    fn reduce(&mut self, form: &mut Linear, meter: &mut Meter) -> Result<(), Halt> {
         let (column, a) = form.terms.iter().copied().min_by_key(|(_, k)| k.unsigned_abs()).ok_or(Stop::Overflow)?;
         let mut t = Linear::column(column);
         for (other, k) in form.terms.iter().filter(|(other, _)| *other != column) {
@@ -290,14 +291,14 @@ impl System {
         x.add_scaled(-1, &t)?;
         x.add_term(1, column)?;
         form.substitute(column, &x)?;
-        self.substitute(column, x, effort)
+        self.substitute(column, x, meter)
     }
 
     /// Replaces a column by a form everywhere.
-    fn substitute(&mut self, column: Column, by: Linear, effort: &mut Effort) -> Result<(), Halt> {
+    fn substitute(&mut self, column: Column, by: Linear, meter: &mut Meter) -> Result<(), Halt> {
         for row in &mut self.rows {
             if row.form.substitute(column, &by)? {
-                effort.spend(row.form.terms.len())?;
+                meter.spend(row.form.terms.len())?;
                 row.span = row.span.less(row.form.constant)?;
                 row.form.constant = 0;
             }
@@ -318,11 +319,11 @@ impl System {
     }
 
     /// Narrows values by their operands, and makes operations linear whose operands allow it.
-    fn propagate_operations(&mut self, effort: &mut Effort) -> Result<bool, Halt> {
+    fn propagate_operations(&mut self, meter: &mut Meter) -> Result<bool, Halt> {
         let mut changed = false;
         for mut n in std::mem::take(&mut self.nonlinear) {
             for form in [&mut n.value, &mut n.a, &mut n.b] {
-                effort.spend(form.terms.len())?;
+                meter.spend(form.terms.len())?;
                 *form = without_fixed(form, &self.columns)?;
             }
             if self.linearize(&n)? {

@@ -2,14 +2,15 @@
 
 use super::linear::{Column, Span};
 use super::presolve::{Halt, Split};
-use super::{Effort, System};
+use super::System;
 use crate::components::components;
 use crate::error::Stop;
 use crate::limits::{ALTERNATIVES, DEPTH};
+use crate::meter::Meter;
 
 /// Values of all columns that satisfy every condition.
-pub(super) fn search(mut system: System, effort: &mut Effort, depth: usize) -> Result<Option<Vec<i128>>, Stop> {
-    match system.presolve(effort) {
+pub(super) fn search(mut system: System, meter: &mut Meter, depth: usize) -> Result<Option<Vec<i128>>, Stop> {
+    match system.presolve(meter) {
         Err(Halt::Infeasible) => return Ok(None),
         Err(Halt::Stop(stop)) => return Err(stop),
         Ok(()) => {}
@@ -19,14 +20,14 @@ pub(super) fn search(mut system: System, effort: &mut Effort, depth: usize) -> R
     }
     let parts = parts(&system);
     if parts.len() < 2 {
-        return branch(system, effort, depth);
+        return branch(system, meter, depth);
     }
     let mut values: Vec<i128> = system.columns.iter().map(|s| s.closest_to_0()).collect();
     let mut stopped = None;
     for columns in parts {
         let part = system.part(&columns);
-        effort.spend(part.rows.len())?;
-        match search(part, effort, depth + 1) {
+        meter.spend(part.rows.len())?;
+        match search(part, meter, depth + 1) {
             Ok(None) => return Ok(None),
             Ok(Some(found)) => columns.iter().for_each(|c| values[*c as usize] = found[*c as usize]),
             // Another part may have no solution.
@@ -40,7 +41,7 @@ pub(super) fn search(mut system: System, effort: &mut Effort, depth: usize) -> R
 }
 
 /// Tries the alternatives for one quotient or column.
-fn branch(system: System, effort: &mut Effort, depth: usize) -> Result<Option<Vec<i128>>, Stop> {
+fn branch(system: System, meter: &mut Meter, depth: usize) -> Result<Option<Vec<i128>>, Stop> {
     let mut children: Vec<System> = Vec::new();
     if let Some((at, split)) = system.fewest_quotients()? {
         for quotient in split.quotients.lo..=split.quotients.hi {
@@ -59,12 +60,12 @@ fn branch(system: System, effort: &mut Effort, depth: usize) -> Result<Option<Ve
         return system.complete(values).map(Some);
     } else {
         // Presolving ended before it had looked at what is fixed.
-        return search(system, effort, depth + 1);
+        return search(system, meter, depth + 1);
     }
     let mut stopped = None;
     for child in children {
-        effort.spend(child.columns.len())?;
-        match search(child, effort, depth + 1) {
+        meter.spend(child.columns.len())?;
+        match search(child, meter, depth + 1) {
             Ok(None) => {}
             Ok(Some(found)) => return Ok(Some(found)),
             Err(stop) => stopped = stopped.or(Some(stop)),

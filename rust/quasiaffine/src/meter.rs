@@ -1,0 +1,93 @@
+//! The meter of a question: it counts the work, hears an interrupt, and stops the work where too much of it is done.
+//!
+//! Whatever loops over terms, pairs or maps spends on a meter before it looks at them. A question has one meter; one that
+//! asks others gives each a [part](Meter::part) of its own, so that it ends within its effort however many they are. The
+//! effort alone ends the work, so an answer never depends on the machine.
+
+use crate::error::Stop;
+use crate::interrupt::{look, steps};
+
+/// The effort of one step of [`crate::interrupt::n_steps`], after which an interrupt is looked for; a power of two, some
+/// 50 microseconds.
+const STEP: u64 = 1 << 13;
+
+/// The work that is left to a question, in terms or coefficients looked at.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    left: u64,
+}
+
+impl Meter {
+    /// For so much work, see [`crate::limits`].
+    pub const fn new(effort: u64) -> Meter {
+        Meter { left: effort }
+    }
+
+    /// Counts the work of looking at `n` terms.
+    ///
+    /// # Errors
+    /// [`Stop::Effort`] where less is left; then nothing is.
+    #[inline]
+    pub fn spend(&mut self, n: usize) -> Result<(), Stop> {
+        match self.left.checked_sub(n as u64 + 1) {
+            Some(left) => {
+                if (left ^ self.left) >= STEP {
+                    self.step(left);
+                }
+                self.left = left;
+                Ok(())
+            }
+            None => {
+                self.left = 0;
+                Err(Stop::Effort)
+            }
+        }
+    }
+
+    #[cold]
+    fn step(&mut self, left: u64) {
+        steps((self.left / STEP - left / STEP) as usize);
+        look();
+    }
+
+    /// What is left.
+    pub const fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// Asks a question that may take so much of what is left, and comes back with the rest.
+    pub fn part<T>(&mut self, most: u64, ask: impl FnOnce(&mut Meter) -> T) -> T {
+        let given = self.left.min(most);
+        let mut own = Meter::new(given);
+        let answer = ask(&mut own);
+        self.left -= given - own.left;
+        answer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interrupt::{n_steps, watched, Interrupted};
+
+    #[test]
+    fn a_meter_counts_and_stops() {
+        let (mut meter, before) = (Meter::new(4 * STEP), n_steps());
+        assert_eq!((meter.spend(STEP as usize - 1), meter.left()), (Ok(()), 3 * STEP));
+        let of_part = meter.part(STEP, |own| own.spend(2 * STEP as usize));
+        assert_eq!((of_part, meter.left()), (Err(Stop::Effort), 2 * STEP));
+        assert_eq!(meter.part(9 * STEP, |own| own.spend(0)), Ok(()));
+        assert_eq!((meter.spend(2 * STEP as usize), meter.left()), (Err(Stop::Effort), 0));
+        assert_eq!(meter.spend(0), Err(Stop::Effort));
+        assert_eq!(n_steps() - before, 2);
+    }
+
+    #[test]
+    fn an_interrupt_is_heard() {
+        let endless = || {
+            let mut meter = Meter::new(u64::MAX);
+            while meter.spend(9).is_ok() {}
+        };
+        assert_eq!(watched(|| true, endless), Err(Interrupted));
+    }
+}
