@@ -4,8 +4,12 @@
 
 use crate::random::{build, config, Tree};
 use proptest::prelude::*;
+use quasiaffine::map::State;
 use quasiaffine::simplify::options::FastPath;
-use quasiaffine::{simplify, Constraint, Domain, Expr, Interval, Kind, Map, Options, Points, Program, Var, Variable};
+use quasiaffine::{
+    contains, equivalent, is_empty, simplify, touched, Constraint, Count, Domain, Equivalence, Expr, Interval, Kind,
+    Map, Options, Points, Program, Var, Variable,
+};
 
 /// The most variables. Each has up to [`SIZE`] values.
 const VARS: usize = 4;
@@ -118,5 +122,25 @@ proptest! {
                 prop_assert_eq!(&simplify(&m, Options { fast_path: FastPath::Off, ..options }), &once);
             }
         }
+    }
+}
+
+/// Sums whose factors reach the ends of 64 bits, by hand: what holds nowhere is no constraint that says nothing.
+#[test]
+fn a_sum_that_does_not_fit_is_not_implied() {
+    for constraint in [
+        "d0 * -4611686018427387904 + d0 mod 2 in [0, 0]",
+        "d0 * -4611686018427387904 + d0 mod 2 in [-9, 9]",
+        "d0 * -9223372036854775808 in [0, 9223372036854775807]",
+        "d0 * 9223372036854775807 + (d0 floordiv 2) * 9223372036854775807 in [-9223372036854775808, 0]",
+    ] {
+        let map: Map = format!("(d0) -> (d0), domain: d0 in [3, 6], {constraint}").parse().unwrap();
+        let free: Map = "(d0) -> (d0), domain: d0 in [3, 6]".parse().unwrap();
+        let simple = simplify(&map, Options::default());
+        assert!(simple.state() == State::Empty || !simple.domain().constraints.is_empty(), "{map} becomes {simple}");
+        assert_ne!(is_empty(&map), Some(false), "{map}");
+        assert!(!matches!(equivalent(&map, &free), Equivalence::Equal), "{map}");
+        assert_ne!(contains(&map, &free), Some(true), "{map}");
+        assert_eq!(touched(&map), Count::exact(0), "{map}");
     }
 }

@@ -317,3 +317,22 @@ fn all_tiles(sizes: &[i64], n: &[i64]) -> Vec<Vec<i64>> {
     }
     tiles
 }
+
+/// An offset that is known at run time moves a tile within the array: nothing has 2^63 - 1 values, and no number that does
+/// not fit is exact.
+#[test]
+fn a_number_that_is_not_known_is_no_number() {
+    let count = |text: &str, sizes: &[i64], n: &[i64]| {
+        let map: Map = text.parse().unwrap();
+        TiledMap::new(&map, sizes, sizes.len(), 1 << 14).count(n, &mut Memo::default())
+    };
+    // The box of a tile is at most that of all tiles.
+    let moved =
+        "(d0){rt0} -> (d0 * 2 + rt0), domain: d0 in [0, 4], rt0 in [0, 3], d0 + rt0 in [1, 6], runtime: rt0 = #1(d0)";
+    let found = count(moved, &[5], &[2]);
+    assert!(found.runs[0].size <= 12 && found.boxes <= 36, "{found:?}");
+    let large = "(d0, d1, d2) -> (d0, d1, d2), domain: d0 in [0, 4611686018427387903], d1 in [0, 4611686018427387903], d2 in [0, 99]";
+    let sizes = [1 << 62, 1 << 62, 100];
+    let found = count(large, &sizes, &sizes);
+    assert!(!found.elements_exact && !found.boxes_exact && found.elements == u128::MAX, "{found:?}");
+}
