@@ -393,7 +393,7 @@ impl PyMap {
         Ok(unlocked(py, || count(&self.map))?.into())
     }
 
-    /// The map from the results back to the dims; :class:`~hlomap.Unknown` where this map is not known to be injective
+    /// The map from the results back to the dims; :class:`~hlomap.Unknown` where the results are not seen to determine them
     /// on its domain.
     ///
     /// The constraints of the inverse hold at the points that have a preimage.
@@ -402,13 +402,13 @@ impl PyMap {
     /// >>> print(hm.IndexingMap.parse("(d0) -> (d0 * 2 + 1), domain: d0 in [0, 4]").inverse())
     /// (d0) -> (d0 floordiv 2), domain: d0 in [1, 9], d0 mod 2 in [1, 1]
     /// >>> hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 4]").inverse()
-    /// Unknown(reason='no inverse is known: the map may reach an element from several points')
+    /// Unknown(reason='no inverse is known: the results may not determine the dimensions')
     fn inverse<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match unlocked(py, || quasiaffine::inverse(&self.map))? {
             Some(map) => Ok(Bound::new(py, PyMap::from(map))?.into_any()),
             None => {
                 let class = py.import(intern!(py, "hlomap.answers"))?.getattr(intern!(py, "Unknown"))?;
-                class.call1(("no inverse is known: the map may reach an element from several points",))
+                class.call1(("no inverse is known: the results may not determine the dimensions",))
             }
         }
     }

@@ -175,6 +175,44 @@ fn union<'a>(maps: impl IntoIterator<Item = &'a Map>) -> Option<BTreeSet<(Vec<i6
     })
 }
 
+/// Rotations, skews, digits and multiples, alone and beside each other: maps of dims with about as many elements as points.
+fn permutations() -> impl Strategy<Value = Map> {
+    (any::<u64>(), 1usize..4, 1usize..4).prop_map(|(seed, n_dims, n_results)| {
+        let mut chance = Chance(seed);
+        let mut small = |lo: i64, hi: i64| lo + (chance.next() % (hi - lo + 1) as u64) as i64;
+        let mut side = || {
+            let lo = small(-3, 3);
+            Variable::new(Interval::new(lo, lo + [0, 1, 2, 3, 5, 7, 8][small(0, 6) as usize]))
+        };
+        let vars = (0..n_dims).map(|_| side()).collect();
+        let (mut result, mut constraints) = (Vec::new(), Vec::new());
+        let sum = |small: &mut dyn FnMut(i64, i64) -> i64| {
+            (0..n_dims as u32).fold(Expr::Const(small(-4, 4)), |e, i| {
+                let k = [0, 1, 1, -1, 2, 3, 4, 5, 8, 9][small(0, 9) as usize];
+                e.add(&Expr::dim(i).scale(k).unwrap()).unwrap()
+            })
+        };
+        for i in 0..n_results {
+            let whole = sum(&mut small);
+            let n = Expr::Const(small(2, 9));
+            let digit = |small: &mut dyn FnMut(i64, i64) -> i64| match small(0, 4) {
+                0 => Expr::dim((i % n_dims) as u32),
+                1 => whole.floor_div(&n).unwrap(),
+                2 => whole.clone(),
+                _ => whole.floor_mod(&n).unwrap(),
+            };
+            let (first, second) = (digit(&mut small), digit(&mut small));
+            let more = second.scale([0, 0, 1, 4, 8][small(0, 4) as usize]).unwrap();
+            result.push(first.add(&more).unwrap());
+        }
+        if small(0, 3) == 0 {
+            let lo = small(-3, 3);
+            constraints.push(Constraint { expr: sum(&mut small), interval: Interval::new(lo, lo + small(0, 9)) });
+        }
+        Map::new(Domain { vars, n_dims, n_ranges: 0, constraints }, result).unwrap()
+    })
+}
+
 /// A map of few points whose runtime variables have sources.
 fn small_map() -> impl Strategy<Value = Map> {
     let plan = prop_oneof![3 => plans(Size::Small, 3, 2), 1 => plans(Size::Small, 3, 3)];
@@ -220,6 +258,44 @@ fn pieces(map: &Map, seed: u64, cuts: usize) -> Vec<Map> {
 
 proptest! {
     #![proptest_config(config())]
+
+    /// An inverse, injectivity and the two counts are one fact in three words.
+    #[test]
+    fn inverse_injectivity_and_counts_agree(map in permutations()) {
+        let sides: Vec<Interval> = map.domain().vars.iter().map(|v| v.interval).collect();
+        let all = graph(&map, &boxed(&sides));
+        let mut elements: BTreeMap<Element, Vec<i64>> = BTreeMap::new();
+        for (point, values) in &all {
+            elements.insert(values.iter().map(|x| x.unwrap() as i64).collect(), point.clone());
+        }
+        let is_one_to_one = elements.len() == all.len();
+        let (touched, distinct) = (quasiaffine::touched(&map), quasiaffine::distinct(&map));
+        for (count, n) in [(touched, all.len() as u128), (distinct, elements.len() as u128)] {
+            prop_assert!(count.lower <= n && n <= count.upper, "{:?} for {} of {}", count, n, map);
+        }
+        let injective = is_injective(&map);
+        match &injective {
+            Injectivity::Injective => prop_assert!(is_one_to_one, "{} is not injective", map),
+            Injectivity::Collision(common) => check_witness(&map, &map, common)?,
+            Injectivity::Unknown(_) => {}
+        }
+        let Some(back) = quasiaffine::inverse(&map) else { return Ok(()) };
+        prop_assert!(is_one_to_one, "{} has the inverse {}", map, back);
+        prop_assert!(matches!(injective, Injectivity::Injective), "{:?} beside an inverse of {}", injective, map);
+        if touched.is_exact() {
+            prop_assert_eq!(distinct, touched, "of {}", map);
+        }
+        // Its points are the elements, each with the point that reaches it.
+        let sides: Vec<Interval> = back.domain().vars.iter().map(|v| v.interval).collect();
+        if back.state() == State::Empty || sides.iter().fold(1u128, |n, side| n.saturating_mul(side.size())) > 20_000 {
+            return Ok(());
+        }
+        let found: BTreeMap<Element, Vec<i64>> = graph(&back, &boxed(&sides))
+            .into_iter()
+            .map(|(element, point)| (element, point.into_iter().map(|x| x.unwrap() as i64).collect()))
+            .collect();
+        prop_assert_eq!(found, elements, "{} of {}", back, map);
+    }
 
     #[test]
     fn images_meet_where_an_element_is_reached_twice((a, b) in pair()) {

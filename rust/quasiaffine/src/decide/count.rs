@@ -2,7 +2,7 @@
 //!
 //! Variables fall into independent groups (two are in one group when a constraint or a result uses both), and numbers
 //! of groups multiply. Within a group the number is exact where the constraints are intervals or residues and the image
-//! is a chain of strides or the map is injective; else points are enumerated within [`POINTS`]; else the
+//! is a chain of strides, or the quotients or remainders of one, or the map is injective; else points are enumerated within [`POINTS`]; else the
 //! number is bounded. `lower <= the true number <= upper`.
 
 use crate::limits::{POINTS, TOTAL_EFFORT};
@@ -10,12 +10,13 @@ use rustc_hash::FxHashSet;
 use smallvec::{smallvec, SmallVec};
 
 use crate::affine::context::{AffineContext, Budget};
-use crate::affine::form::AffineForm;
+use crate::affine::form::{AffineForm, AffineTerm};
 use crate::analysis::interval::Interval;
 use crate::components::components;
 use crate::decide::injective::{is_injective_within, Injectivity};
 use crate::eval::points::AllPoints;
 use crate::expr::{Expr, Kind};
+use crate::int::gcd;
 use crate::map::domain::{Constraint, Domain};
 use crate::map::{Map, State};
 use crate::meter::Meter;
@@ -219,6 +220,9 @@ impl Group {
     fn exact_image(&self, cx: &mut AffineContext, domain: &Domain) -> Option<Count> {
         let forms: Vec<AffineForm> = self.results.iter().map(|e| cx.linear(e)).collect::<Result<Vec<_>, _>>().ok()?;
         if let [form] = &forms[..] {
+            if let Some(n) = residues(cx, domain, form).filter(|_| self.constraints.is_empty()) {
+                return Some(Count::exact(n));
+            }
             if let Some(chain) = chain(cx, domain, form) {
                 match &self.constraints[..] {
                     [] => return Some(Count::exact(chain.n)),
@@ -324,25 +328,76 @@ impl Chain {
     }
 }
 
-/// The values of a form of independent variables, in ascending order of their strides: each either goes on where the
-/// smaller ones end, or is so large that nothing overlaps.
+/// The number of remainders that a form takes which is one remainder: `(base + step*t) mod n` for `t` in `[0, k - 1]` has
+/// a period of `n / gcd(step, n)`.
+fn residues(cx: &AffineContext, domain: &Domain, form: &AffineForm) -> Option<u128> {
+    let (num, n) = as_residue(cx, form)?;
+    let chain = fixed_chain(cx, domain, &num)?;
+    let step = i64::try_from(chain.step?.rem_euclid(i128::from(n))).ok()?;
+    Some(chain.n.min((n / gcd(step, n)?) as u128))
+}
+
+/// The values of a form without runtime variables, whose place is known.
+fn fixed_chain(cx: &AffineContext, domain: &Domain, form: &AffineForm) -> Option<Chain> {
+    let moves =
+        |t: &AffineTerm| (t.atom as usize) < domain.vars.len() && domain.var(t.atom as usize).kind == Kind::Runtime;
+    if form.terms.iter().any(moves) {
+        return None;
+    }
+    let mut chain = chain(cx, domain, form)?;
+    chain.lo = chain.lo.checked_add(form.constant.into())?;
+    Some(chain)
+}
+
+/// The values of `form floordiv n`: quotients of values that are at most `n` apart leave none out, those of values that
+/// are further apart are all different.
+fn quotients(cx: &AffineContext, domain: &Domain, num: &AffineForm, n: i64) -> Option<(i128, u128)> {
+    let (values, n) = (fixed_chain(cx, domain, num)?, i128::from(n));
+    let step = values.step.filter(|step| *step <= n)?;
+    let last = values.lo.checked_add(step.checked_mul(i128::try_from(values.n).ok()? - 1)?)?;
+    let (first, last) = (values.lo.div_euclid(n), last.div_euclid(n));
+    Some((first, u128::try_from(last - first + 1).ok()?))
+}
+
+/// `k * (num floordiv n)` where a form is one up to its constant: `k*r + k*(x floordiv n)` is that of `n*r + x`.
+fn one_quotient(cx: &AffineContext, domain: &Domain, form: &AffineForm) -> Option<(i64, AffineForm, i64)> {
+    let is_div = |t: &&AffineTerm| t.atom as usize >= domain.vars.len();
+    let mut divs = form.terms.iter().filter(is_div);
+    let (t, None) = (divs.next()?, divs.next()) else { return None };
+    let (num, n) = cx.as_div(t.atom)?;
+    let mut whole = num.clone();
+    for rest in form.terms.iter().filter(|rest| !is_div(rest)) {
+        let factor = rest.coefficient.checked_div(t.coefficient).filter(|f| f * t.coefficient == rest.coefficient)?;
+        whole.add_term(factor.checked_mul(n)?, rest.atom).ok()?;
+    }
+    Some((t.coefficient, whole, n))
+}
+
+/// The values of a form of independent variables, or of the quotient of one, in ascending order of their strides: each
+/// either goes on where the smaller ones end, or is so large that nothing overlaps.
 fn chain(cx: &AffineContext, domain: &Domain, form: &AffineForm) -> Option<Chain> {
     let mut parts: SmallVec<[(i128, u128); 6]> = SmallVec::new();
     let mut lo = 0i128;
+    if form.terms.iter().any(|t| cx.atom_range(t.atom).is_empty()) {
+        return None;
+    }
+    if let Some((k, num, n)) = one_quotient(cx, domain, form) {
+        let (first, n) = quotients(cx, domain, &num, n)?;
+        let (k, last) = (i128::from(k), first.checked_add(i128::try_from(n).ok()? - 1)?);
+        let lo = k.checked_mul(first)?.min(k.checked_mul(last)?);
+        return Some(Chain { n, step: Some(k.abs()), lo });
+    }
     for t in &form.terms {
-        let flat = t.atom as usize;
+        let (k, flat) = (i128::from(t.coefficient), t.atom as usize);
         if flat >= domain.vars.len() {
             return None;
         }
-        let (k, interval) = (i128::from(t.coefficient), domain.vars[flat].interval);
+        let interval = domain.vars[flat].interval;
         if domain.var(flat).kind == Kind::Runtime {
             continue;
         }
         lo = lo.checked_add((k * i128::from(interval.lo)).min(k * i128::from(interval.hi)))?;
         parts.push((k.abs(), interval.size()));
-    }
-    if form.terms.iter().any(|t| cx.atom_range(t.atom).is_empty()) {
-        return None;
     }
     parts.sort_unstable();
     let mut chain = Chain { n: 1, step: None, lo };
@@ -403,6 +458,33 @@ mod tests {
             assert!(!of(position, remainder, 511).is_exact());
             assert!(of(position, remainder, 1).upper < 2 * 169);
         }
+    }
+
+    #[test]
+    fn quotients_and_remainders_of_a_chain_have_no_gaps() {
+        for (e, n) in [
+            ("(d0 * 7 + d1) floordiv 2", 150_011),
+            ("((d0 * 7 + d1) floordiv 2) * -3 + 8", 150_011),
+            // Values 4 apart leave out no quotient by 4, and some by 3.
+            ("(d0 * 1200004 + d1 * 4 + 1) floordiv 4", 4 * 300_001),
+            ("(d0 * 7 + d1) mod 1000", 1000),
+            ("(d0 * 1200004 + d1 * 4) mod 1000", 250),
+            ("(d0 * 1200004 + d1 * 4) mod 3000000", 750_000),
+            ("(d0 * 1200004 + d1 * 4) mod 30000000", 4 * 300_001),
+        ] {
+            let map = format!("(d0, d1) -> ({e}), domain: d0 in [0, 3], d1 in [0, 300000]");
+            assert_eq!(counts(&map).1, Count::exact(n), "{e}");
+        }
+        let moved =
+            "(d0){rt0} -> ((d0 + rt0) floordiv 2), domain: d0 in [0, 300000], rt0 in [0, 9], runtime: rt0 = #1()";
+        assert!(!counts(moved).1.is_exact());
+    }
+
+    #[test]
+    fn digits_that_a_search_does_not_separate_are_counted() {
+        let digits = "(d0, d1) -> (d0 mod 2 + (d1 mod 3) * 2 + (d0 floordiv 2) * 6 + (d1 floordiv 3) * 3072), \
+                      domain: d0 in [0, 1023], d1 in [0, 1022]";
+        assert_eq!(counts(digits).1, Count::exact(1024 * 1023));
     }
 
     #[test]

@@ -2,9 +2,11 @@
 //!
 //! Points are values of the dims *and* the ranges, as in [`crate::touched`]: an injective map touches as many elements
 //! as its domain has points. Two points differ first in some variable; for each variable a search looks for two such
-//! points that reach one element (`common_element.rs`).
+//! points that reach one element (`common_element.rs`). Where it does not end, a map whose variables are determined by its
+//! results is injective (`inverse.rs`).
 
 use crate::decide::common_element::{find, CommonElement, Pairs, Side, NOT_DECIDED};
+use crate::decide::inverse::is_invertible;
 use crate::limits::{EFFORT, TOTAL_EFFORT};
 use crate::map::Map;
 use crate::meter::Meter;
@@ -27,6 +29,14 @@ pub fn is_injective(map: &Map) -> Injectivity {
 
 /// [`is_injective`] with an effort that may be smaller.
 pub(crate) fn is_injective_within(map: &Map, meter: &mut Meter) -> Injectivity {
+    match no_collision(map, meter) {
+        // What determines the point of an element is a proof, where the search for two points found none.
+        Injectivity::Unknown(_) if is_invertible(map) => Injectivity::Injective,
+        found => found,
+    }
+}
+
+fn no_collision(map: &Map, meter: &mut Meter) -> Injectivity {
     let side = match Side::new(map) {
         Ok(None) => return Injectivity::Injective,
         Ok(Some(side)) => side,

@@ -1,7 +1,8 @@
 //! The map back, where a map is injective on its domain.
 //!
-//! Each result is taken apart into digits (`mixed_radix.rs`), and the variables are linear combinations of digits. The
-//! constraints of the inverse say which points have a preimage: those for which the variables lie in the old domain and
+//! Each result is taken apart into digits (`mixed_radix.rs`), and the variables are linear combinations of digits, up to
+//! multiples of a modulus: `a*x + n*y = value` determines an `x` of at most `n` values where `a` is a unit modulo `n`, as in
+//! the rotation `(x + 3) mod 8`. The constraints of the inverse say which points have a preimage: those for which the variables lie in the old domain and
 //! map to the point itself.
 
 use smallvec::SmallVec;
@@ -11,6 +12,7 @@ use crate::affine::form::{AffineForm, AtomId};
 use crate::affine::mixed_radix::{mixed_radix_digits, units_of};
 use crate::error::Result;
 use crate::expr::{Expr, Kind, Var};
+use crate::int::gcd;
 use crate::map::domain::{Constraint, Domain, Variable};
 use crate::map::{Map, State};
 use crate::simplify::options::Options;
@@ -18,7 +20,7 @@ use crate::simplify::simplify;
 
 /// The inverse of a map without range variables: its dimensions are the results of the map, in their bounds.
 ///
-/// `None` where the map has range variables, is undefined, or is not seen to be injective.
+/// `None` where the map has range variables, is undefined, or where its results are not seen to determine its dimensions.
 ///
 /// ```
 /// use quasiaffine::{inverse, Map};
@@ -42,7 +44,19 @@ pub fn inverse(map: &Map) -> Option<Map> {
     build(&map).ok().flatten()
 }
 
-fn build(map: &Map) -> Result<Option<Map>> {
+/// Whether the results of a map, with its ranges as dimensions, determine them all.
+pub(crate) fn is_invertible(map: &Map) -> bool {
+    let domain = map.domain();
+    // A runtime variable without a source is another number at each point, for all that is known.
+    if map.state() != State::Defined || domain.runtime().iter().any(|v| v.source.is_none()) {
+        return false;
+    }
+    let alone = map.regrouped(domain.n_dims + domain.n_ranges, 0);
+    alone.is_ok_and(|map| inverse(&map).is_some())
+}
+
+/// The dimensions of a map as expressions of its results.
+fn dims_of_results(map: &Map) -> Result<Option<Vec<Expr>>> {
     let domain = map.domain();
     let options = Options { keep_point_dims: true, ..Options::default() };
     let mut cx = AffineContext::without_facts(domain, options, Budget::default());
@@ -51,7 +65,36 @@ fn build(map: &Map) -> Result<Option<Map>> {
         let form = cx.linear(e)?;
         equations.extend(equations_of(&mut cx, &form, &Expr::dim(j as u32))?);
     }
-    let Some(solved) = solve(equations, domain)? else { return Ok(None) };
+    Ok(solve(&cx, equations, domain)?.filter(|solved| is_known(domain, solved)))
+}
+
+/// Whether each runtime variable that the dimensions take has an index of dimensions that are known before it.
+fn is_known(domain: &Domain, solved: &[Expr]) -> bool {
+    let first = domain.vars.len() - domain.n_runtime();
+    let mut known = vec![false; domain.vars.len()];
+    loop {
+        let n_before = known.iter().filter(|is| **is).count();
+        for flat in 0..known.len() {
+            let is_known = |e: &Expr| !e.any_var(&|v| domain.flat(v).is_none_or(|flat| !known[flat]));
+            let runtime_known =
+                |e: &Expr| !e.any_var(&|v| v.kind == Kind::Runtime && domain.flat(v).is_none_or(|flat| !known[flat]));
+            known[flat] = if flat < first {
+                runtime_known(&solved[flat])
+            } else {
+                domain.vars[flat].index().iter().all(is_known)
+            };
+        }
+        match known.iter().filter(|is| **is).count() {
+            n if n == known.len() => return true,
+            n if n == n_before => return false,
+            _ => {}
+        }
+    }
+}
+
+fn build(map: &Map) -> Result<Option<Map>> {
+    let domain = map.domain();
+    let Some(solved) = dims_of_results(map)? else { return Ok(None) };
     let replace = |v: Var| match v.kind {
         Kind::Dim => Ok(solved[v.index as usize].clone()),
         _ => Ok(Expr::Var(v)),
@@ -94,7 +137,7 @@ fn equations_of(cx: &mut AffineContext, form: &AffineForm, result: &Expr) -> Res
 }
 
 /// Every dimension as an expression, by elimination over the atoms; `None` where one is left open.
-fn solve(mut open: Vec<Equation>, domain: &Domain) -> Result<Option<Vec<Expr>>> {
+fn solve(cx: &AffineContext, mut open: Vec<Equation>, domain: &Domain) -> Result<Option<Vec<Expr>>> {
     // Runtime variables are known, and so are their multiples.
     for e in &mut open {
         for flat in domain.vars.len() - domain.n_runtime()..domain.vars.len() {
@@ -105,7 +148,26 @@ fn solve(mut open: Vec<Equation>, domain: &Domain) -> Result<Option<Vec<Expr>>> 
     }
     // Atoms other than dimensions are eliminated first; a pivot of 1 or -1 keeps everything whole.
     let mut solved: Vec<Option<Expr>> = vec![None; domain.n_dims];
-    while let Some((at, atom, pivot)) = pick(&open, domain.n_dims) {
+    loop {
+        let Some((at, atom, pivot)) = pick(&open, domain.n_dims) else {
+            let Some((at, atom, value)) = pick_residue(cx, &open)? else { break };
+            if let Some(dim) = solved.get_mut(atom as usize) {
+                *dim = Some(value.clone());
+            }
+            for e in &mut open {
+                let k = e.form.coefficient(atom);
+                e.form.add_term(crate::int::mul(k, -1)?, atom)?;
+                e.value = e.value.sub(&value.scale(k)?)?;
+            }
+            // The rest is a multiple.
+            let e = &mut open[at];
+            let content = e.form.content();
+            if content > 1 {
+                e.form.terms.iter_mut().for_each(|t| t.coefficient /= content);
+                e.value = e.value.floor_div(&Expr::Const(content))?;
+            }
+            continue;
+        };
         let e = open.swap_remove(at);
         for other in &mut open {
             let k = other.form.coefficient(atom);
@@ -143,6 +205,43 @@ fn pick(open: &[Equation], n_dims: usize) -> Option<(usize, AtomId, i64)> {
     })
 }
 
+/// An equation and an atom that it determines up to a modulus of which the atom takes each residue once, with its value:
+/// `a*x + n*y = value`, and `x` in `[lo, lo + n - 1]`. A common factor of `a` and `n` divides the value, too.
+fn pick_residue(cx: &AffineContext, open: &[Equation]) -> Result<Option<(usize, AtomId, Expr)>> {
+    for (at, e) in open.iter().enumerate() {
+        for t in &e.form.terms {
+            let others = e.form.terms.iter().filter(|other| other.atom != t.atom);
+            let content = others.map(|other| other.coefficient).try_fold(0, gcd);
+            let Some((n, g)) = content.and_then(|n| Some((n, gcd(n, t.coefficient)?))) else { continue };
+            let (a, n) = (t.coefficient / g, n / g);
+            let value = e.value.floor_div(&Expr::Const(g))?;
+            if n == 0 {
+                // Alone, the coefficient is 1 or -1 now.
+                return Ok(Some((at, t.atom, value.scale(a)?)));
+            }
+            let range = cx.atom_range(t.atom);
+            let unit = unit_inverse(a, n).filter(|_| !range.is_empty() && range.size() <= n as u128);
+            let Some(unit) = unit else { continue };
+            let lo = Expr::Const(range.lo);
+            let value = value.scale(unit)?.sub(&lo)?.floor_mod(&Expr::Const(n))?.add(&lo)?;
+            return Ok(Some((at, t.atom, value)));
+        }
+    }
+    Ok(None)
+}
+
+/// `b` with `a * b = 1` modulo `n`, for numbers without a common factor: -1, which reverses, or else not negative.
+fn unit_inverse(a: i64, n: i64) -> Option<i64> {
+    // Of each pair (r, b): r = a * b modulo n.
+    let (mut last, mut next) = ((i128::from(n), 0i128), (i128::from(a).rem_euclid(n.into()), 1i128));
+    while next.0 != 0 {
+        let q = last.0 / next.0;
+        (last, next) = (next, (last.0 - q * next.0, last.1 - q * next.1));
+    }
+    let unit = i64::try_from(last.1.rem_euclid(n.into())).ok().filter(|_| last.0 == 1)?;
+    Some(if unit == n - 1 { -1 } else { unit })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,6 +272,21 @@ mod tests {
                 "(d0, d1) -> (d0 floordiv 2, (d0 mod 2) * 2 + d1 floordiv 4, d1 mod 4), domain: d0 in [0, 3], d1 in [0, 7]",
             ),
             ("(d0) -> (-d0 + 16), domain: d0 in [0, 16]", "(d0) -> (-d0 + 16), domain: d0 in [0, 16]"),
+            // Rotations, skews and multiples by a unit of the modulus.
+            ("(d0) -> ((d0 + 3) mod 8), domain: d0 in [0, 7]", "(d0) -> ((d0 + 5) mod 8), domain: d0 in [0, 7]"),
+            ("(d0) -> ((d0 * 5) mod 8), domain: d0 in [0, 7]", "(d0) -> ((d0 * 5) mod 8), domain: d0 in [0, 7]"),
+            (
+                "(d0, d1) -> ((d0 + d1) mod 8, d1), domain: d0 in [0, 7], d1 in [0, 7]",
+                "(d0, d1) -> ((d0 - d1) mod 8, d1), domain: d0 in [0, 7], d1 in [0, 7]",
+            ),
+            (
+                "(d0) -> (((d0 + 3) mod 8) * 4 + 1), domain: d0 in [2, 5]",
+                "(d0) -> (d0 floordiv 4 - 3), domain: d0 in [21, 29]",
+            ),
+            (
+                "(d0, d1){rt0} -> (d0, d1 + rt0), domain: d0 in [0, 2], d1 in [0, 3], rt0 in [0, 8], runtime: rt0 = #1(d0)",
+                "(d0, d1){rt0} -> (d0, d1 - rt0), domain: d0 in [0, 2], d1 in [0, 11], rt0 in [0, 8], d1 - rt0 in [0, 3], runtime: rt0 = #1(d0)",
+            ),
             (
                 "(d0){rt0} -> (d0 + rt0), domain: d0 in [0, 2], rt0 in [0, 8]",
                 "(d0){rt0} -> (d0 - rt0), domain: d0 in [0, 10], rt0 in [0, 8], d0 - rt0 in [0, 2]",
@@ -190,6 +304,10 @@ mod tests {
             "(d0) -> (d0 floordiv 2), domain: d0 in [0, 9]",
             "(d0, d1) -> (d0 * 7 + d1), domain: d0 in [0, 3], d1 in [0, 7]",
             "(d0)[s0] -> (d0 + s0), domain: d0 in [0, 3], s0 in [0, 1]",
+            "(d0) -> ((d0 * 2) mod 8), domain: d0 in [0, 7]",
+            "(d0) -> ((d0 + 3) mod 8), domain: d0 in [0, 8]",
+            // The number that moves the element is itself read at the element.
+            "(d0){rt0} -> (d0 + rt0), domain: d0 in [0, 2], rt0 in [0, 8], runtime: rt0 = #1(d0)",
         ] {
             assert_eq!(inverse_of(map), "none", "{map}");
         }
