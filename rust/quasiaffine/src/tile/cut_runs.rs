@@ -43,7 +43,7 @@ pub(crate) fn sum_of_cut_runs(run: &Run, bounds: Interval, ramps: &[(u32, i64, i
     for _ in 0..outer {
         let start: i128 = first + turned + ramps.iter().zip(&at).map(|(&(s, _), &t)| s * i128::from(t)).sum::<i128>();
         let along = sum_along(start, slope, i128::from(n), stride * (len - 1), bounds, len, &inside)?;
-        all.elements = all.elements.saturating_add(along.elements);
+        all.elements = all.elements.checked_add(along.elements)?;
         all.longest = all.longest.max(along.longest);
         for (k, t) in at.iter_mut().enumerate() {
             *t += 1;
@@ -67,7 +67,7 @@ fn sum_along(
     inside: &dyn Fn(i128) -> u128,
 ) -> Option<CutRuns> {
     if slope == 0 {
-        return Some(CutRuns { elements: inside(start).saturating_mul(n as u128), longest: inside(start) });
+        return Some(CutRuns { elements: inside(start).checked_mul(n as u128)?, longest: inside(start) });
     }
     let (lo, hi) = (i128::from(bounds.lo), i128::from(bounds.hi));
     let clamp = |t: i128| t.clamp(0, n);
@@ -80,9 +80,10 @@ fn sum_along(
         return None;
     }
     let whole = if c > b { len.max(0) as u128 } else { 0 };
-    let mut all = CutRuns { elements: ((c - b) * len).max(0) as u128, longest: whole };
+    let elements = u128::try_from((c - b).checked_mul(len)?.max(0)).ok()?;
+    let mut all = CutRuns { elements, longest: whole };
     for n in (a..b).chain(c..d.max(c)).map(|t| inside(start + slope * t)) {
-        all = CutRuns { elements: all.elements.saturating_add(n), longest: all.longest.max(n) };
+        all = CutRuns { elements: all.elements.checked_add(n)?, longest: all.longest.max(n) };
     }
     Some(all)
 }

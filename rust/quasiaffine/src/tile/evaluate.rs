@@ -23,15 +23,26 @@ pub struct TiledMap {
 impl TileCount {
     fn multiply(&mut self, group: &Group, answer: &TileCount) {
         self.refusal = self.refusal.or(answer.refusal);
-        self.elements = self.elements.saturating_mul(answer.elements);
         self.elements_exact &= answer.elements_exact;
-        self.boxes = self.boxes.saturating_mul(answer.boxes);
         self.boxes_exact &= answer.boxes_exact;
-        self.largest = self.largest.saturating_mul(answer.largest);
         self.largest_exact &= answer.largest_exact;
+        self.scale(answer.elements, answer.boxes, answer.largest);
         for (&r, &run) in group.results.iter().zip(&answer.runs) {
             self.runs[r] = run;
         }
+    }
+
+    /// Multiplies the elements; a number past 128 bits is no exact one.
+    fn scale(&mut self, elements: u128, boxes: u128, largest: u128) {
+        let times = |n: &mut u128, factor: u128, is_exact: &mut bool| {
+            *n = n.checked_mul(factor).unwrap_or_else(|| {
+                *is_exact = false;
+                u128::MAX
+            });
+        };
+        times(&mut self.elements, elements, &mut self.elements_exact);
+        times(&mut self.boxes, boxes, &mut self.boxes_exact);
+        times(&mut self.largest, largest, &mut self.largest_exact);
     }
 
     /// Whether one tile has the sizes of all runs, and the runs of every other tile are parts of them somewhere else.
@@ -107,11 +118,9 @@ impl TiledMap {
         let n = self.sizes(n);
         for (group, known) in self.groups.iter().zip(&mut memo.groups) {
             if let Some((elements, run)) = group.partition(&self.common, &n) {
-                total.elements = total.elements.saturating_mul(elements);
-                total.boxes = total.boxes.saturating_mul(elements);
+                total.scale(elements, elements, run.map_or(1, |run| run.size as u128));
                 if let Some(run) = run {
                     total.runs[group.results[0]] = run;
-                    total.largest = total.largest.saturating_mul(run.size as u128);
                 }
                 continue;
             }
@@ -171,7 +180,8 @@ impl TiledMap {
 fn tile_box(whole: TightRun, inside: TightRun) -> TileBox {
     TileBox {
         offset: whole.first,
-        size: whole.len(),
+        // No array has more elements along a dimension.
+        size: i64::try_from(whole.len()).unwrap_or(i64::MAX),
         stride: whole.stride,
         lower: inside.first,
         upper: inside.last.saturating_add(1),

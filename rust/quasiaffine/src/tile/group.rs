@@ -3,7 +3,8 @@
 //! `Group::answer` goes through the products of the classes of all variables. Where the image of a product is not known to be a box,
 //! points are enumerated if there are few; else the numbers are bounds.
 
-use crate::limits::{PIECES, POINTS};
+use crate::analysis::wide_interval::{interval, WideInterval};
+use crate::limits::{NODES, PIECES, POINTS};
 use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
@@ -35,6 +36,8 @@ pub(crate) struct Group {
     fixed: SmallVec<[Expr; 4]>,
     /// For each of these the values that constraints allow.
     fixed_bounds: SmallVec<[Interval; 4]>,
+    /// For each result the values that it has in the box of the domain.
+    reach: SmallVec<[Interval; 4]>,
     /// The constraints on one variable and runtime values, which cut the ends of runs off.
     runtime_cuts: Vec<RuntimeCut>,
     /// Quotients that a constraint makes exact.
@@ -110,11 +113,11 @@ pub struct TileCount {
     /// Elements of all tiles; an element counts once in every tile that reaches it, and nothing counts in tiles of
     /// dimensions that come after the parallel ones and make no difference.
     pub elements: u128,
-    /// Whether `elements` is exact; else it is an upper bound.
+    /// Whether `elements` is exact; else it is an upper bound, of which [`u128::MAX`] is none.
     pub elements_exact: bool,
     /// Elements of the tight boxes of these tiles.
     pub boxes: u128,
-    /// Whether `boxes` is exact; else it is an upper bound.
+    /// Whether `boxes` is exact; else it is an upper bound, of which [`u128::MAX`] is none.
     pub boxes_exact: bool,
 }
 
@@ -139,16 +142,16 @@ impl BoxRun {
     pub(crate) const NONE: BoxRun = BoxRun { size: 0, stride: 1, first: 0, gap: 0, is_uniform: true };
 
     /// The values of tiles of one class, at most `size` of each.
-    fn of(run: &Run, size: i64, bounds: Interval) -> BoxRun {
+    fn of(run: &Run, size: i64, bounds: Interval) -> Option<BoxRun> {
         let stride = if size > 1 { run.stride } else { 1 };
-        let (first, mut gap) = (run.base.value.saturating_add(run.below), run.base.gap);
+        let (first, mut gap) = (run.base.value.checked_add(run.below)?, run.base.gap);
         // Where bounds cut values off, the least value is another one.
         let is_uniform = run.sum_of_lens.is_none() && (bounds == Interval::ALL || size <= 1);
         if bounds != Interval::ALL {
             let start = if run.stride == 1 { bounds.lo.checked_sub(first) } else { Some(run.stride) };
             gap = start.and_then(|start| int::gcd(gap, start)).unwrap_or(1);
         }
-        BoxRun { size, stride, first, gap, is_uniform }
+        Some(BoxRun { size, stride, first, gap, is_uniform })
     }
 
     /// `size` values somewhere.
@@ -211,8 +214,9 @@ pub(crate) struct TightRun {
 }
 
 impl TightRun {
-    pub fn len(self) -> i64 {
-        (self.last.saturating_sub(self.first) / self.stride).saturating_add(1)
+    /// How many values; more than 63 bits hold where the ends of 64 bits are all that is known.
+    pub fn len(self) -> u128 {
+        Interval::new(self.first, self.last).size().div_ceil(self.stride.unsigned_abs().into())
     }
 }
 
@@ -228,6 +232,9 @@ impl Group {
     ) -> Group {
         let exprs: SmallVec<[Expr; 4]> = results.iter().map(|&r| map.results()[r].clone()).collect();
         let fixed: SmallVec<[Expr; 4]> = exprs.iter().map(without_runtime).collect();
+        let of_var = |v: Var| map.domain().range_of(&Expr::Var(v));
+        // An element has 64 bits.
+        let reach = exprs.iter().map(|e| interval(&of_var, e, NODES).in_64_bits()).collect();
         let mut bounds: SmallVec<[Interval; 4]> = smallvec![Interval::ALL; exprs.len()];
         let mut fixed_bounds = bounds.clone();
         let (mut cuts, mut runtime_cuts) = (Vec::new(), Vec::new());
@@ -272,6 +279,7 @@ impl Group {
             bounds,
             fixed,
             fixed_bounds,
+            reach,
             runtime_cuts,
             exact_quotients,
             partner,
@@ -328,7 +336,7 @@ impl Group {
             let slope = partner.factor.checked_mul(-partner.sign)?.checked_mul(class.step)?;
             let ramps = [(partner.free, slope, class.n_tiles)];
             let of_class = sum_of_cut_runs(&run, common.intervals[bound], &ramps)?;
-            (elements, longest) = (elements.saturating_add(of_class.elements), longest.max(of_class.longest));
+            (elements, longest) = (elements.checked_add(of_class.elements)?, longest.max(of_class.longest));
         }
         // A run that is long enough has a whole tile of the bound variable.
         let size = longest.min(n[bound] as u128);
@@ -386,16 +394,16 @@ impl Group {
             let (elements, sizes) = self.elements(common, &current, &runs)?;
             let (mut largest, mut is_apart) = (1u128, false);
             for (((run, size), bounds), whole) in runs.iter().zip(sizes).zip(&self.fixed_bounds).zip(&mut answer.runs) {
-                let own = BoxRun::of(run, size, *bounds);
+                let own = BoxRun::of(run, size, *bounds).ok_or(Refusal::Overflow)?;
                 is_apart |= own.size > 1 && whole.size > 1 && own.stride != whole.stride;
                 *whole = whole.or(own);
-                largest = largest.saturating_mul(size as u128);
+                largest = largest.checked_mul(size as u128).ok_or(Refusal::Overflow)?;
             }
             if is_apart {
                 return Err(Refusal::NotABox);
             }
             answer.largest = answer.largest.max(largest);
-            answer.elements = answer.elements.saturating_add(elements);
+            answer.elements = answer.elements.checked_add(elements).ok_or(Refusal::Overflow)?;
             // The next product.
             let Some(k) = (0..at.len()).find(|&k| at[k] + 1 < lists[k].len()) else { break };
             at[k] += 1;
@@ -441,12 +449,11 @@ impl Group {
         let value = |v: Var| Ok(common.runtime[v.index as usize].1.map_or(Expr::Var(v), Expr::Const));
         for cut in &self.runtime_cuts {
             let Some(rest) = cut.rest.substitute(&value).ok().and_then(|e| e.as_const()) else { continue };
-            let (lo, hi) = (cut.interval.lo.saturating_sub(rest), cut.interval.hi.saturating_sub(rest));
             match cut.variable {
                 None if !cut.interval.contains(rest) => return None,
-                Some((w, 1)) if w as usize == v => all = all.intersect(Interval::new(lo, hi)),
-                Some((w, _)) if w as usize == v => {
-                    all = all.intersect(Interval::new(hi.saturating_neg(), lo.saturating_neg()));
+                Some((w, sign)) if w as usize == v => {
+                    let multiple = WideInterval::from(cut.interval).less(WideInterval::point(rest.into()));
+                    all = all.intersect(multiple.scale(sign).in_64_bits());
                 }
                 _ => {}
             }
@@ -464,7 +471,7 @@ impl Group {
     ) -> Result<(u128, SmallVec<[i64; 4]>), Refusal> {
         let tiles = |skip: &dyn Fn(u32) -> bool| {
             let counts = self.vars.iter().filter(|&&v| !skip(v)).map(|&v| classes[v as usize].n_tiles as u128);
-            counts.fold(1u128, u128::saturating_mul)
+            counts.fold(Some(1u128), |n, count| n?.checked_mul(count)).ok_or(Refusal::Overflow)
         };
         let mut sizes: SmallVec<[i64; 4]> = runs.iter().map(|run| run.len).collect();
         let mut special = None;
@@ -475,10 +482,11 @@ impl Group {
                     return Err(Refusal::NotABox);
                 }
             } else {
-                product = product.saturating_mul(run.len as u128);
+                product = product.checked_mul(run.len as u128).ok_or(Refusal::Overflow)?;
             }
         }
-        let Some(i) = special else { return Ok((product.saturating_mul(tiles(&|_| false)), sizes)) };
+        let times = |n: u128| product.checked_mul(n).ok_or(Refusal::Overflow);
+        let Some(i) = special else { return Ok((times(tiles(&|_| false)?)?, sizes)) };
         let of_special = || {
             let run = &runs[i];
             if self.fixed_bounds[i] == Interval::ALL {
@@ -497,7 +505,7 @@ impl Group {
         };
         let (sum, longest, others) = of_special().ok_or(Refusal::NotABox)?;
         sizes[i] = longest;
-        Ok((product.saturating_mul(sum).saturating_mul(others), sizes))
+        Ok((times(sum.checked_mul(others?).ok_or(Refusal::Overflow)?)?, sizes))
     }
 
     /// The variables whose tiles decide where a run starts: slope and number of tiles.
@@ -536,13 +544,13 @@ impl Group {
         for distinct in tiles.into_values() {
             poll();
             let runs = tight_runs(&distinct, self.exprs.len());
-            let size: u128 = runs.iter().map(|run| run.len() as u128).product();
+            let size = runs.iter().try_fold(1u128, |n, run| n.checked_mul(run.len()))?;
             answer.elements += distinct.len() as u128;
-            answer.boxes += size;
+            answer.boxes = answer.boxes.checked_add(size)?;
             answer.largest = answer.largest.max(size);
             for (run, whole) in runs.iter().zip(&mut answer.runs) {
                 *whole = whole.or(BoxRun {
-                    size: run.len(),
+                    size: i64::try_from(run.len()).ok()?,
                     stride: run.stride,
                     first: run.first,
                     gap: 0,
@@ -584,16 +592,19 @@ impl Group {
         let mut of_tile = 1u128;
         for (i, e) in self.exprs.iter().enumerate() {
             let bounds = if self.has_fixed(i) { self.fixed_bounds[i] } else { self.bounds[i] };
-            let span = span(e, &full, common).min(bounds.hi.saturating_sub(bounds.lo));
-            runs.push(BoxRun::anywhere(span.saturating_add(1), 1));
-            of_tile = of_tile.saturating_mul(span as u128 + 1);
+            // The values of a tile are among those of the whole domain.
+            let own = span(e, &full, common).and_then(|span| span.checked_add(1)).map_or(u128::MAX, |n| n as u128);
+            let size = own.min(bounds.intersect(self.reach[i]).size()).max(1);
+            // More values than that are not numbered.
+            runs.push(BoxRun::anywhere(i64::try_from(size).unwrap_or(i64::MAX), 1));
+            of_tile = of_tile.saturating_mul(size);
         }
-        let (mut n_tiles, mut points, mut points_of_tile) = (1u128, 1u128, 1u128);
+        // Bounds from above: the greatest number is none.
+        let (mut n_tiles, mut points) = (1u128, 1u128);
         for &v in &self.vars {
-            let (v, Interval { lo, hi }) = (v as usize, common.intervals[v as usize]);
-            n_tiles = n_tiles.saturating_mul((hi.div_euclid(n[v]) - lo.div_euclid(n[v]) + 1) as u128);
-            points = points.saturating_mul((i128::from(hi) - i128::from(lo) + 1) as u128);
-            points_of_tile = points_of_tile.saturating_mul(n[v] as u128);
+            let (interval, n) = (common.intervals[v as usize], n[v as usize]);
+            n_tiles = n_tiles.saturating_mul(interval.floor_div(n).size());
+            points = points.saturating_mul(interval.size());
         }
         // A tile reaches as many elements as it has points where different points reach different elements.
         let has_cuts = !self.cuts.is_empty() || !self.exact_quotients.is_empty();
@@ -631,7 +642,8 @@ impl Group {
         let mut full = Classes::new();
         let mut cut = Classes::new();
         for v in 0..common.intervals.len() {
-            let start = tile[v].saturating_mul(n[v]);
+            // A tile that begins past 64 bits has no point.
+            let start = tile[v].checked_mul(n[v])?;
             let interval = common.intervals[v];
             let is_own = self.vars.contains(&(v as u32));
             let Interval { lo, hi } = if is_own { self.left_by_runtime(common, v, interval)? } else { interval };
@@ -643,7 +655,8 @@ impl Group {
             }
             cut.push(one(first, (last - first + 1).max(1)));
         }
-        let last = |class: &TileClass| class.start.saturating_add(class.len - 1);
+        // An interval of the domain, whose ends have 64 bits.
+        let last = |class: &TileClass| class.start + (class.len - 1);
         let left = self.partner.and_then(|partner| {
             let free = &cut[partner.free as usize];
             Some((partner.bound as usize, partner.left(free.start, last(free))?))
@@ -657,44 +670,45 @@ impl Group {
         }
         let is_cut = !self.cuts.is_empty() && left.is_none();
         let tight = |run: &Run| {
-            let first = run.base.value.saturating_add(run.below);
-            TightRun { first, last: first.saturating_add(run.span()), stride: run.stride }
+            let first = run.base.value.checked_add(run.below)?;
+            Some(TightRun { first, last: first.checked_add(run.span()?)?, stride: run.stride })
+        };
+        let all_tight = |runs: SmallVec<[Run; 4]>| -> Option<SmallVec<[TightRun; 4]>> {
+            runs.iter().map(|run| tight(run).filter(|_| run.base.gap == 0)).collect()
+        };
+        // The least and the greatest value of a run that lie between bounds.
+        let within = |run: TightRun, bounds: Interval| {
+            let (first, last) = (i128::from(run.first), i128::from(run.last));
+            let stride = run.stride.unsigned_abs();
+            let steps = |beyond: i128| int::ceil_div_wide(beyond.max(0), stride) * i128::from(stride);
+            let first = first + steps(i128::from(bounds.lo) - first);
+            // What is left lies between the ends of before.
+            Interval::exact(first, last - steps(last - i128::from(bounds.hi))).filter(|left| !left.is_empty())
         };
         let is_left = |c: &Constraint| {
-            let values = match image(&self.tiles(common, &cut), &[&c.expr]) {
-                Ok(runs) if runs[0].base.gap == 0 => tight(&runs[0]),
-                _ => hull(&c.expr, &cut, common),
-            };
-            let up = int::ceil_div(c.interval.lo.saturating_sub(values.first).max(0), values.stride);
-            let first = values.first.saturating_add(up.saturating_mul(values.stride));
-            first <= c.interval.hi.min(values.last)
+            let runs = image(&self.tiles(common, &cut), &[&c.expr]).ok().and_then(all_tight);
+            within(runs.map_or_else(|| hull(&c.expr, &cut, common), |runs| runs[0]), c.interval).is_some()
         };
         if is_cut && !self.cuts.iter().all(is_left) {
             return None;
         }
-        let whole: SmallVec<[TightRun; 4]> = match self.image(common, &full) {
-            Ok(runs) if runs.iter().all(|run| run.base.gap == 0) => runs.iter().map(tight).collect(),
-            _ => self.exprs.iter().map(|e| hull(e, &full, common)).collect(),
+        let whole = match self.image(common, &full).ok().and_then(all_tight) {
+            Some(runs) => runs,
+            None => self.exprs.iter().map(|e| hull(e, &full, common)).collect(),
         };
-        let inside = match self.image(common, &cut) {
-            Ok(runs) if !is_cut && runs.iter().all(|run| run.base.gap == 0) => runs.iter().map(tight).collect(),
-            _ => match once(&self.points, || self.all_points(common)) {
+        let inside = match self.image(common, &cut).ok().and_then(all_tight).filter(|_| !is_cut) {
+            Some(runs) => runs,
+            None => match once(&self.points, || self.all_points(common)) {
                 Some(all) => self.enumerated_tile(all, n, tile)?,
                 None => self.exprs.iter().map(|e| hull(e, &cut, common)).collect::<SmallVec<[TightRun; 4]>>(),
             },
         };
         let mut found = SmallVec::new();
         for (i, (whole, mut inside)) in whole.into_iter().zip(inside).enumerate() {
-            let bounds = self.bounds_of(common, i);
-            let up = int::ceil_div(bounds.lo.saturating_sub(inside.first).max(0), inside.stride);
-            inside.first = inside.first.saturating_add(up.saturating_mul(inside.stride));
-            let down = int::ceil_div(inside.last.saturating_sub(bounds.hi).max(0), inside.stride);
-            inside.last = inside.last.saturating_sub(down.saturating_mul(inside.stride));
-            if inside.first > inside.last {
-                return None;
-            }
+            let left = within(inside, self.bounds_of(common, i))?;
+            (inside.first, inside.last) = (left.lo, left.hi);
             // What the classes do not show to be a run of the full tile is boxed by what is inside.
-            let fits = inside.first.wrapping_sub(whole.first).rem_euclid(whole.stride) == 0
+            let fits = (i128::from(left.lo) - i128::from(whole.first)).rem_euclid(whole.stride.into()) == 0
                 && (inside.len() == 1 || inside.stride == whole.stride);
             found.push((if fits { whole } else { inside }, inside));
         }
@@ -709,12 +723,13 @@ impl Group {
         n: &[i64],
         largest: u128,
     ) -> Option<(Vec<i64>, SmallVec<[TightRun; 4]>)> {
-        let size = |runs: &[TightRun]| runs.iter().map(|run| run.len() as u128).product::<u128>();
+        let size = |runs: &[TightRun]| runs.iter().try_fold(1u128, |n, run| n.checked_mul(run.len()));
         let mut tile = vec![0; common.intervals.len()];
         if self.partnered(common, n).is_none() && self.classified(common, n).is_err() {
             let tiles = self.enumerated_tiles(common, n)?.into_iter();
             let of = |(at, distinct): (SmallVec<[i64; 4]>, Vec<&[i64]>)| (at, tight_runs(&distinct, self.exprs.len()));
-            let (at, runs) = tiles.map(of).filter(|(_, runs)| size(runs) == largest).min_by(|a, b| a.0.cmp(&b.0))?;
+            let (at, runs) =
+                tiles.map(of).filter(|(_, runs)| size(runs) == Some(largest)).min_by(|a, b| a.0.cmp(&b.0))?;
             self.vars.iter().zip(at).for_each(|(&v, at)| tile[v as usize] = at);
             return Some((tile, runs));
         }
@@ -727,7 +742,7 @@ impl Group {
         for _ in 0..POINTS {
             poll();
             let runs = self.tile(common, n, &tile).map(|runs| runs.iter().map(|(_, inside)| *inside).collect());
-            if let Some(runs) = runs.filter(|runs: &SmallVec<[TightRun; 4]>| size(runs) == largest) {
+            if let Some(runs) = runs.filter(|runs: &SmallVec<[TightRun; 4]>| size(runs) == Some(largest)) {
                 return Some((tile, runs));
             }
             let &(v, ..) = ends.iter().rev().find(|(v, _, last)| tile[*v] < *last)?;
@@ -811,30 +826,31 @@ fn line(e: &Expr, v: Var) -> Option<(i64, i64)> {
     (*x == Expr::Var(v)).then_some((a, b))
 }
 
-/// A bound of the difference between two values of an expression in one tile.
-fn span(e: &Expr, classes: &[TileClass], common: &Common) -> i64 {
+/// A bound of the difference between two values of an expression in one tile; `None` where none of 64 bits is known.
+fn span(e: &Expr, classes: &[TileClass], common: &Common) -> Option<i64> {
+    let of = |e: &Expr| span(e, classes, common);
     match e {
-        Expr::Const(_) => 0,
+        Expr::Const(_) => Some(0),
         Expr::Var(v) => match v.kind {
-            Kind::Dim => classes[v.index as usize].len - 1,
-            Kind::Range => classes[common.n_dims + v.index as usize].len - 1,
-            Kind::Runtime => i64::MAX,
+            Kind::Dim => Some(classes[v.index as usize].len - 1),
+            Kind::Range => Some(classes[common.n_dims + v.index as usize].len - 1),
+            Kind::Runtime => {
+                // One place of the source has one value.
+                let (index, value) = &common.runtime[v.index as usize];
+                let is_one = value.is_some() || (!index.is_empty() && index.iter().all(|e| of(e) == Some(0)));
+                is_one.then_some(0)
+            }
         },
         Expr::Node(_) => match e.op() {
-            Some(Op::Sum(sum)) => sum.terms.iter().fold(0i64, |total, t| {
-                total.saturating_add(span(&t.atom, classes, common).saturating_mul(t.coefficient.saturating_abs()))
-            }),
-            Some(Op::FloorDiv(a, Expr::Const(c))) => span(a, classes, common).saturating_add(c - 1) / c,
+            Some(Op::Sum(sum)) => sum
+                .terms
+                .iter()
+                .try_fold(0i64, |total, t| total.checked_add(of(&t.atom)?.checked_mul(t.coefficient.checked_abs()?)?)),
+            Some(Op::FloorDiv(a, Expr::Const(c))) => Some(of(a)?.checked_add(c - 1)? / c),
             // Neighbours may have the least and the greatest remainder.
-            Some(Op::Mod(a, Expr::Const(c))) => {
-                if span(a, classes, common) == 0 {
-                    0
-                } else {
-                    c - 1
-                }
-            }
-            Some(Op::Min(a, b) | Op::Max(a, b)) => span(a, classes, common).max(span(b, classes, common)),
-            _ => i64::MAX,
+            Some(Op::Mod(a, Expr::Const(c))) => Some(if of(a) == Some(0) { 0 } else { c - 1 }),
+            Some(Op::Min(a, b) | Op::Max(a, b)) => Some(of(a)?.max(of(b)?)),
+            _ => e.operands().all(|e| of(e) == Some(0)).then_some(0),
         },
     }
 }
@@ -845,10 +861,11 @@ fn hull(e: &Expr, classes: &[TileClass], common: &Common) -> TightRun {
         Kind::Runtime => common.runtime[v.index as usize].1.map_or(Interval::ALL, |value| Interval::new(value, value)),
         kind => {
             let class = classes[if kind == Kind::Dim { v.index as usize } else { common.n_dims + v.index as usize }];
-            Interval::new(class.start, class.start.saturating_add(class.len - 1))
+            WideInterval::between(class.start.into(), i128::from(class.start) + i128::from(class.len) - 1).in_64_bits()
         }
     };
-    let bounds = crate::analysis::wide_interval::interval(&of_var, e, u32::MAX).interval().unwrap_or(Interval::ALL);
+    // An element has 64 bits.
+    let bounds = interval(&of_var, e, u32::MAX).in_64_bits();
     TightRun { first: bounds.lo, last: bounds.hi, stride: 1 }
 }
 
