@@ -17,6 +17,7 @@ use crate::error::Stop;
 type Terms = SmallVec<[AffineTerm; 8]>;
 
 /// The interval of a multiple of a value of 64 bits.
+#[inline]
 pub(crate) fn of_multiple(k: i64, Interval { lo, hi }: Interval) -> WideInterval {
     let (lo, hi) = if k < 0 { (hi, lo) } else { (lo, hi) };
     // Neither is past the limit of a computed end but the square of the least integer.

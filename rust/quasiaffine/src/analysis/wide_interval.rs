@@ -29,6 +29,7 @@ pub struct WideInterval {
 const LIMIT: i128 = (1 << 126) - 1;
 
 impl From<Interval> for WideInterval {
+    #[inline]
     fn from(interval: Interval) -> WideInterval {
         WideInterval { lo: interval.lo.into(), hi: interval.hi.into() }
     }
@@ -40,7 +41,19 @@ impl WideInterval {
 
     /// Between two ends, of which those past the limit are open. An end that lies beyond the limit on the other side
     /// comes back to it, which only widens the interval.
+    #[inline]
     pub fn between(lo: i128, hi: i128) -> WideInterval {
+        // One comparison each, since nearly all ends are known.
+        let is_known = |x: i128| x.wrapping_add(LIMIT) as u128 <= 2 * LIMIT as u128;
+        if is_known(lo) && is_known(hi) {
+            WideInterval { lo, hi }
+        } else {
+            WideInterval::opened(lo, hi)
+        }
+    }
+
+    #[cold]
+    fn opened(lo: i128, hi: i128) -> WideInterval {
         WideInterval {
             lo: if lo < -LIMIT { i128::MIN } else { lo.min(LIMIT) },
             hi: if hi > LIMIT { i128::MAX } else { hi.max(-LIMIT) },
@@ -48,37 +61,44 @@ impl WideInterval {
     }
 
     /// The interval in 64 bits, where both ends have 64 bits.
+    #[inline]
     pub fn interval(self) -> Option<Interval> {
         Interval::exact(self.lo, self.hi)
     }
 
     /// The integers in both.
+    #[inline]
     pub fn intersect(self, other: WideInterval) -> WideInterval {
         WideInterval { lo: self.lo.max(other.lo), hi: self.hi.min(other.hi) }
     }
 
     /// The interval of `x + y`.
+    #[inline]
     pub fn plus(self, other: WideInterval) -> WideInterval {
         WideInterval::between(self.lo.saturating_add(other.lo), self.hi.saturating_add(other.hi))
     }
 
     /// The interval of `x` where this is the sum of that and the interval of `y`.
+    #[inline]
     pub fn without(self, y: WideInterval) -> WideInterval {
         WideInterval::between(self.lo.saturating_sub(y.lo), self.hi.saturating_sub(y.hi))
     }
 
     /// The interval of `x` where `x + y` lies in this one and `y` in the other.
+    #[inline]
     pub fn less(self, y: WideInterval) -> WideInterval {
         WideInterval::between(self.lo.saturating_sub(y.hi), self.hi.saturating_sub(y.lo))
     }
 
     /// The interval of `k * x`. An empty one stays empty.
+    #[inline]
     pub fn scale(self, k: i64) -> WideInterval {
         let (lo, hi) = if k < 0 { (self.hi, self.lo) } else { (self.lo, self.hi) };
         WideInterval::between(product(lo, k.into()), product(hi, k.into()))
     }
 
     /// The interval of `x` where `k * x` lies in this one, for `k != 0`.
+    #[inline]
     pub fn divided(self, k: i64) -> WideInterval {
         let WideInterval { lo, hi } = if k < 0 { self.scale(-1) } else { self };
         let k = k.unsigned_abs();
@@ -109,6 +129,7 @@ impl WideInterval {
     }
 
     /// The one integer `x`.
+    #[inline]
     pub fn point(x: i128) -> WideInterval {
         WideInterval::between(x, x)
     }

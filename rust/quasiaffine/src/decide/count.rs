@@ -328,10 +328,12 @@ impl Chain {
     }
 }
 
-/// The number of remainders that a form takes which is one remainder: `(base + step*t) mod n` for `t` in `[0, k - 1]` has
-/// a period of `n / gcd(step, n)`.
+/// The number of values of a form that is a multiple of one remainder: `(base + step*t) mod n` has a period of
+/// `n / gcd(step, n)`.
 fn residues(cx: &AffineContext, domain: &Domain, form: &AffineForm) -> Option<u128> {
-    let (num, n) = as_residue(cx, form)?;
+    let (mut one, factor) = (form.clone(), form.content());
+    one.terms.iter_mut().for_each(|t| t.coefficient /= factor.max(1));
+    let (num, n) = as_residue(cx, &one)?;
     let chain = fixed_chain(cx, domain, &num)?;
     let step = i64::try_from(chain.step?.rem_euclid(i128::from(n))).ok()?;
     Some(chain.n.min((n / gcd(step, n)?) as u128))

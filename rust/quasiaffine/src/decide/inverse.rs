@@ -281,7 +281,7 @@ mod tests {
             ),
             (
                 "(d0) -> (((d0 + 3) mod 8) * 4 + 1), domain: d0 in [2, 5]",
-                "(d0) -> (d0 floordiv 4 - 3), domain: d0 in [21, 29]",
+                "(d0) -> ((d0 floordiv 4 + 3) mod 8 + 2), domain: d0 in [1, 29], d0 mod 4 in [1, 1], (d0 + 11) mod 32 in [0, 12]",
             ),
             (
                 "(d0, d1){rt0} -> (d0, d1 + rt0), domain: d0 in [0, 2], d1 in [0, 3], rt0 in [0, 8], runtime: rt0 = #1(d0)",

@@ -470,8 +470,8 @@ impl Group {
         runs: &[Run],
     ) -> Result<(u128, SmallVec<[i64; 4]>), Refusal> {
         let tiles = |skip: &dyn Fn(u32) -> bool| {
-            let counts = self.vars.iter().filter(|&&v| !skip(v)).map(|&v| classes[v as usize].n_tiles as u128);
-            counts.fold(Some(1u128), |n, count| n?.checked_mul(count)).ok_or(Refusal::Overflow)
+            let mut counts = self.vars.iter().filter(|&&v| !skip(v)).map(|&v| classes[v as usize].n_tiles as u128);
+            counts.try_fold(1u128, u128::checked_mul).ok_or(Refusal::Overflow)
         };
         let mut sizes: SmallVec<[i64; 4]> = runs.iter().map(|run| run.len).collect();
         let mut special = None;
