@@ -292,7 +292,7 @@ fn check(
         context()
     );
     for (run, most) in count.runs.iter().zip(longest) {
-        let is_most = run.size as u128 == most || !run.is_uniform || count.largest == 0;
+        let is_most = run.size as u128 == most || !run.is_uniform || largest.0 == 0;
         assert!(run.size as u128 >= most && is_most, "{most}: {}", context());
     }
     if let Some((at, runs)) = tiled.largest_tile(n, &[]) {
