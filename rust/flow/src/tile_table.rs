@@ -311,6 +311,12 @@ fn depends_on_steps(map: &Map, sizes: &[i64], n_parallel: usize) -> bool {
 
 /// `None` where they do not fit into 64 bits.
 fn bytes(elements: u128, bits: i64) -> Option<i64> {
+    // Most products have 64 bits.
+    if let (Ok(n), Ok(bits)) = (u64::try_from(elements), u64::try_from(bits)) {
+        if let Some(bits) = n.checked_mul(bits) {
+            return i64::try_from(bits.div_ceil(8)).ok();
+        }
+    }
     i64::try_from(elements.checked_mul(u128::try_from(bits).ok()?)?.div_ceil(8)).ok()
 }
 
@@ -457,7 +463,13 @@ impl TilePlan {
             refuse(Reason::Overflow, None);
         }
         for (k, (array, memo)) in self.arrays.iter().zip(memos).enumerate() {
-            let count = array.count(&n, memo, n_tiles(array.is_sequential));
+            let mut count = match &array.map {
+                Some(map) => map.count(&of_numbers(&n, &array.numbers), memo),
+                None => array.everything(n_tiles(array.is_sequential)),
+            };
+            if !count.largest_exact || !count.elements_exact {
+                array.bound(&mut count, n_tiles(array.is_sequential));
+            }
             match count.refusal {
                 Some(refusal) if array.map.is_some() => {
                     let why =
@@ -612,11 +624,8 @@ impl Limits {
 }
 
 impl TiledArray {
-    /// What tiles of these sizes read; `n_tiles` are those that count for this array.
-    fn count(&self, n: &[i64], memo: &mut Memo, n_tiles: u128) -> TileCount {
-        let Some(map) = &self.map else { return self.everything(n_tiles) };
-        let mut count = map.count(&of_numbers(n, &self.numbers), memo);
-        // No tile reads more than there is.
+    /// Bounds what tiles read by what there is; `n_tiles` are those that count for this array.
+    fn bound(&self, count: &mut TileCount, n_tiles: u128) {
         if !count.largest_exact {
             for (run, &size) in count.runs.iter_mut().zip(&self.dims) {
                 run.size = run.size.min(size);
@@ -626,7 +635,6 @@ impl TiledArray {
         if !count.elements_exact {
             count.elements = count.elements.min(self.distinct.0.saturating_mul(n_tiles));
         }
-        count
     }
 
     /// Every tile may read the whole array.

@@ -313,6 +313,13 @@ impl Group {
             let tiles = interval.hi.div_euclid(n) - interval.lo.div_euclid(n) + 1;
             return Some((tiles as u128, None));
         };
+        let points = i128::from(interval.hi) - i128::from(interval.lo) + 1;
+        if slope > 0 && interval.lo == 0 && interval.hi >= n {
+            // Every tile begins at a multiple of its size, and only the last one may be cut off.
+            let gap = slope.checked_mul(n)?;
+            let (stride, is_uniform) = (if n > 1 { slope } else { 1 }, interval.hi % n == n - 1);
+            return Some((points as u128, Some(BoxRun { size: n, stride, first: shift, gap, is_uniform })));
+        }
         let mut run = BoxRun::NONE;
         for class in classes(interval, n) {
             let least = if slope > 0 { class.start } else { class.start.checked_add(class.len - 1)? };
@@ -321,7 +328,7 @@ impl Group {
             let stride = if class.len > 1 { slope.abs() } else { 1 };
             run = run.or(BoxRun { size: class.len, stride, first, gap, is_uniform: true });
         }
-        Some(((i128::from(interval.hi) - i128::from(interval.lo) + 1) as u128, Some(run)))
+        Some((points as u128, Some(run)))
     }
 
     /// The answer where a constraint ties the only variable of the only result to one of no result.
