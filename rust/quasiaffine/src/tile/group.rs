@@ -222,6 +222,9 @@ impl TightRun {
 
 type Classes = SmallVec<[TileClass; 8]>;
 
+/// By the numbers of a tile, its different values.
+type ValuesByTile<'a> = FxHashMap<SmallVec<[i64; 4]>, Vec<&'a [i64]>>;
+
 impl Group {
     pub fn new(
         map: &Map,
@@ -570,9 +573,9 @@ impl Group {
     }
 
     /// The different values of each tile that reaches any.
-    fn enumerated_tiles(&self, common: &Common, n: &[i64]) -> Option<FxHashMap<SmallVec<[i64; 4]>, Vec<&[i64]>>> {
+    fn enumerated_tiles(&self, common: &Common, n: &[i64]) -> Option<ValuesByTile<'_>> {
         let all = once(&self.points, || self.all_points(common)).as_ref()?;
-        let mut tiles: FxHashMap<SmallVec<[i64; 4]>, Vec<&[i64]>> = FxHashMap::default();
+        let mut tiles = ValuesByTile::default();
         for (point, values) in all.iter() {
             tiles.entry(self.tile_of(point, n).collect()).or_default().push(values);
         }
