@@ -104,6 +104,8 @@ def test_what_is_lit_is_what_is_read(case: Case) -> None:
                 counts = whole(grid, [page.counts for page in grid.pages])
                 if lit is None or counts is None or read.maps.is_unknown or any(m.runtime for m in read.maps):
                     continue
+                if not read.shape.is_array:
+                    continue  # a token has no elements
                 pairs = [relation(m, found.shape, read.shape, {}) for m in read.maps]
                 expected = np.logical_or.reduce([pair[element] for pair in pairs])
                 code = LIT if read.maps.exact and read.maps.devices is None else MAY

@@ -87,7 +87,8 @@ impl Union {
             union: self.clone(),
             exact,
             touched: (lower(touched.lower), fitting(touched.upper)),
-            distinct: (lower(distinct.lower), fitting(elements)),
+            // A token has no element to count.
+            distinct: (lower(distinct.lower.min(elements)), fitting(elements)),
             bytes: fitting(bytes(elements, bits)),
             bytes_reread: fitting(bytes(touched.upper.saturating_sub(elements), bits)),
             unknown: None,

@@ -105,7 +105,7 @@ impl<'m> Finder<'m> {
             let on_channel = sends.get(&m.channel(id)).map_or(&[][..], |sends| sends);
             // What cannot be read may be a send.
             let is_near = |&other: &InstructionId| m.computation_of(other) == own && other < id;
-            if on_channel.iter().all(|other| is_near(other)) && lost.iter().all(|other| is_near(other)) {
+            if on_channel.iter().all(is_near) && lost.iter().all(is_near) {
                 let senders: Vec<InstructionId> = on_channel.iter().chain(&lost).copied().collect();
                 if !senders.is_empty() {
                     let reason = named(id, "receives what is sent on its channel");
