@@ -25,10 +25,12 @@ def test_a_value_carries_dependence(program: str) -> None:
     assert len(hm.analyze(module)) or not module.entry.parameters
 
 
-def test_many_lines_that_cannot_be_read_cost_what_their_text_costs() -> None:
-    """Each depends on the one before, which depends on what stands before it."""
+@pytest.mark.parametrize("is_in_order", [True, False])
+def test_many_lines_that_cannot_be_read_cost_what_their_text_costs(is_in_order: bool) -> None:
+    """Each depends on the one before, which depends on what stands before it; also where a text is out of order."""
     lines = "".join(f"  x{i} = f7[4] copy(p)\n  y{i} = f32[4] add(x{i}, y{max(i - 1, 0)})\n" for i in range(1, 4000))
     first, last = "p = f32[4] parameter(0)\n  y0 = f32[4] negate(p)", "ROOT r = f32[4] negate(y3999)"
-    module = hm.parse(f"HloModule m\nENTRY e {{\n  {first}\n{lines}  {last}\n}}")
+    ahead = "" if is_in_order else "  z = f32[4] negate(y3999)\n"
+    module = hm.parse(f"HloModule m\nENTRY e {{\n  {first}\n{ahead}{lines}  {last}\n}}")
     assert len(module.unread) == 3999
     assert hm.backward_slice(module.entry)["p"].is_unknown

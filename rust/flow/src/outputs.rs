@@ -106,7 +106,8 @@ struct End {
     state: State,
 }
 
-/// From each of these states of the first value of a schedule to the values `ends`. Where the sizes of the dims of each start are given, maps that are the same at all points of these have no dims.
+/// From each of these states of the first value of a schedule to the values `ends`. Where the sizes of the dims of each
+/// start are given, maps that are the same at all points of these have no dims.
 fn run<E>(
     setting: Setting<'_>,
     begin: Vec<State>,

@@ -321,9 +321,8 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
         Ok(found)
     }
 
-    /// What a token or an opaque value is made of, which is no question for a rule, unless the instruction hands it on or
-    /// calls computations that do: a token of every token that is given, and otherwise nothing is known. Forward it is the
-    /// same relation.
+    /// The indexing of a token or an opaque value. A token depends on every token operand; nothing else is known about a
+    /// token or an opaque value, unless the instruction forwards it or calls computations. Forward, the same relation holds.
     fn indivisible(
         &self,
         id: InstructionId,
@@ -366,7 +365,7 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
         Ok(Some(InstructionIndexing::new(&[], operands.map(|(k, operand)| (k, part(operand))).collect())))
     }
 
-    /// Forward to a token or an opaque value, of which a rule says nothing.
+    /// The indexing with the outputs that are tokens or opaque values, which rules leave out.
     fn with_indivisible_outputs(
         &self,
         id: InstructionId,
@@ -383,7 +382,7 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
         Ok(Arc::new(InstructionIndexing::new(&found.sizes, parts.into_iter().collect())))
     }
 
-    /// Adds the outputs that are made of a leaf of operand k, as the question the other way round tells.
+    /// Adds the outputs that depend on a leaf of operand k, as the indexing of each output tells.
     fn add_outputs(
         &self,
         id: InstructionId,

@@ -235,16 +235,12 @@ fn visit<E>(
 }
 
 fn successor(m: &Module, id: InstructionId, step: Step, k: usize) -> Option<InstructionId> {
-    let n = match step {
+    let (named, n) = match step {
         Step::Stop => return None,
-        Step::Rule => m.operands(id).len(),
-        Step::Enter(_) | Step::Leave { .. } => 1,
+        Step::Rule => (m.operand(id, k), m.operands(id).len()),
+        Step::Enter(value) | Step::Leave { operand: value, .. } => ((k == 0).then_some(value), 1),
     };
-    match step {
-        _ if k >= n => m.hidden_operands(id).get(k - n).copied(),
-        Step::Enter(value) | Step::Leave { operand: value, .. } => Some(value),
-        _ => m.operand(id, k),
-    }
+    named.or_else(|| m.hidden_operands(id).get(k.checked_sub(n)?).copied())
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 //!
 //! The values that the condition depends on are listed once, each behind its operands, for an element of an array,
 //! through tuples, calls and fusions; then the list is evaluated once an iteration. The size in use of a dynamic
-//! dimension is such a value, too. A number that is known is that of the program; integers wrap, and a value is unknown as soon as an operand is, but for the branch that a `select` does
-//! not take.
+//! dimension is such a value, too. A number that is known is that of the program; integers wrap, and a value is unknown
+//! as soon as an operand is, but for the branch that a `select` does not take.
 
 use hlo::{ComputationId, InstructionId, Module, Opcode, Trait, Value};
 use layout::{ArrayShape, ElementKind, ElementType};
@@ -83,7 +83,8 @@ fn run(steps: &[Step<'_>], values: &mut [Option<i128>]) {
     }
 }
 
-/// An element of an array in a value, or the size in use of one of its dimensions, where the computation is called by a chain of calls.
+/// An element of an array in a value, or the size in use of one of its dimensions, where the computation is called by a
+/// chain of calls.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Place {
     at: InstructionId,

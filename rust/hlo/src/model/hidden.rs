@@ -1,67 +1,72 @@
 //! Hidden operands: values that an instruction may depend on although it does not name them.
 //!
 //! An instruction that cannot be read, or whose operands have no names, may depend on every value before it in its
-//! computation. A receive depends on what is sent on its channel; a send that cannot be seen from there, in another
-//! computation or in an earlier iteration, may have sent any value, and the result of a call that contains such a receive
-//! may depend on every value before the call. The order of the text is one in which operands stand before their users,
-//! as XLA requires; where a text breaks it, such an instruction may depend on every value that does not depend on it.
+//! computation. A receive depends on what is sent on its channel, an infeed on what was fed to the host. A send that is not
+//! certainly before it, in another computation, in an earlier iteration or on a device that is ahead, may have sent any
+//! value, so such a receive may depend on every value that does not depend on it, and so may a call that contains one.
+//!
+//! The text lists operands before their users, as XLA requires. Where it does not, and where there are such receives,
+//! instructions stand in an order of their own: those with hidden operands as late as their users allow.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use layout::Shape;
 use quasiaffine::interrupt::{once, poll};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::attribute::Value;
-use crate::model::module::{ComputationId, InstructionId, Inverse, Module};
+use crate::model::module::{ComputationId, InstructionId, Module};
 use crate::Opcode;
 
-/// The instructions of a module that have hidden operands.
-#[derive(Debug)]
-pub(crate) struct Hidden {
-    operands: FxHashMap<InstructionId, (String, Vec<InstructionId>)>,
-    users: Inverse,
+/// By instruction the values that it may depend on without naming them, with the reason.
+pub(crate) type Hidden = FxHashMap<InstructionId, (String, Vec<InstructionId>)>;
+
+/// What connects a receive with the sends whose values it may have.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Channel {
+    /// The number of a channel between devices.
+    Devices(Option<i64>),
+    /// The host answers on any channel.
+    Host,
+    /// Infeed and outfeed.
+    Feed,
 }
 
 impl Module {
     /// The values that an instruction may depend on without naming them, in its computation.
     pub fn hidden_operands(&self, id: InstructionId) -> &[InstructionId] {
-        self.hidden().and_then(|all| all.operands.get(&id)).map_or(&[], |(_, operands)| operands)
+        self.hidden().and_then(|all| all.get(&id)).map_or(&[], |(_, operands)| operands)
     }
 
     /// Why an instruction may depend on values that it does not name, if it may.
     pub fn why_hidden(&self, id: InstructionId) -> Option<&str> {
-        self.hidden()?.operands.get(&id).map(|(reason, _)| &**reason)
-    }
-
-    /// The instructions that have this one as a hidden operand.
-    pub fn hidden_users(&self, id: InstructionId) -> &[InstructionId] {
-        self.hidden().map_or(&[], |all| all.users.of(id))
+        self.hidden()?.get(&id).map(|(reason, _)| &**reason)
     }
 
     /// Computed once; `None` where no instruction has any.
     fn hidden(&self) -> Option<&Hidden> {
         once(&self.hidden, || {
-            let is_special = |id: InstructionId| {
-                self.has_unnamed_operands(id) || self.instructions()[id as usize].opcode == Opcode::Recv
+            let receives = |opcode| matches!(opcode, Opcode::Recv | Opcode::Infeed);
+            let is_special = |&id: &InstructionId| {
+                self.has_unnamed_operands(id) || receives(self.instructions()[id as usize].opcode)
             };
-            let special: Vec<InstructionId> =
-                (0..self.instructions().len() as u32).filter(|&id| is_special(id)).collect();
-            if special.is_empty() {
-                return None;
-            }
-            let operands = Finder::new(self, &special).operands();
-            let users = Inverse::new(self.instructions().len(), |pair| {
-                let mut ids: Vec<&InstructionId> = operands.keys().collect();
-                ids.sort_unstable();
-                ids.into_iter().for_each(|id| operands[id].1.iter().for_each(|&operand| pair(operand, *id)));
-            });
-            Some(Hidden { operands, users })
+            let special: Vec<InstructionId> = (0..self.instructions().len() as u32).filter(is_special).collect();
+            (!special.is_empty()).then(|| Finder::new(self, &special).operands())
         })
         .as_ref()
     }
 
-    fn channel(&self, id: InstructionId) -> Option<i64> {
+    fn channel(&self, id: InstructionId) -> Channel {
+        if matches!(self.instructions()[id as usize].opcode, Opcode::Infeed | Opcode::Outfeed) {
+            return Channel::Feed;
+        }
+        if matches!(self.attribute_value(id, "is_host_transfer"), Some(Value::Bool(true))) {
+            return Channel::Host;
+        }
         match self.attribute_value(id, "channel_id") {
-            Some(Value::Int(channel)) => Some(channel),
-            _ => None,
+            Some(Value::Int(channel)) => Channel::Devices(Some(channel)),
+            _ => Channel::Devices(None),
         }
     }
 }
@@ -70,106 +75,129 @@ struct Finder<'m> {
     m: &'m Module,
     /// The instructions that may depend on every value before them, with the reason.
     on_all: FxHashMap<InstructionId, String>,
-    found: FxHashMap<InstructionId, (String, Vec<InstructionId>)>,
+    /// The computations in which values may come from behind.
+    is_ahead: FxHashSet<ComputationId>,
+    found: Hidden,
 }
 
 impl<'m> Finder<'m> {
     /// `special` are the receives and the instructions whose operands are not known, in text order.
     fn new(m: &'m Module, special: &[InstructionId]) -> Finder<'m> {
-        let mut finder = Finder { m, on_all: FxHashMap::default(), found: FxHashMap::default() };
+        let (on_all, is_ahead, found) = Default::default();
+        let mut finder = Finder { m, on_all, is_ahead, found };
         let named = |id: InstructionId, reason: &str| format!("{}: {reason}", m.instruction_name(id));
-        let mut lost: Vec<InstructionId> = Vec::new();
         let mut receives: Vec<InstructionId> = Vec::new();
         for &id in special {
             match m.unnamed_operands(id) {
-                Some(reason) => {
-                    lost.push(id);
-                    finder.on_all.insert(id, named(id, reason));
-                }
+                Some(reason) => drop(finder.on_all.insert(id, named(id, reason))),
                 None => receives.push(id),
             }
         }
         if receives.is_empty() {
             return finder;
         }
-        let mut sends: FxHashMap<Option<i64>, Vec<InstructionId>> = FxHashMap::default();
+        // What cannot be read may be a send.
+        let is_lost = !finder.on_all.is_empty();
+        let mut sends: FxHashMap<Channel, Vec<InstructionId>> = FxHashMap::default();
         for (id, row) in (0..).zip(m.instructions()) {
-            if row.opcode == Opcode::Send && !m.has_unnamed_operands(id) {
+            if matches!(row.opcode, Opcode::Send | Opcode::Outfeed) && !m.has_unnamed_operands(id) {
                 sends.entry(m.channel(id)).or_default().push(id);
             }
         }
-        let mut is_called_by: FxHashSet<ComputationId> = FxHashSet::default();
+        let mut in_order: FxHashMap<ComputationId, bool> = FxHashMap::default();
         for id in receives {
             poll();
             let own = m.computation_of(id);
             let on_channel = sends.get(&m.channel(id)).map_or(&[][..], |sends| sends);
-            // What cannot be read may be a send.
-            let is_near = |&other: &InstructionId| m.computation_of(other) == own && other < id;
-            if on_channel.iter().all(is_near) && lost.iter().all(is_near) {
-                let senders: Vec<InstructionId> = on_channel.iter().chain(&lost).copied().collect();
-                if !senders.is_empty() {
+            let is_before = |&other: &InstructionId| m.computation_of(other) == own && other < id;
+            let is_ordered = *in_order.entry(own).or_insert_with(|| is_in_order(m, own));
+            if is_ordered && !is_lost && on_channel.iter().all(is_before) {
+                if !on_channel.is_empty() {
                     let reason = named(id, "receives what is sent on its channel");
-                    finder.found.insert(id, (reason, senders));
+                    finder.found.insert(id, (reason, on_channel.to_vec()));
                 }
                 continue;
             }
             let reason = "the send on its channel is in another computation or iteration, or cannot be read";
             finder.on_all.insert(id, named(id, reason));
-            is_called_by.insert(own);
+            finder.is_ahead.insert(own);
         }
-        finder.add_callers(is_called_by);
+        finder.add_callers();
         finder
     }
 
-    /// The result of a call may depend on every value before it where it depends on more than its operands.
-    fn add_callers(&mut self, computations: FxHashSet<ComputationId>) {
-        let mut pending: Vec<ComputationId> = computations.iter().copied().collect();
-        let mut seen = computations;
+    /// The result of a call may depend on more than its operands where something inside does.
+    fn add_callers(&mut self) {
+        let mut pending: Vec<ComputationId> = self.is_ahead.iter().copied().collect();
         pending.sort_unstable();
         while let Some(computation) = pending.pop() {
             for &caller in self.m.callers(computation) {
                 let reason = format!("{}: receives from another computation", self.m.instruction_name(caller));
                 self.on_all.entry(caller).or_insert(reason);
                 let outer = self.m.computation_of(caller);
-                if seen.insert(outer) {
+                if self.is_ahead.insert(outer) {
                     pending.push(outer);
                 }
             }
         }
     }
 
-    fn operands(mut self) -> FxHashMap<InstructionId, (String, Vec<InstructionId>)> {
-        let mut all: Vec<(InstructionId, String)> = std::mem::take(&mut self.on_all).into_iter().collect();
-        all.sort_unstable();
-        let mut last: Option<(ComputationId, InstructionId)> = None;
-        let mut is_ordered: FxHashMap<ComputationId, bool> = FxHashMap::default();
-        for (id, reason) in all {
-            poll();
-            let computation = self.m.computation_of(id);
-            let range = self.m.instructions_of(computation);
-            let in_order = || range.clone().all(|i| self.m.operands(i).all(|operand| operand < i));
-            let operands = match *is_ordered.entry(computation).or_insert_with(in_order) {
-                // The one before has what is before it, so that the work is linear.
-                true => last.filter(|(own, _)| *own == computation).map_or(range.start, |(_, before)| before)..id,
-                false => range,
-            };
-            let after = if operands.end > id { self.after(id) } else { FxHashSet::default() };
-            let is_own = |other: &InstructionId| *other != id && !after.contains(other);
-            self.found.insert(id, (reason, operands.filter(is_own).collect()));
-            last = Some((computation, id));
+    fn operands(mut self) -> Hidden {
+        let mut by_computation: FxHashMap<ComputationId, Vec<InstructionId>> = FxHashMap::default();
+        for &id in self.on_all.keys() {
+            by_computation.entry(self.m.computation_of(id)).or_default().push(id);
+        }
+        for (computation, mut special) in by_computation {
+            special.sort_unstable();
+            let order: Vec<InstructionId> =
+                match !self.is_ahead.contains(&computation) && is_in_order(self.m, computation) {
+                    true => self.m.instructions_of(computation).collect(),
+                    false => self.late(computation, &special),
+                };
+            let mut start = 0;
+            for (at, id) in order.iter().enumerate() {
+                poll();
+                // A value without leaves is read by none.
+                let reason = self.on_all.remove(id).filter(|_| has_leaves(self.m.shape(*id)));
+                if let Some(reason) = reason {
+                    // The one before has what is before it, so that the work is linear.
+                    self.found.insert(*id, (reason, order[start..at].to_vec()));
+                    start = at;
+                }
+            }
         }
         self.found
     }
 
-    /// The instructions that depend on one, and, of those that may depend on everything, the later ones.
-    fn after(&self, id: InstructionId) -> FxHashSet<InstructionId> {
-        let later = self.m.instructions_of(self.m.computation_of(id)).filter(|&other| other > id);
-        let mut pending: Vec<InstructionId> = later.filter(|&other| self.m.has_unnamed_operands(other)).collect();
-        pending.push(id);
-        let mut seen: FxHashSet<InstructionId> = pending.iter().copied().collect();
-        while let Some(here) = pending.pop() {
-            pending.extend(self.m.users(here).iter().copied().filter(|&user| seen.insert(user)));
+    /// The instructions of a computation, operands before their users, the special ones as late as possible.
+    fn late(&self, computation: ComputationId, special: &[InstructionId]) -> Vec<InstructionId> {
+        let m = self.m;
+        let range = m.instructions_of(computation);
+        let special: FxHashSet<InstructionId> = special.iter().copied().collect();
+        let place = |id: InstructionId| Reverse((special.contains(&id), id));
+        let mut missing: Vec<usize> = range.clone().map(|id| m.operands(id).len()).collect();
+        let ready = range.clone().filter(|id| missing[(id - range.start) as usize] == 0);
+        let mut waiting: BinaryHeap<_> = ready.map(place).collect();
+        let mut order = Vec::with_capacity(range.len());
+        while let Some(Reverse((_, id))) = waiting.pop() {
+            poll();
+            order.push(id);
+            for &user in m.users(id) {
+                let left = &mut missing[(user - range.start) as usize];
+                *left -= m.operands(user).filter(|&operand| operand == id).count();
+                if *left == 0 {
+                    waiting.push(place(user));
+                }
+            }
         }
-        seen
+        order
     }
+}
+
+fn is_in_order(m: &Module, computation: ComputationId) -> bool {
+    m.instructions_of(computation).all(|id| m.operands(id).all(|operand| operand < id))
+}
+
+fn has_leaves(shape: &Shape) -> bool {
+    shape.as_tuple().is_none_or(|parts| parts.iter().any(has_leaves))
 }

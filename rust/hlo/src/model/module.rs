@@ -146,7 +146,7 @@ pub(crate) struct Inverse {
 
 impl Inverse {
     /// From pairs (to, from); `each` must list the same pairs both times.
-    pub(crate) fn new(n: usize, each: impl Fn(&mut dyn FnMut(u32, u32))) -> Inverse {
+    fn new(n: usize, each: impl Fn(&mut dyn FnMut(u32, u32))) -> Inverse {
         let mut starts = vec![0u32; n + 1];
         let mut last = vec![u32::MAX; n];
         let mut each_new = |found: &mut dyn FnMut(usize, u32)| {
@@ -170,7 +170,7 @@ impl Inverse {
         Inverse { starts, items }
     }
 
-    pub(crate) fn of(&self, to: u32) -> &[u32] {
+    fn of(&self, to: u32) -> &[u32] {
         &self.items[self.starts[to as usize] as usize..self.starts[to as usize + 1] as usize]
     }
 }

@@ -32,7 +32,8 @@ pub const MAX_PROBLEMS: usize = 100;
 /// The maximum number of diagnostics of a module.
 pub const MAX_DIAGNOSTICS: usize = 1000;
 
-/// Parses all modules of a text, which is HLO or a proto in the text format. `name` names the source in messages; `strict` turns every diagnostic into an error.
+/// Parses all modules of a text, which is HLO or a proto in the text format. `name` names the source in messages;
+/// `strict` turns every diagnostic into an error.
 pub fn parse(text: &str, name: Option<&str>, strict: bool) -> Result<Vec<Module>, SyntaxErrors> {
     if proto::text_format::is_text_format(text) {
         return proto::parse_text_format(text, name, strict);

@@ -1,9 +1,9 @@
 //! The map back, where a map is injective on its domain.
 //!
-//! Each result is taken apart into digits (`mixed_radix.rs`), and the variables are linear combinations of digits, up to
-//! multiples of a modulus: `a*x + n*y = value` determines an `x` of at most `n` values where `a` is a unit modulo `n`, as in
-//! the rotation `(x + 3) mod 8`. The constraints of the inverse say which points have a preimage: those for which the variables lie in the old domain and
-//! map to the point itself.
+//! Each result is taken apart into digits (`mixed_radix.rs`), and the variables are linear combinations of digits, up
+//! to multiples of a modulus: `a*x + n*y = value` determines an `x` of at most `n` values where `a` is a unit modulo
+//! `n`, as in the rotation `(x + 3) mod 8`. The constraints of the inverse say which points have a preimage: those for
+//! which the variables lie in the old domain and map to the point itself.
 
 use smallvec::SmallVec;
 
