@@ -133,3 +133,42 @@ def test_a_map_to_the_whole_array_has_the_elements_that_runtime_values_choose() 
     reached = hm.forward_slice(module.entry.parameters[0])
     assert sum(len(maps) == 1 for maps in reached.values()) > 400
     assert max(len(maps) for i, maps in reached.items() if i.shape.is_array) == 2
+
+
+def prefix_sums(size: int) -> str:
+    """Prefix sums by a scan that halves: of pairs first, then of all, as `jax.lax.associative_scan` writes it."""
+    lines = ["zero = f32[] constant(0)", f"x0 = f32[{size}] parameter(0)"]
+
+    def scanned(level: int, n: int) -> str:
+        x = f"x{level}"
+        if n == 1:
+            return x
+        half, rest = n // 2, (n - 1) // 2
+        lines.append(f"l{level} = f32[{half}] slice({x}), slice={{[0:{2 * half - 1}:2]}}")
+        lines.append(f"r{level} = f32[{half}] slice({x}), slice={{[1:{2 * half}:2]}}")
+        lines.append(f"x{level + 1} = f32[{half}] add(l{level}, r{level})")
+        odd = scanned(level + 1, half)
+        lines.append(f"f{level} = f32[1] slice({x}), slice={{[0:1]}}")
+        even = f"f{level}"
+        if rest:
+            lines.append(f"o{level} = f32[{rest}] slice({odd}), slice={{[0:{rest}]}}")
+            lines.append(f"m{level} = f32[{rest}] slice({x}), slice={{[2:{n}:2]}}")
+            lines.append(f"s{level} = f32[{rest}] add(o{level}, m{level})")
+            lines.append(f"e{level} = f32[{rest + 1}] concatenate(f{level}, s{level}), dimensions={{0}}")
+            even = f"e{level}"
+        lines.append(f"p{level} = f32[{n}] pad({even}, zero), padding=0_{(n + 1) % 2}_1")
+        lines.append(f"q{level} = f32[{n}] pad({odd}, zero), padding=1_{n % 2}_1")
+        lines.append(f"y{level} = f32[{n}] add(p{level}, q{level})")
+        return f"y{level}"
+
+    scanned(0, size)
+    return "ENTRY e {\n" + "\n".join([*lines[:-1], "ROOT " + lines[-1]]) + "\n}"
+
+
+@pytest.mark.parametrize("size", [3, 12, 33, 700])
+def test_a_scan_that_halves_reads_a_triangle(size: int) -> None:
+    module = hm.parse(prefix_sums(size))
+    maps = hm.backward_slice(module)[module["x0"]]
+    last = size - 1
+    domain = f"d0 in [0, {last}], s0 in [0, {last}], d0 - s0 in [0, {last}]"
+    assert (str(maps), maps.exact) == (f"(d0)[s0] -> (s0), domain: {domain}", True)

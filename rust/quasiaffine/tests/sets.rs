@@ -168,6 +168,49 @@ fn overlapping() -> impl Strategy<Value = Vec<Map>> {
     })
 }
 
+/// Bands between lines, cut by rows, by numbers, and by their remainders, with or without one of the pieces; some have
+/// another dim and result beside.
+fn cut_bands() -> impl Strategy<Value = Vec<Map>> {
+    (any::<u64>(), 0usize..4, 0usize..4).prop_map(|(seed, cuts, halves)| {
+        let mut chance = Chance(seed);
+        let mut small = |lo: i64, hi: i64| lo + (chance.next() % (hi - lo + 1) as u64) as i64;
+        let mut side = |most| Variable::new(Interval::new(small(-2, 1), small(2, most)));
+        let vars = vec![side(12), side(2), side(9)].into();
+        let (row, number) = (Expr::dim(0), Expr::range(0));
+        let mut line = || {
+            let (slope, factor) = [(1, 1), (1, 1), (-1, 1), (1, 2), (2, 1), (-1, 3)][small(0, 5) as usize];
+            let expr = row.scale(slope).unwrap().sub(&number.scale(factor).unwrap()).unwrap();
+            Constraint { expr, interval: Interval::new(small(-9, 1), small(0, 30)) }
+        };
+        let constraints = vec![line(), line()];
+        let result = number.scale([1, 1, -1, 2][small(0, 3) as usize]).unwrap();
+        let results = [result, Expr::dim(1)];
+        let whole = Map::new(Domain { vars, n_dims: 2, n_ranges: 1, constraints }, results).unwrap();
+        let mut maps = pieces(&whole, seed, 0);
+        for _ in 0..cuts + halves {
+            let at = small(0, maps.len() as i64 - 1) as usize;
+            let (e, n) = ([&row, &number][small(0, 1) as usize], small(2, 3));
+            let (cut, end) = match small(0, 1) {
+                0 => (e.clone(), small(0, 6)),
+                _ => (e.floor_mod(&Expr::Const(n)).unwrap(), 0),
+            };
+            let part = |interval| {
+                let mut domain = maps[at].domain().clone();
+                domain.constraints.push(Constraint { expr: cut.clone(), interval });
+                Map::new(domain, maps[at].results().iter().cloned()).unwrap()
+            };
+            let (below, above) = (part(Interval::new(-99, end)), part(Interval::new(end + 1, 99)));
+            maps[at] = below;
+            maps.push(above);
+        }
+        if small(0, 2) == 0 {
+            maps.pop();
+        }
+        let options = Options { drop_unused: true, ..Options::default() };
+        maps.iter().map(|m| compact_ranges(&simplify(m, options))).filter(|m| m.state() == State::Defined).collect()
+    })
+}
+
 fn union<'a>(maps: impl IntoIterator<Item = &'a Map>) -> Option<BTreeSet<(Vec<i64>, Element)>> {
     maps.into_iter().try_fold(BTreeSet::new(), |mut all, map| {
         all.extend(relation(map)?);
@@ -432,6 +475,17 @@ proptest! {
             let Some(own) = relation(&item.map) else { continue };
             let of_parts = union(item.parts.iter().map(|i| &maps[*i])).unwrap();
             prop_assert_eq!(&own, &of_parts, "{}\n=> {:?}", listed(), item);
+        }
+    }
+
+    #[test]
+    fn bands_relate_the_same_pairs(maps in cut_bands()) {
+        let listed = || maps.iter().map(Map::to_string).collect::<Vec<_>>().join("\n");
+        for fewer in [merge(&maps, Counting::Elements), coalesce(&maps)] {
+            for item in &fewer {
+                let wanted = union(item.parts.iter().map(|i| &maps[*i]));
+                prop_assert_eq!(relation(&item.map), wanted, "{}\n=> {:?}", listed(), item);
+            }
         }
     }
 

@@ -9,6 +9,7 @@ use crate::meter::Meter;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
+use super::bands::join_bands;
 use super::groups::grouped;
 use super::plain::{has_dims_alone, plainly_contains};
 use super::steps::join_steps;
@@ -91,6 +92,9 @@ pub fn merge(maps: &[Map], counting: Counting) -> Vec<Coalesced> {
         if items.len() == n || n == 1 {
             break;
         }
+    }
+    if counting == Counting::Elements {
+        items = join_bands(items, options(counting));
     }
     items.sort_by_key(|item| item.parts[0]);
     without_contained(items, counting)

@@ -12,10 +12,12 @@
 //! | the constants of the results, which are an arithmetic progression | a new range | `progressions.rs` |
 //! | the numbers that one result runs over on its own | their union | `steps.rs` |
 //! | the interval of one dim, and the constants of the results by one step a block | a quotient of the dim | `blocks.rs` |
+//! | one dim and one result, whose numbers fill an interval between lines at each value of the dim | a range between lines | `bands.rs` |
 //!
 //! Every join is an identity or is checked piece by piece; what is not proved stays apart. The search is greedy: there may
 //! be a smaller set. Its cost grows with the number of maps and of variables; only bounds are compared pair by pair.
 
+mod bands;
 mod blocks;
 mod groups;
 mod intervals;
@@ -70,6 +72,7 @@ pub fn coalesce(maps: &[Map]) -> Vec<Coalesced> {
         }
     }
     items = without_contained(items);
+    items = bands::join_bands(items, Options { drop_unused: true, ..Options::default() });
     for item in &mut items {
         // What is alone and not smaller stays as it is.
         if let [i] = item.parts[..] {
