@@ -172,3 +172,29 @@ def test_a_scan_that_halves_reads_a_triangle(size: int) -> None:
     last = size - 1
     domain = f"d0 in [0, {last}], s0 in [0, {last}], d0 - s0 in [0, {last}]"
     assert (str(maps), maps.exact) == (f"(d0)[s0] -> (s0), domain: {domain}", True)
+
+
+def butterflies(size: int) -> str:
+    """Stages of sums and differences of elements that lie 1, 2, 4 apart, and so on."""
+    lines, x, half = [f"x = f32[{size}] parameter(0)"], "x", 1
+    while half < size:
+        rows = size // (2 * half)
+        parts, part = f"f32[{rows},2,{half}]", f"f32[{rows},1,{half}]"
+        lines.append(f"y{half} = {parts} reshape({x})")
+        lines.append(f"a{half} = {part} slice(y{half}), slice={{[0:{rows}], [0:1], [0:{half}]}}")
+        lines.append(f"b{half} = {part} slice(y{half}), slice={{[0:{rows}], [1:2], [0:{half}]}}")
+        lines.append(f"s{half} = {part} add(a{half}, b{half})")
+        lines.append(f"d{half} = {part} subtract(a{half}, b{half})")
+        lines.append(f"c{half} = {parts} concatenate(s{half}, d{half}), dimensions={{1}}")
+        lines.append(f"z{half} = f32[{size}] reshape(c{half})")
+        x, half = f"z{half}", 2 * half
+    return "ENTRY e {\n" + "\n".join([*lines[:-1], "ROOT " + lines[-1]]) + "\n}"
+
+
+@pytest.mark.parametrize("size", [8, 512, 1024])
+def test_butterflies_read_everything(size: int) -> None:
+    """At the budget of maps, a search finds the few that say the same, and no box is needed."""
+    module = hm.parse(butterflies(size))
+    maps = hm.backward_slice(module)[module["x"]]
+    last = size - 1
+    assert (str(maps), maps.exact) == (f"(d0)[s0] -> (s0), domain: d0 in [0, {last}], s0 in [0, {last}]", True)

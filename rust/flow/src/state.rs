@@ -6,7 +6,9 @@ use std::iter::once;
 use hlo::InstructionId;
 use layout::Shape;
 use quasiaffine::map::State as MapState;
-use quasiaffine::{eliminate_ranges, merge, solve, Coalesced, Counting, Domain, Expr, Interval, Kind, Map, Variable};
+use quasiaffine::{
+    eliminate_ranges, fewest, merge, solve, Coalesced, Counting, Domain, Expr, Interval, Kind, Map, Variable,
+};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use smallvec::SmallVec;
 
@@ -23,6 +25,9 @@ pub const MAX_MAPS: usize = 128;
 /// array, too; of a single one as big, first the ranges are eliminated, which keeps its elements but not how often each is
 /// read.
 pub const MAX_SIZE: u64 = 2000;
+
+/// The maps that a search comes down to where it is of use: with more, it would be needed again at the next value.
+const FEW_MAPS: usize = MAX_MAPS / 8;
 
 /// Up to this number of maps a linear search is faster than hashing.
 const FEW: usize = 6;
@@ -109,14 +114,26 @@ impl Array {
         !self.entries.is_empty() || self.unknown.is_some()
     }
 
-    /// Merges the maps into fewer, as [`State::merge`].
+    /// Merges the maps into fewer, as [`State::merge`]. Where a box would replace what is left, they are searched for a few
+    /// maps that say the same.
     fn merge(&mut self, counting: Counting, merged: &mut Merged) {
         if self.entries.len() < 2 {
             return;
         }
         let counting = if self.is_uncounted { Counting::Elements } else { counting };
-        let fewer = |(maps, counting): &(Vec<Map>, _)| Some(merge(maps, *counting)).filter(|f| f.len() < maps.len());
-        let Some(fewer) = merged.entry((self.maps(), counting)).or_insert_with_key(fewer) else { return };
+        // A box is searched for no fewer maps.
+        let is_searched = counting == Counting::Elements && self.inexact.is_none();
+        let fewer = |(maps, counting, is_searched): &(Vec<Map>, _, bool)| {
+            let mut fewer = merge(maps, *counting);
+            let size = fewer.iter().map(|item| size_of(&item.map)).sum::<u64>();
+            if *is_searched && (fewer.len() > MAX_MAPS || size > MAX_SIZE) {
+                let found = fewest(maps);
+                fewer = if found.len() <= FEW_MAPS { found } else { fewer };
+            }
+            Some(fewer).filter(|fewer| fewer.len() < maps.len())
+        };
+        let key = (self.maps(), counting, is_searched);
+        let Some(fewer) = merged.entry(key).or_insert_with_key(fewer) else { return };
         let joined = |Coalesced { map, parts }: &Coalesced| Entry {
             map: map.clone(),
             uses: distinct(parts.iter().flat_map(|&i| &self.entries[i].uses)),
@@ -174,8 +191,8 @@ impl Array {
     }
 }
 
-/// Unions in fewer maps; `None` of those that stay as they are. Unions go from value to value.
-pub(crate) type Merged = FxHashMap<(Vec<Map>, Counting), Option<Vec<Coalesced>>>;
+/// Unions in fewer maps, also by a search or not; `None` of those that stay as they are. Unions go from value to value.
+pub(crate) type Merged = FxHashMap<(Vec<Map>, Counting, bool), Option<Vec<Coalesced>>>;
 
 fn distinct<'u>(uses: impl Iterator<Item = &'u Use>) -> SmallVec<[Use; 2]> {
     let mut seen: FxHashSet<Use> = FxHashSet::default();
