@@ -157,6 +157,26 @@ def test_no_limit_holds_over_a_line_that_is_not_read(line: str, limit: dict[str,
     }
 
 
+LOST = {
+    "before the parameter": "HloModule m\nENTRY e {{\n {}\n p = f32[4] parameter(0)\n ROOT n = f32[4] negate(p)\n}}",
+    "in a call of other values": """HloModule m
+    f {{\n {}\n ROOT o = f32[4] constant({{1,2,3,4}})\n}}
+    ENTRY e {{\n p = f32[4] parameter(0)\n c = f32[4] call(), to_apply=f\n ROOT n = f32[4] add(p, c)\n}}""",
+    "in a fusion of other values": """HloModule m
+    f {{\n {}\n ROOT o = f32[4] constant({{1,2,3,4}})\n}}
+    ENTRY e {{\n p = f32[4] parameter(0)\n c = f32[4] fusion(), kind=kLoop, calls=f\n ROOT n = f32[4] add(p, c)\n}}""",
+}
+
+
+@pytest.mark.parametrize("text", LOST.values(), ids=LOST)
+def test_reads_beside_a_line_that_is_not_read(text: str) -> None:
+    assert hm.check(hm.parse(text.format("")), max_reads={"p": 1})
+    lost = hm.parse(text.format("x = f7[4] copy(nowhere)"))
+    assert hm.check(lost, max_reads={"p": 1}).reason == "the text of x cannot be read"
+    assert hm.check(lost["n"], max_reads={"p": 1}).reason == "the text of x cannot be read", "all of the entry counts"
+    assert hm.check(lost, max_reads={"p": 0}).limits[0].status == "broken"
+
+
 def test_a_limit_that_is_broken_stays_so_beside_what_is_not_read() -> None:
     module = hm.parse("ENTRY e {\n p = f32[4] parameter(0)\n x = f7[4] copy(p)\n ROOT c = f32[4] copy(p)\n}")
     report = hm.check(module, forbid=["copy"], max_count={"copy": 0}, max_bytes=31)

@@ -297,7 +297,12 @@ class _Checks:
             reason = next((f" ({printable(one.reason)})" for one in read if one.reason), "")
             why = f"an element of {name} is read from memory {often}, by {by}{reason}"
         at = None if most is None else most.instruction
-        self._add(f"max_reads[{parameter}]", limit, found, at, why, unread_reason(self.module, ()))
+        self._add(f"max_reads[{parameter}]", limit, found, at, why, self._unread_around(value.computation))
+
+    def _unread_around(self, computation: Computation) -> str | None:
+        """What was not read in a computation, in those that call it, and below: all that may read its parameters."""
+        above = reachable([computation], lambda one: (caller.computation for caller in one.callers))
+        return unread_reason(self.module, {i for c in reachable(above, _called_by) for i in c})
 
     def forbid(self, pattern: str) -> None:
         self._expect_opcode(pattern, "forbid")
