@@ -57,7 +57,7 @@ class _Figures:
 
     @property
     def weight(self) -> int:
-        """The measure by which a part is dear where no device is given."""
+        """The measure by which a part is expensive where no device is given."""
         return _weight(*self.numbers[:2], self.numbers[3], self.numbers[5])
 
     def seconds(self, device: Device) -> float:
@@ -198,8 +198,8 @@ def cost(subject: Instruction | Computation | Module, /, device: Device | str | 
     needed, counted once: of a slice of a sum in a fusion only the additions of the slice.  ``recomputed`` tells how
     often a fusion evaluates them.  Bytes are those of distinct elements that instructions outside fusions read, and
     those that they write; the operand of an update in place is neither.  Loops multiply by their trip count; of a loop
-    with an unknown one the numbers are those of one iteration, and of a conditional those of its dearest branch: by
-    time with a device, else by flops plus bytes.  ``notes`` say so.
+    with an unknown one the numbers are those of one iteration, and of a conditional those of its most expensive branch:
+    by time with a device, else by flops plus bytes.  ``notes`` say so.
 
     ``time_at_least`` is the larger of flops / the peak of their element type and bytes / bandwidth, in seconds: a
     lower bound for a device whose caches are empty before each instruction.  Element types without a known peak, and

@@ -65,7 +65,7 @@ class Run(ABC, Generic[A]):
         return runs_once(instruction) and not lookup(instruction.opcode).moves_nothing
 
     def key(self, instruction: Instruction) -> Hashable:
-        """Equal for instructions that take the same; an unread one is like no other."""
+        """Equal for instructions that take the same; an instruction without named operands has a key of its own."""
         return instruction.number if instruction.has_unnamed_operands else instruction.signature()
 
     def of_instruction(self, instruction: Instruction) -> A:
@@ -133,7 +133,7 @@ class Run(ABC, Generic[A]):
             heaviest = max(called, key=lambda c: self.weight(known[c]))
             calls.append((heaviest, 1))
             if len(called) > 1:
-                note = f"{instruction.name}: counted as its dearest branch, {heaviest.name}"
+                note = f"{instruction.name}: counted as its most expensive branch, {heaviest.name}"
                 notes.append(self.noted(note, is_unknown=False))
             return self.total([self.choice(known[heaviest], [known[c] for c in called]), *notes])
         if kind == "loop":
@@ -149,7 +149,7 @@ class Run(ABC, Generic[A]):
 
 
 def runs_once(instruction: Instruction) -> bool:
-    """Whether the instruction is one kernel, so to say: an operation or a fusion."""
+    """Whether the instruction is one kernel: an operation or a fusion."""
     return lookup(instruction.opcode).runs is None or fused_by(instruction) is not None
 
 

@@ -311,7 +311,7 @@ def _is_changed(match: Match) -> bool:
     return one[:-1] != other[:-1]  # the last is an instruction where that stands for itself
 
 
-# What a module is beside what it computes, with the value that stands for a missing one.
+# The attributes of a module that a diff compares, each with the value that it has if it is missing.
 _MODULE_ATTRIBUTES = {
     "alias_passthrough_params": False,
     "buffer_donor": (),
