@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -263,6 +264,43 @@ def test_bytes_between_devices_that_no_rule_tells(lines: str) -> None:
     text = "HloModule m, num_partitions={}\nENTRY e {{ p = f32[8] parameter(0)\n {}\n ROOT n = f32[8] negate(r) }}"
     report = hm.check(hm.parse(text.format(2, lines)), max_remote_bytes=10**9)
     assert report.limits[0].status == "unknown" and report.reason
+
+
+INSIDE = """HloModule m, is_scheduled=true, num_partitions=2
+add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }
+far { a = f32[] parameter(0)  b = f32[] parameter(1)  c = f32[] add(a, b)  ROOT d = f32[] SUM(c) }
+w { x = f32[8] parameter(0)  WORK }
+outer { x = f32[8] parameter(0)  ROOT y = f32[8] OUTER }
+ENTRY e { x = f32[8] parameter(0)  ROOT n = f32[8] RUN }"""
+SUM = r"all-reduce(\1), replica_groups={{0,1}}, channel_id=1, use_global_device_ids=true, to_apply=add"
+RUNS = {
+    "a fusion": ("negate(x)", "fusion(x), kind=kCustom, calls=w"),
+    "a fusion in a fusion": ("fusion(x), kind=kCustom, calls=w", "fusion(x), kind=kCustom, calls=outer"),
+    "a call in a fusion": ("call(x), to_apply=w", "fusion(x), kind=kCustom, calls=outer"),
+    "a call": ("negate(x)", "call(x), to_apply=w"),
+}
+REDUCED = "z = f32[] constant(0)  s = f32[] reduce(x, z), dimensions={0}, to_apply="
+WORK = {
+    "two sums": ("y = f32[8] SUM(x)  z = f32[8] exponential(y)  ROOT r = f32[8] SUM(z)", 128),
+    "a sum and a custom call": (
+        'y = f32[8] SUM(x)  ROOT r = f32[8] custom-call(y), custom_call_target="mystery"',
+        None,
+    ),
+    "a sum for each element": (f"{REDUCED}far  ROOT r = f32[8] broadcast(s), dimensions={{}}", None),
+    "no exchange": (f"{REDUCED}add  ROOT r = f32[8] broadcast(s), dimensions={{}}", 0),
+} | {name: (f"{lines.replace('(p', '(x')}  ROOT n = f32[8] negate(r)", None) for name, lines in TRANSFERS.items()}
+
+
+@pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
+@pytest.mark.parametrize(("lines", "n"), WORK.values(), ids=WORK)
+def test_bytes_between_devices_inside_of_what_runs(lines: str, n: int | None, run: tuple[str, str]) -> None:
+    text = INSIDE.replace("WORK", lines).replace("OUTER", run[0]).replace("RUN", run[1])
+    module = hm.parse(re.sub(r"SUM\((\w+)\)", SUM, text))
+    assert not module.unread or "source_target_pairs=??" in lines
+    report = hm.check(module, max_remote_bytes=10**9 if n is None else n)
+    assert report.limits[0].status == ("unknown" if n is None else "holds"), report
+    assert not n or hm.check(module, max_remote_bytes=n - 1).limits[0] == ("max_remote_bytes", n - 1, n)
+    assert bool(hm.check(module.entry.root, max_remote_bytes=10**9)) == (n is not None), "of the instruction alone, too"
 
 
 def test_transfers_that_leave_no_device() -> None:

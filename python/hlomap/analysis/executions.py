@@ -60,6 +60,10 @@ class Run(ABC, Generic[A]):
         """Whether any number of runs takes nothing."""
         return False
 
+    def run_by(self, instruction: Instruction) -> Sequence[Computation]:
+        """The computations whose instructions count: those that are the work of a call, a loop or a conditional."""
+        return () if runs_once(instruction) else instruction.called_computations
+
     def counts(self, instruction: Instruction) -> bool:
         """Whether an instruction takes something by itself."""
         return runs_once(instruction) and not lookup(instruction.opcode).moves_nothing
@@ -79,10 +83,10 @@ class Run(ABC, Generic[A]):
         """What all that runs takes, and how often each instruction that counts runs."""
         known: dict[Computation, A] = {}
         calls: dict[Computation, _Calls] = {}
-        first = [start] if isinstance(start, Computation) else list(_run_by(start))
+        first = [start] if isinstance(start, Computation) else list(self.run_by(start))
         order: dict[Computation, None] = {}
         for computation in first:
-            inner = reverse_postorder(computation, lambda c: (d for i in c for d in _run_by(i)))
+            inner = reverse_postorder(computation, lambda c: (d for i in c for d in self.run_by(i)))
             order |= dict.fromkeys(reversed(inner))
         for computation in order:
             calls[computation] = []
@@ -94,7 +98,7 @@ class Run(ABC, Generic[A]):
             times[start] = 1
         else:
             own: _Calls = []
-            parts = [] if runs_once(start) else [self._of_calls(start, known, own)]
+            parts = [self._of_calls(start, known, own)] if first else []
             if self.counts(start):
                 parts.append(self.of_instruction(start))
                 runs[start] = 1
@@ -113,7 +117,7 @@ class Run(ABC, Generic[A]):
         same: Counter[Hashable] = Counter()
         parts: list[A] = []
         for instruction in computation:
-            if not runs_once(instruction):
+            if self.run_by(instruction):
                 parts.append(self._of_calls(instruction, known, calls))
             if self.counts(instruction):
                 self.of_instruction(instruction)
@@ -121,8 +125,8 @@ class Run(ABC, Generic[A]):
         return self.total([*parts, *(self._known[key].times(n) for key, n in same.items())])
 
     def _of_calls(self, instruction: Instruction, known: Mapping[Computation, A], calls: _Calls) -> A:
-        """A call, a loop or a conditional; ``calls`` gets the computations that it runs, and how often."""
-        called = list(_run_by(instruction))
+        """What an instruction runs, such as a loop; ``calls`` gets the computations that it runs, and how often."""
+        called = list(self.run_by(instruction))
         missing = next((c for c in called if c not in known), None)
         if missing is not None:
             return self.noted(f"not counted: {missing.name} calls itself", is_unknown=True)
@@ -144,6 +148,10 @@ class Run(ABC, Generic[A]):
                 notes.append(self.noted(note, is_unknown=True))
             elif trips is not None:
                 factors = {c: trips + 1 if c == condition else trips for c in called}
+        if kind is None:  # applied to elements
+            for name in (c.name for c in called if not self.is_nothing(known[c])):
+                note = f"{instruction.name}: how often it applies {name} is not known, once is counted"
+                notes.append(self.noted(note, is_unknown=True))
         calls.extend(factors.items())
         return self.total([*(known[c].times(n) for c, n in factors.items()), *notes])
 
@@ -157,8 +165,3 @@ def fused_by(instruction: Instruction) -> Computation | None:
     """The computation of a fusion."""
     called = instruction.called_computations
     return called[0] if lookup(instruction.opcode).inlines and len(called) == 1 and called[0].is_fusion else None
-
-
-def _run_by(instruction: Instruction) -> tuple[Computation, ...]:
-    """The computations that are the work of a call, a loop or a conditional."""
-    return () if runs_once(instruction) else instruction.called_computations

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice, pairwise
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from .._core import Expr, IndexingMap, Instruction, Mesh
 from ..analysis.rule_provider import RuleProvider
 from ..errors import HlomapError
-from ..maps.device_groups import DeviceIndexing, group_table
-from ..maps.map_set import MapSet
-from ..maps.variables import with_conditions, with_dims
+from ..maps.device_groups import DeviceIndexing, group_table, n_between_devices
 from ..ops import lookup
 from ..ops._known import Parts, fewer
 from ..shardings.meshes import axes_of_groups, mesh_of
@@ -138,32 +136,6 @@ def _sent_and_received(devices: DeviceIndexing) -> tuple[list[int], list[int]] |
                     return None
                 numbers[device] += found
     return [*counts[0].values()], [*counts[1].values()]
-
-
-def n_between_devices(maps: MapSet, slot: tuple[int, int] | None = None, *, is_reader: bool = False) -> int | None:
-    """The number of pairs of a device and an element on another one that it reads; None where it is not known.
-
-    ``slot``: only those of the reader at a group and a position in it, or of the one that is read.
-    """
-    groups = sorted((m.dims[-2].lower, m.dims[-2].upper) for m in maps)
-    if not maps.exact or any(a[1] >= b[0] for a, b in pairwise(groups)):  # maps that share a group
-        return None
-    total = 0
-    for m in maps:
-        if m.runtime:
-            return None
-        reader, source = [Expr.dim(len(m.dims) - 2), Expr.dim(len(m.dims) - 1)], m.results[-2:]
-        same = [(a - b, 0, 0) for a, b in zip(source, reader, strict=True)]
-        at = zip(reader if is_reader else source, slot, strict=True) if slot is not None else ()
-        try:
-            pairs = with_conditions(with_dims(m, 2), [(e - n, 0, 0) for e, n in at])
-            every, own = (with_conditions(pairs, more).count(distinct=True) for more in ([], same))
-        except (HlomapError, OverflowError):
-            return None
-        if not (every.exact and own.exact):
-            return None
-        total += every.lower - own.lower
-    return total
 
 
 _MAX_REGIONS = 3

@@ -1,4 +1,4 @@
-"""The bytes that devices read from each other, as often as the instructions of a program run.
+"""The bytes that devices read from each other, as often as the instructions of a program run, in fusions too.
 
 :func:`remote_bytes_moved` is the entry point.
 """
@@ -9,12 +9,12 @@ from collections.abc import Hashable, Iterable, Sequence
 
 from .._core import Computation, Instruction
 from ..analysis.cost import BytesMoved
-from ..analysis.executions import Run, runs_once
+from ..analysis.executions import Run
 from ..analysis.queries import output_to_input
 from ..analysis.rule_provider import RuleProvider
 from ..answers import Unknown
 from ..errors import HlomapError
-from ..explanation.notes import n_between_devices
+from ..maps.device_groups import n_between_devices
 from ..ops import lookup
 from ..shardings.assignment import is_whole
 from ..shardings.program import leaf_shardings
@@ -46,6 +46,9 @@ class _RemoteRun(Run[BytesMoved]):
     def choice(self, heaviest: BytesMoved, every: Sequence[BytesMoved]) -> BytesMoved:
         return BytesMoved(heaviest.read, 0, BytesMoved.sum(every).unknown)
 
+    def run_by(self, instruction: Instruction) -> Sequence[Computation]:
+        return instruction.called_computations  # in fusions, and in what a reduction applies, too
+
     def counts(self, instruction: Instruction) -> bool:
         return True
 
@@ -74,7 +77,8 @@ def _remote_bytes(instruction: Instruction) -> int | Unknown:
     exchanges = op.exchanges(instruction)
     if exchanges is not None:
         return Unknown(exchanges)
-    if not instruction.operands or not runs_once(instruction):
+    runs_called = op.value_of_parameter is not None or op.parameter_to_operands is not None
+    if not instruction.operands or runs_called:
         return 0  # what it runs is counted
     try:
         sets = output_to_input(instruction, ())
