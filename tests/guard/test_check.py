@@ -328,6 +328,60 @@ def test_a_loop_without_a_known_trip_count() -> None:
     assert hm.check(module, max_remote_bytes=0), "any number of iterations that move nothing moves nothing"
 
 
+EFFECTS = {
+    "outfeed": ("o = token[] outfeed({}, k), outfeed_shape=f32[4]", "holds"),
+    "a custom call without a result": ('o = () custom-call({}), custom_call_target="mystery"', "unknown"),
+    "a custom call with a token": ('o = token[] custom-call({}, k), custom_call_target="mystery"', "unknown"),
+    "an opaque result": ('o = opaque[] custom-call({}), custom_call_target="mystery"', "unknown"),
+    "a result that nothing uses": ('o = f32[1] custom-call({}), custom_call_target="mystery"', "unknown"),
+}
+AROUND = {
+    "entry": "ENTRY e {{ p = f32[4] parameter(0)  k = token[] after-all()\n {}\n ROOT r = f32[0] constant({{}}) }}",
+    "fusion": """f {{ p = f32[4] parameter(0)  k = token[] after-all()\n {}\n ROOT r = f32[0] constant({{}}) }}
+      ENTRY e {{ p = f32[4] parameter(0)  ROOT o = f32[0] fusion(p), kind=kCustom, calls=f }}""",
+    "root of a fusion": """f {{ p = f32[4] parameter(0)  k = token[] after-all()\n ROOT {} }}
+      ENTRY e {{ p = f32[4] parameter(0)  f = TYPE fusion(p), kind=kCustom, calls=f
+      ROOT r = f32[0] constant({{}}) }}""",
+    "fusion in a fusion": """f {{ p = f32[4] parameter(0)  k = token[] after-all()\n {}
+      ROOT r = f32[0] constant({{}}) }}
+      g {{ p = f32[4] parameter(0)  ROOT h = f32[0] fusion(p), kind=kCustom, calls=f }}
+      ENTRY e {{ p = f32[4] parameter(0)  ROOT o = f32[0] fusion(p), kind=kCustom, calls=g }}""",
+}
+
+
+@pytest.mark.parametrize("around", AROUND.values(), ids=AROUND)
+@pytest.mark.parametrize(("line", "status"), EFFECTS.values(), ids=EFFECTS)
+def test_what_is_read_for_no_array(line: str, status: str, around: str) -> None:
+    text = around.replace("TYPE", line.split()[2]).format(line.format("p"))
+    module = hm.parse(f"HloModule m\n{text}")
+    assert not module.unread
+    n_written = 4 * ("= f32[1]" in line and "f32[0] fusion" not in text)
+    report = hm.check(module, max_bytes=16 + n_written, max_reads={"p": 1})
+    assert [limit.status for limit in report.limits] == [status, "holds"], report
+    report = hm.check(module, max_bytes=15 + n_written, max_reads={"p": 0})
+    assert [limit.found for limit in report.limits] == [16 + n_written, 1]
+
+
+def test_parts_that_are_read_for_no_array() -> None:
+    text = """HloModule m
+    f { p = f32[4] parameter(0)  q = f32[4] parameter(1)  k = token[] after-all()  s = f32[2] slice(p), slice={[0:2]}
+      o = token[] outfeed(s, k), outfeed_shape=f32[2]  ROOT r = f32[4] negate(q) }
+    body { s = (s32[], f32[4]) parameter(0)  i = s32[] get-tuple-element(s), index=0
+      v = f32[4] get-tuple-element(s), index=1  one = s32[] constant(1)  j = s32[] add(i, one)  k = token[] after-all()
+      o = token[] outfeed(v, k), outfeed_shape=f32[4]  ROOT t = (s32[], f32[4]) tuple(j, v) }
+    condition { s = (s32[], f32[4]) parameter(0)  i = s32[] get-tuple-element(s), index=0  n = s32[] constant(3)
+      ROOT less = pred[] compare(i, n), direction=LT }
+    ENTRY e { p = f32[4] parameter(0)  q = f32[4] parameter(1)  zero = s32[] constant(0)
+      fusion = f32[4] fusion(p, q), kind=kLoop, calls=f
+      s = (s32[], f32[4]) tuple(zero, q)  ROOT w = (s32[], f32[4]) while(s), condition=condition, body=body }"""
+    module = hm.parse(text)
+    assert hm.check(module["fusion"], max_bytes=8 + 32) and not hm.check(module["fusion"], max_bytes=8 + 31)
+    assert hm.check(module, max_reads={"p": 1, "q": 1 + 3})
+    assert not hm.check(module, max_reads={"q": 3})
+    n = 3 * (16 + 12) + 4 * 9  # the outfeed and the counter, and the condition
+    assert hm.check(module["w"], max_bytes=n) and not hm.check(module["w"], max_bytes=n - 1)
+
+
 def test_a_name_that_fits_two_parameters() -> None:
     module = hm.parse("""ENTRY e {
       x = f32[4] parameter(0), metadata={op_name="y"}

@@ -24,7 +24,7 @@ from ..ops import lookup
 from ..ops._shapes import array_leaves, arrays, shape_at
 from ..text import table_lines
 from ..types import json_fields, subject_of
-from .executions import Run, fused_by, runs_once
+from .executions import Run, effects, fused_by, runs_once
 from .queries import operand_maps, reached
 from .rule_provider import RuleProvider
 
@@ -342,6 +342,8 @@ class _Run(Run[_Figures]):
         if updated is not None and updated < len(instruction.operands):
             combines = bool(instruction.called_computations) and operations != (0, 0, False)
             return figures + self._of_update(instruction, updated, combines)
+        if not array_leaves(instruction.shape):
+            return figures + self._of_effect(instruction)
         reads: dict[Instruction, list[MapSet]] = {}
         for index in array_leaves(instruction.shape):
             found = operand_maps(self.rules, instruction, index)
@@ -361,6 +363,21 @@ class _Run(Run[_Figures]):
         exact = not instruction.called_computations
         return _Figures((0, 0, 0, read, 0, written), sure_bytes=sure, exact=exact)
 
+    def _of_effect(self, instruction: Instruction) -> _Figures:
+        """An operation without an array in its output, which would tell what it reads: it reads its operands whole."""
+        reason = self._why_unknown(instruction)
+        read = _bytes(operand.shape for operand in dict.fromkeys(instruction.operands))
+        if read is None:
+            reason = f"{instruction.name} reads an array without bound"
+        if reason is not None:
+            return _Figures((0, 0, 0, read, None, 0), exact=False, unknown=(reason,))
+        return _Figures((0, 0, 0, read, 0, 0), sure_bytes=read or 0)
+
+    def _why_unknown(self, instruction: Instruction) -> str | None:
+        """Why it is not known what an operation reads that has no array in its output: what it does is not."""
+        operations = self.rules.propagation.operations(self.rules, instruction.number)
+        return f"{instruction.name}: {operations}" if isinstance(operations, str) else None
+
     # ------------------------------------------------------------------ a fusion
 
     def of_fused(self, computation: Computation, *, with_bytes: bool = True) -> tuple[_Figures, list[_Counted]]:
@@ -370,12 +387,18 @@ class _Run(Run[_Figures]):
         counted = [_Counted(at(number), needed, n) for number, needed, n in evaluated]
         figures = self._arithmetic(counted)
         reads: dict[Instruction, list[MapSet]] = {}
-        for start in map(at, starts if with_bytes else ()):
+        acting = effects(computation) if with_bytes else {}
+        ends = [*map(at, starts), *(operand for instruction in acting for operand in instruction.operands)]
+        for start in dict.fromkeys(ends) if with_bytes else ():
             indices = array_leaves(start.shape)
             found = reached(rules, start, indices, computation.instructions) if indices else {}
             for instruction, maps in found.items():
                 if instruction.parameter_number is not None and instruction.computation == computation:
                     reads.setdefault(instruction, []).append(maps)
+        for instruction, inside in acting.items():
+            unknown = tuple(reason for i in inside if (reason := self._why_unknown(i)) is not None)
+            note = f"not counted: the operations that {instruction.name} alone needs"
+            figures += _Figures(exact=False, notes=(note,), unknown=unknown)
         if with_bytes:
             figures += _moved(reads, [at(number).shape for number in written], computation.name)
             figures += _unread(i for i in computation if i.has_unnamed_operands)

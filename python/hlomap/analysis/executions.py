@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from .._core import Computation, Instruction
-from ..hlo.order import reverse_postorder
+from ..hlo.order import reachable, reverse_postorder
 from ..ops import lookup
+from ..ops._shapes import array_leaves
 from .rule_provider import RuleProvider
 
 
@@ -165,3 +166,42 @@ def fused_by(instruction: Instruction) -> Computation | None:
     """The computation of a fusion."""
     called = instruction.called_computations
     return called[0] if lookup(instruction.opcode).inlines and len(called) == 1 and called[0].is_fusion else None
+
+
+def effects(fused: Computation) -> dict[Instruction, list[Instruction]]:
+    """The instructions inside a fusion that read operands for no array of its root, with those that do so in them.
+
+    They have no array in their output, as an outfeed, or a side effect and a value that the root does not use.
+    """
+    used: dict[Computation, set[Instruction]] = {}
+
+    def is_told(instruction: Instruction) -> bool:
+        here = instruction.computation
+        if here not in used:
+            used[here] = {*reachable([here.root], lambda i: (k for k in i.operands if array_leaves(k.shape)))}
+        return instruction in used[here] and bool(array_leaves(instruction.shape))
+
+    below: dict[tuple[Computation, ...], list[Instruction]] = {}
+    found: dict[Instruction, list[Instruction]] = {}
+    for instruction in fused:
+        called = tuple(instruction.called_computations)
+        if called not in below:  # many may call the same
+            inside = (i for c in reachable(called, _called_by) for i in c)
+            below[called] = [i for i in inside if i.called_computations or _may_act(i)]
+        every = [instruction, *below[called]]
+        acting = [i for i in every if _may_act(i)]
+        if acting and not all(map(is_told, every)):
+            found[instruction] = acting
+    return found
+
+
+def _may_act(instruction: Instruction) -> bool:
+    """Whether an operation may read arrays for something else than an array of its output."""
+    op = lookup(instruction.opcode)
+    if op.moves_nothing or op.runs is not None or (not op.has_side_effect and array_leaves(instruction.shape)):
+        return False
+    return any(array_leaves(operand.shape) for operand in instruction.operands)
+
+
+def _called_by(computation: Computation) -> Iterator[Computation]:
+    return (c for i in computation for c in i.called_computations)

@@ -227,8 +227,8 @@ def _shard_map(instruction: Instruction, number: int, *, to_output: bool) -> Foo
 
 
 def _operations(instruction: Instruction) -> Operations | Computation | Unknown:
-    """Those of the definition of a library call; an annotation takes none."""
-    if is_annotation(instruction):
+    """Those of the definition of a library call; annotations and sinks take none."""
+    if is_annotation(instruction) or target_of(instruction) in SINKS:
         return Operations()
     definition = definition_of(instruction)
     if isinstance(definition, Instruction):

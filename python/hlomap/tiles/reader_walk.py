@@ -11,8 +11,9 @@ from heapq import heappop, heappush
 from typing import NamedTuple, TypeAlias
 
 from .._core import Computation, Expr, IndexingMap, Instruction, Shape
+from ..analysis.executions import effects, fused_by
 from ..analysis.loops import loop
-from ..analysis.queries import operand_maps
+from ..analysis.queries import operand_maps, reached
 from ..analysis.rule_provider import RuleProvider
 from ..analysis.slices import identity_set
 from ..answers import Unknown
@@ -78,6 +79,7 @@ class Walk:
         self._numbers_of: dict[Instruction, dict[Instruction, list[int]]] = {}
         self._loops: dict[Instruction, tuple[Computation, Computation, int | Unknown]] = {}
         self._needs: dict[tuple[Instruction, ShapeIndex], dict[int, MapSet]] = {}
+        self._effects: dict[Computation, list[tuple[Instruction, Instruction, MapSet]]] = {}
         self._users_of: dict[Instruction, tuple[list[Instruction], dict[ShapeIndex, list[Instruction]]]] = {}
 
     def reads(self, value: Instruction, leaf: ShapeIndex) -> Reads:
@@ -365,8 +367,26 @@ class Walk:
                     found = self._maps(user, out, k, leaf).then(maps)
                     is_exact = out not in place.kept
                     parts.append(found if is_exact else _inexact(found, f"{user.name} updates it in place"))
+            for acting, found in self._effects_on(user, k) if place.is_read else ():
+                image = found._at(leaf).then(maps).image()
+                parts.append(_inexact(image, f"{acting.name} in {user.name} has no output that tells what it reads"))
         total = union(parts)
         return _Found({(user, total): Times(1)} if total or total.is_unknown else {}, outs)
+
+    def _effects_on(self, user: Instruction, operand: int) -> list[tuple[Instruction, MapSet]]:
+        """What a fusion reads of an operand for no output: the instructions inside that do, and the elements."""
+        called = fused_by(user)
+        if called is None or operand >= len(called.parameters):
+            return []
+        if called not in self._effects:
+            found = self._effects[called] = []
+            for acting in effects(called):
+                for value in dict.fromkeys(acting.operands):
+                    indices = array_leaves(value.shape)
+                    maps = reached(self._rules, value, indices, called.instructions) if indices else {}
+                    found += [(acting, parameter, one) for parameter, one in maps.items()]
+        parameter = called.parameters[operand]
+        return [(acting, maps) for acting, value, maps in self._effects[called] if value == parameter]
 
     def _in_place(self, user: Instruction, operand: int, leaf: ShapeIndex) -> _Place:
         """The use that an instruction that moves something makes of the memory of an array of an operand."""
