@@ -45,6 +45,8 @@ class _Figures:
     notes: tuple[str, ...] = ()
     #: What is left out of the bytes since it is not known, such as the reads of an instruction that was not read.
     unknown: tuple[str, ...] = ()
+    #: Whether some operations are left out.
+    lacks_operations: bool = False
 
     def __add__(self, other: _Figures) -> _Figures:
         return _total((self, other))
@@ -69,7 +71,7 @@ class _Figures:
 
 def _total(parts: Iterable[_Figures]) -> _Figures:
     numbers: tuple[int | None, ...] = (0,) * 6
-    sure_flops, sure_bytes, exact = Counter[str](), 0, True
+    sure_flops, sure_bytes, exact, lacks_operations = Counter[str](), 0, True, False
     notes: dict[str, None] = {}
     unknown: dict[str, None] = {}
     for part in parts:
@@ -78,7 +80,8 @@ def _total(parts: Iterable[_Figures]) -> _Figures:
         sure_bytes, exact = sure_bytes + part.sure_bytes, exact and part.exact
         notes |= dict.fromkeys(part.notes)
         unknown |= dict.fromkeys(part.unknown)
-    return _Figures(numbers, sure_flops, sure_bytes, exact, tuple(notes), tuple(unknown))
+        lacks_operations |= part.lacks_operations
+    return _Figures(numbers, sure_flops, sure_bytes, exact, tuple(notes), tuple(unknown), lacks_operations)
 
 
 def _ratio(a: int, b: int) -> float:
@@ -101,7 +104,7 @@ class CostReport:
     """The result of :func:`cost`, in ``parts`` for each instruction of the subject; ``str()`` is a table.
 
     All numbers are those of ``times`` runs.  They are exact if ``exact`` is true; otherwise no more than these are
-    needed, but for what ``notes`` leave out.
+    needed, unless ``notes`` say that something is left out.
     """
 
     #: The instruction or the computation; of a module its entry.
@@ -130,6 +133,8 @@ class CostReport:
     notes: tuple[str, ...]
     #: The instructions outside fusions that run; of a fusion the instructions inside, which move no bytes.
     parts: tuple[CostReport, ...] = field(repr=False)
+    #: Whether something that is not known is left out, so that the numbers are no upper bounds.
+    _is_partial: bool = False
 
     @property
     def name(self) -> str:
@@ -161,7 +166,8 @@ class CostReport:
         lines = table_lines(rows)
         left = len(self.parts) - len(shown)
         lines += [f"  … {left} more"] if left else []
-        lines += ["at most, not exactly"] if not self.exact else []
+        about = "a part is not known" if self._is_partial else "at most, not exactly"
+        lines += [about] if not self.exact else []
         return "\n".join([*lines, *self.notes])
 
 
@@ -249,11 +255,12 @@ def costs_within(
 
 @dataclass(frozen=True)
 class BytesMoved:
-    """The bytes that instructions outside fusions read and write, as often as they run; an upper bound."""
+    """The bytes that instructions outside fusions read and write, as often as they run; at most these if nothing is
+    unknown."""
 
     read: int = 0
     written: int = 0
-    #: Why there may be more: what is left out since it is not known.
+    #: What is left out since it is not known.
     unknown: tuple[str, ...] = ()
 
     @property
@@ -273,6 +280,11 @@ class BytesMoved:
     def times(self, n: int) -> BytesMoved:
         """Those of ``n`` runs."""
         return BytesMoved(self.read * n, self.written * n, self.unknown)
+
+    @property
+    def bound(self) -> str:
+        """The total in words, as a bound if it is one."""
+        return str(self) if self.unknown else f"at most {self}"
 
     def __str__(self) -> str:
         return f"{self.total:,}" + (" + unknown" if self.unknown else "")
@@ -398,7 +410,7 @@ class _Run(Run[_Figures]):
         for instruction, inside in acting.items():
             unknown = tuple(reason for i in inside if (reason := self._why_unknown(i)) is not None)
             note = f"not counted: the operations that {instruction.name} alone needs"
-            figures += _Figures(exact=False, notes=(note,), unknown=unknown)
+            figures += _Figures(exact=False, notes=(note,), unknown=unknown, lacks_operations=True)
         if with_bytes:
             figures += _moved(reads, [at(number).shape for number in written], computation.name)
             figures += _unread(i for i in computation if i.has_unnamed_operands)
@@ -418,7 +430,8 @@ class _Run(Run[_Figures]):
             exact, evaluated = exact and is_exact, _sum(evaluated, one.evaluated)
             if self.device is not None and is_exact:
                 sure[_dtype(one.instruction)] += n_flops
-        return _Figures((flops, others, evaluated, 0, 0, 0), sure, exact=exact, notes=tuple(notes))
+        numbers = (flops, others, evaluated, 0, 0, 0)
+        return _Figures(numbers, sure, exact=exact, notes=tuple(notes), lacks_operations=bool(notes))
 
     # ------------------------------------------------------------------ reports
 
@@ -431,7 +444,8 @@ class _Run(Run[_Figures]):
         recomputed = None if evaluated is None else _ratio(evaluated, flops + others) if flops + others else 1.0
         seconds = None if self.device is None else figures.seconds(self.device)
         about = (self.device, seconds, figures.exact, figures.notes, tuple(parts))
-        return CostReport(subject, times, flops, others, recomputed, read, reread, written, *about)
+        is_partial = bool(figures.unknown) or figures.lacks_operations
+        return CostReport(subject, times, flops, others, recomputed, read, reread, written, *about, is_partial)
 
     def inner(self, instruction: Instruction, times: int = 1) -> Iterator[CostReport]:
         """The reports of what a fusion evaluates inside."""

@@ -63,7 +63,7 @@ class Overview:
         """The lines after the title."""
         names = ((printable(i.name, 60), i) for i in [*self.moved][:_MAX_NAMES])
         most = ", ".join(f"{name} {self.moved[i]} ({self.share(i)})" for name, i in names)
-        found = [f"moves at most {self.total} bytes" + (f"; most: {most}" if most else "")]
+        found = [f"moves {self.total.bound} bytes" + (f"; most: {most}" if most else "")]
         found += [f"  not known: {printable(reason, 160)}" for reason in self.total.unknown[:_MAX_NAMES]]
         if self.statuses:
             found.append("maps: " + ", ".join(f"{n:,} {status}" for status, n in Counter(self.statuses).most_common()))

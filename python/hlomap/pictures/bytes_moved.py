@@ -31,9 +31,7 @@ def draw_overview(found: Overview) -> Picture:
         for i in shown
     ]
     rest = sum(1 for moved in found.moved.values() if moved.total) - len(shown)
-    facts = f"moves at most {found.total} bytes" + (
-        f"; {plural(rest, 'instruction')} with less left out" if rest else ""
-    )
+    facts = f"moves {found.total.bound} bytes" + (f"; {plural(rest, 'instruction')} with less left out" if rest else "")
     return bar_picture(found.title, facts, bars, _PARTS)
 
 
