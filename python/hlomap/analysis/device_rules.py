@@ -126,10 +126,7 @@ class DeviceRules(RuleProvider):
         """The maps of a collective operation, from its own groups to those of the table."""
         table = rule.groups(instruction)
         known = None if isinstance(table, Unknown) else table
-        if direction < 0:
-            parts = rule.output_to_input(instruction, index, known)
-        else:
-            parts = rule.input_to_output(instruction, direction, index, known)
+        parts = rule.maps(instruction, index, direction, known, self)
         if isinstance(table, Unknown):
             return dict.fromkeys(parts, table)
         return {

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from .._core import Computation, Instruction
+from ..answers import Unknown
 from ..errors import HlomapError
 from ..ops import op_of
 from ..ops._evaluation import Device
@@ -32,9 +33,9 @@ from ..ops._known import (
     together,
 )
 from ..ops._rule import OperandIndexing
+from ..ops._shapes import array_leaves
 from ..ops._tables import pieces_of
 from ..types import ShapeIndex
-from .applied import parameters_read
 from .constants import Constants
 from .rule_provider import RuleProvider
 
@@ -180,20 +181,38 @@ class KnownValues:
         self, computation: Computation, index: ShapeIndex, arguments: Sequence[Values]
     ) -> frozenset[int]:
         """The parameters from which a computation on scalars computes an array of its root."""
-        found = self._applied(computation, arguments)
+        if not self._rules.parameters_read(computation, index):  # which raises where they are not known
+            return frozenset()
+        known = self._applied(computation, arguments)
+        found: set[int] = set()
+        pending = [(computation.root, index)]
+        seen = {(computation.root.number, index)}
+        while pending:
+            at, index = pending.pop()
+            if at.parameter_number is not None:
+                found.add(at.parameter_number)
+                continue
+            operands = at.operands
+            for k, part in self._used_of_element(at, index, known).items():
+                read = array_leaves(operands[k].shape) if isinstance(part, Unknown) else part.leaves
+                new = {(operands[k].number, leaf): (operands[k], leaf) for leaf in read}
+                pending += [value for key, value in new.items() if key not in seen]
+                seen |= new.keys()
+        return frozenset(found)
 
-        def used(at: Instruction, index: ShapeIndex) -> Mapping[int, OperandIndexing]:
-            mentioned, hook = self._rules.parts(at, index), op_of(at).used
-            values = [found[operand.number] for operand in at.operands]
-            if hook is None or at.inconsistency is not None or all(value == NUMBER for value in values):
-                return mentioned
-            try:
-                parts: Mapping[int, OperandIndexing] = hook(at, [(Piece(value),) for value in values], mentioned, self)
-            except (HlomapError, OverflowError):  # a number does not fit in 64 bits
-                return mentioned
-            return parts
-
-        return parameters_read(computation, index, used)
+    def _used_of_element(
+        self, at: Instruction, index: ShapeIndex, known: Mapping[int, Values]
+    ) -> Mapping[int, OperandIndexing]:
+        """The elements of the operands that an array of an instruction uses, in a computation on scalars."""
+        mentioned, hook = self._rules.parts(at, index), op_of(at).used
+        values = [known[operand.number] for operand in at.operands]
+        if hook is None or at.inconsistency is not None or all(value == NUMBER for value in values):
+            return mentioned
+        try:
+            parts: Mapping[int, OperandIndexing] = hook(at, [(Piece(value),) for value in values], mentioned, self)
+        except (HlomapError, OverflowError):  # a number does not fit in 64 bits
+            return mentioned
+        return parts
 
     def _applied(self, computation: Computation, arguments: Sequence[Values]) -> dict[int, Values]:
         """The values of each instruction of a computation on scalars."""

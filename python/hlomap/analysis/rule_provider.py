@@ -21,7 +21,7 @@ from .._core import (
     checked_rule,
 )
 from ..answers import Unknown
-from ..errors import HlomapError
+from ..errors import HlomapError, UnsupportedError
 from ..ops import lookup, op_of
 from ..ops._evaluation import Device
 from ..ops._indexing.maps import merge_parts
@@ -31,7 +31,6 @@ from ..ops._registry import custom_rules
 from ..ops._rule import InputToOutput, OperandIndexing, OutputToInput, RuleContext, no_constant_operands
 from ..text import error_text
 from ..types import ShapeIndex
-from .applied import parameters_read
 from .rule_cache import cache
 
 if TYPE_CHECKING:
@@ -193,12 +192,17 @@ class RuleProvider:
         found: T = self._facts[key]
         return found
 
-    def parameters_read(self, computation: Computation, index: ShapeIndex) -> frozenset[int]:
-        """The parameters that an array of a computation's root depends on, also by rules of what is used: results that
-        are cached depend on it."""
-        own = computation.module == self.module
-        rules = self._of_mentioned() if own else RuleProvider(computation.module)
-        return parameters_read(computation, index, rules.parts)
+    def parameters_read(self, computation: Computation, index: ShapeIndex) -> Mapping[int, bool]:
+        """From an array of a computation's root to the parameters, by rules of what is mentioned also for what is used,
+        since results that are cached depend on it."""
+        rules = self._of_mentioned() if computation.module == self.module else RuleProvider(computation.module)
+        read = {}
+        for number, part in rules._call(computation.root.number, computation.number, index, -1).items():
+            if isinstance(part, Unknown):
+                raise UnsupportedError(part.reason)
+            if part.maps:
+                read[number] = part.exact
+        return read
 
     def parts(self, instruction: Instruction, index: ShapeIndex = ()) -> Mapping[int, OperandIndexing]:
         """From an array of the output to the operands, by number; runtime variables are of no use."""

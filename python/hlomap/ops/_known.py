@@ -96,7 +96,8 @@ class KnownContext(Protocol):
     def parameters_read(
         self, computation: Computation, index: ShapeIndex, arguments: Sequence[Values]
     ) -> frozenset[int]:
-        """The parameters from which a computation on scalars computes an array of its root, for these arguments."""
+        """The parameters from which a computation on scalars computes an array of its root, for these arguments;
+        ``UnsupportedError`` as :meth:`RuleContext.parameters_read <hlomap.ops._rule.RuleContext.parameters_read>`."""
 
 
 def is_constant(values: Values) -> bool:

@@ -50,8 +50,10 @@ class RuleContext(Protocol):
     ) -> RuleResult:
         """From ``leaf`` of a parameter to each output of the computation's root."""
 
-    def parameters_read(self, computation: Computation, leaf: ShapeIndex) -> frozenset[int]:
-        """The parameters from which a computation on scalars computes ``leaf`` of its root, for any values."""
+    def parameters_read(self, computation: Computation, leaf: ShapeIndex) -> Mapping[int, bool]:
+        """The parameters from which a computation on scalars computes ``leaf`` of its root, for any values, each with
+        whether it certainly does; ``UnsupportedError`` where that is not known, so that nothing is known of the
+        operation that applies the computation."""
 
     def known_integers(self, instruction: Instruction) -> Any:
         """Known values of an integer array, from its computation alone (:mod:`hlomap.ops._known`)."""
@@ -73,6 +75,11 @@ ValidOperand: TypeAlias = Callable[[Instruction, int, EvalContext, int], Any]
 """See :attr:`OpRule.valid_operand`."""
 
 
+def combines_nothing(instruction: Instruction) -> Computation | None:
+    """Elements move between devices as they are."""
+    return None
+
+
 class CollectiveRule(NamedTuple):
     """How an operation moves elements between devices: the device groups, and rules whose maps include the device.
 
@@ -85,12 +92,32 @@ class CollectiveRule(NamedTuple):
     groups: Callable[[Instruction], GroupTable | Unknown]
     output_to_input: Callable[[Instruction, ShapeIndex, GroupTable | None], Mapping[int, OperandIndexing]]
     input_to_output: Callable[[Instruction, int, ShapeIndex, GroupTable | None], Mapping[int, OperandIndexing]]
+    combiner: Callable[[Instruction], Computation | None] = combines_nothing
+    """The computation that combines the elements of a group, so that it decides which of them matter."""
+
+    def maps(
+        self, instruction: Instruction, leaf: ShapeIndex, direction: int, table: GroupTable | None, context: RuleContext
+    ) -> Mapping[int, OperandIndexing]:
+        """The maps from an array of the output (direction -1), or of operand ``direction``."""
+        computation = self.combiner(instruction)
+        read = {0: True, 1: True} if computation is None else context.parameters_read(computation, ())
+        if direction < 0:
+            parts = self.output_to_input(instruction, leaf, table)
+        else:
+            parts = self.input_to_output(instruction, direction, leaf, table)
+        if read.get(0) and read.get(1):
+            return parts
+        reason = "which elements of a group matter depends on the computation"
+        return {
+            k: part if isinstance(part, Unknown) else Footprint(part.maps, False, reason, part.crosses_devices)
+            for k, part in parts.items()
+        }
 
     def without_devices(self) -> tuple[OutputToInput, InputToOutput]:
         """The rules of an :class:`OpRule`."""
         return (
-            lambda instruction, leaf, context: self.output_to_input(instruction, leaf, None),
-            lambda instruction, operand, leaf, context: self.input_to_output(instruction, operand, leaf, None),
+            lambda instruction, leaf, context: self.maps(instruction, leaf, -1, None, context),
+            lambda instruction, operand, leaf, context: self.maps(instruction, leaf, operand, None, context),
         )
 
 

@@ -227,7 +227,10 @@ def start_collective(rule: CollectiveRule) -> CollectiveRule:
         return _beside_operand(instruction, operand, leaf, crossing)
 
     return CollectiveRule(
-        lambda instruction: rule.groups(wrapped_operation(instruction)), output_to_input, input_to_output
+        lambda instruction: rule.groups(wrapped_operation(instruction)),
+        output_to_input,
+        input_to_output,
+        lambda instruction: rule.combiner(wrapped_operation(instruction)),
     )
 
 

@@ -55,9 +55,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     may_be_empty = any(operands[0].shape.dynamic[i] for i in reduced)
     steps = None if may_be_empty else math.prod(sizes[i] for i in reduced)
     result = leaf[0] if leaf else 0
-    found = combined(computation, n, result, context, steps=steps)
-    if may_be_empty:
-        found = found._replace(sometimes=found.sometimes | {result})
+    found = combined(computation, n, result, context, steps=steps, may_have_none=may_be_empty)
     start = map_to_scalar(shape)
     return [*(found.of(n + k, data) for k in range(n)), *(found.of(k, start) for k in range(n))]
 

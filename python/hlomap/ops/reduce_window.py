@@ -47,9 +47,8 @@ def _used(
 ) -> list[Footprint]:
     """The parts of the operands from which the computation computes an output."""
     n, result = len(instruction.operands) // 2, leaf[0] if leaf else 0
-    found = combined(instruction.called_computations[0], n, result, context)
     # A window of padding alone has the init value.
-    found = found._replace(sometimes=found.sometimes | {result})
+    found = combined(instruction.called_computations[0], n, result, context, may_have_none=True)
     return [*(found.of(n + k, data) for k in range(n)), *(found.of(k, start) for k in range(n))]
 
 

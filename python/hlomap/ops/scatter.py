@@ -44,17 +44,29 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     result = leaf[0] if leaf else 0
     found = combined(instruction.called_computations[0], n, result, context)
     all_indices = map_keeping(d.operand_sizes, d.indices_sizes, d.paired_dims)
-    updates = window_to_operand(instruction, d, context, in_operand=True).inverse(d.operand_sizes)
+    places = window_to_operand(instruction, d, context, in_operand=True)
+    updates = places.inverse(d.operand_sizes)
     old = [found.of(k, identity_map(d.operand_sizes)) for k in range(n)]
     if result not in found.sometimes:
         old[result] = _kept(instruction, d, context)
-    return [*old, all_indices, *(found.of(n + k, updates, in_any_order=True) for k in range(n))]
+    # Of several updates of one element any may be the last.
+    is_single = not found.always and _have_one_each(instruction, places)
+    return [*old, all_indices, *(found.of(n + k, updates, in_one_step=is_single) for k in range(n))]
 
 
 def _kept(instruction: Instruction, d: GatherDimensions, context: KnownIntegers) -> Footprint:
     """The old elements that no update certainly replaces; fewer updates may be in use than the shape has."""
     have_bounds = any(any(operand.shape.dynamic) for operand in instruction.operands)
     return identity_map(d.operand_sizes) if have_bounds else outside_windows(instruction, d, context)
+
+
+def _have_one_each(instruction: Instruction, places: Footprint) -> bool:
+    """Whether each element certainly has one update at most."""
+    from ..maps.map_set import MapSet  # seven modules, for computations that ignore the old element alone
+
+    return bool(instruction.attributes.get("unique_indices")) or bool(
+        MapSet(m for _, m in places.maps).is_injective().value
+    )
 
 
 class _Indices(NamedTuple):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ..._core import Expr, Instruction, Variable
+from ..._core import Computation, Expr, Instruction, Variable
 from ...types import ShapeIndex
 from .._attributes import root_operand
 from .._evaluation import Evaluate
@@ -130,7 +130,11 @@ def _bound(instruction: Instruction) -> dict[ShapeIndex, InPlace]:
     return {(0,) if n == 1 else (0, k): InPlace(k, replaces=False) for k in range(n)}
 
 
-_reduced = collective_rules(same_everywhere, same_everywhere)
+def _combiner(instruction: Instruction) -> Computation:
+    return instruction.called_computations[0]
+
+
+_reduced = collective_rules(same_everywhere, same_everywhere)._replace(combiner=_combiner)
 _register("all-reduce", _reduced, evaluate.all_reduce, "applied", builder_methods=("all_reduce", "cross_replica_sum"))
 _register("all-reduce-start", _reduced, evaluate.all_reduce, "applied")
 _gathered = collective_rules(whole_to_part, part_to_whole, same_position)
@@ -138,7 +142,7 @@ _register("all-gather", _gathered, evaluate.all_gather)
 _register("all-gather-start", _gathered, evaluate.all_gather, in_place=_bound)
 _register(
     "reduce-scatter",
-    collective_rules(part_to_whole, whole_to_part, same_everywhere),
+    collective_rules(part_to_whole, whole_to_part, same_everywhere)._replace(combiner=_combiner),
     evaluate.reduce_scatter,
     combined,
 )
@@ -150,7 +154,7 @@ _register(
 )
 _register(
     "collective-reduce",
-    collective_rules(reduce_to_input, reduce_to_output),
+    collective_rules(reduce_to_input, reduce_to_output)._replace(combiner=_combiner),
     evaluate.collective_reduce,
     "applied",
 )

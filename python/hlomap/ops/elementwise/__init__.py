@@ -10,6 +10,7 @@ from ..._core import Instruction
 from ...answers import Unknown
 from ...types import ShapeIndex
 from .._folding import by_moving, on_integers
+from .._indexing.applied import inexact
 from .._indexing.maps import forward_from_operand, forward_to_outputs, identity_map, inverted, map_to_all
 from .._known import moved
 from .._op import register
@@ -18,6 +19,8 @@ from .._rule import ElementwiseMethod, OperandIndexing, RuleContext, RuleResult
 from .evaluate import BINARY, COMPARISONS, TRANSCENDENTAL, UNARY, semantics
 from .folding import folds
 from .known import known_of_map, known_values, possible, used, used_by_map
+
+_REASON = "whether an element matters depends on the computation"
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -37,8 +40,9 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
 def _applied(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The element with the same index of each operand that the computation of a map uses."""
     read = context.parameters_read(instruction.called_computations[0], ())
-    sizes = instruction.shape.dimensions
-    return {k: _between(sizes, one.shape.dimensions) for k, one in enumerate(instruction.operands) if k in read}
+    sizes, operands = instruction.shape.dimensions, instruction.operands
+    parts = {k: _between(sizes, operands[k].shape.dimensions) for k in read}
+    return {k: part if read[k] or isinstance(part, Unknown) else inexact(part, _REASON) for k, part in parts.items()}
 
 
 def _between(source: tuple[int, ...], target: tuple[int, ...]) -> OperandIndexing:
