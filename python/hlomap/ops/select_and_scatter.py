@@ -12,7 +12,7 @@ from math import prod
 from .._core import Instruction
 from ..lazy import np
 from ._attributes import WindowedDim, windowed_dims
-from ._indexing.applied import combined
+from ._indexing.applied import combined, inexact
 from ._indexing.maps import inverted, map_to_scalar
 from ._indexing.window import map_by_windows, operand_index
 from ._numpy.window import sliding_windows
@@ -20,6 +20,8 @@ from ._op import Array, EvalContext, RuleContext, RuleResult, ShapeIndex, Value,
 from ._operations import selected_and_scattered
 from ._rule import NOTHING
 from ._shapes import require
+
+_REASON = "which element of a window is selected depends on the computation"
 
 
 def window_dims(instruction: Instruction) -> list[WindowedDim]:
@@ -42,13 +44,16 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     windows = map_by_windows(instruction.operands[1].shape.dimensions, window_dims(instruction), operand_index)
     sources = windows.inverse(sizes)
     sharing = sources.of(((), first.then(second)) for _, first in sources.maps for _, second in windows.maps)
+    shared = sharing.simplified()
     found = combined(instruction.attributes["scatter"], 1, 0, context)
     # Which element is selected does not matter if all are combined to the init value.
-    chooses = bool(context.parameters_read(instruction.attributes["select"], ()))
+    compared = context.parameters_read(instruction.attributes["select"], ())
+    # An element has the sources of all windows that may select it, if the selection depends on elements.
+    chooses, is_certain = bool(compared), any(compared.values())
     is_kept = instruction.attributes["scatter"].root.parameter_number == 0
     return [
-        NOTHING if is_kept or not chooses else sharing.simplified(),
-        found.of(1, sources),
+        NOTHING if is_kept or not chooses else shared if is_certain else inexact(shared, _REASON),
+        found.of(1, sources if is_certain else inexact(sources, _REASON)),
         map_to_scalar(sizes),
     ]
 

@@ -13,19 +13,25 @@ from math import prod
 from .._core import Instruction
 from ..lazy import np
 from ._folding import on_integers
+from ._indexing.applied import inexact
 from ._indexing.maps import inverted, map_keeping
 from ._op import Array, EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._operations import sorted_along
+
+_REASON = "which elements change places depends on the comparator"
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The rows of the operand that is permuted, and of those that the comparator compares."""
     (along,) = instruction.attributes["dimensions"]
     compared = context.parameters_read(instruction.called_computations[0], ())
-    read = {leaf[0] if leaf else 0, *(number // 2 for number in compared)}
+    certain = {number // 2 for number in compared if compared[number] and compared.get(number ^ 1)}
+    permuted = leaf[0] if leaf else 0
+    read = {permuted, *(number // 2 for number in compared)}
     sizes = instruction.operands[0].shape.dimensions
     rows = map_keeping(sizes, sizes, {i: i for i in range(len(sizes)) if i != along})
-    return dict.fromkeys(sorted(read), rows)
+    # Any element may come to any place where two are compared.
+    return {k: rows if k in certain or (certain and k == permuted) else inexact(rows, _REASON) for k in sorted(read)}
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
