@@ -102,7 +102,7 @@ class PartWriter:
         self._pending: list[pa.Table] = []
         self._n_rows = 0
         self._n_bytes = 0
-        self.n_written = 0
+        self.n_written: int = 0
         """The rows in the file, once it is closed."""
 
     def write(self, table: pa.Table) -> None:

@@ -188,6 +188,8 @@ class Experiment:
         """On each device."""
         inside = (i for c in reachable(instruction.called_computations, callees) for i in c)
         self._has_collective = any(lookup(i.opcode).collective is not None for i in (instruction, *inside))
+        self.grid: Grid
+        self._baseline: list[Value]
         self.grid, self._baseline = self._first_run()
         for value in self._baseline:
             _check_value_shape(value, self._shape)
@@ -198,7 +200,7 @@ class Experiment:
         for grid in (*([self._values.declared] if self._has_collective else []), *GRIDS):
             try:
                 self._operands = self._values.operands(self.instruction, grid)
-                self.trace = Trace(self._operand_instructions, self._operands)
+                self.trace: Trace = Trace(self._operand_instructions, self._operands)
                 observer, self._drawn = self._watch.observer(self.trace.record)
                 return grid, self._run(grid, self._operands, observer)
             except HlomapError as error:
