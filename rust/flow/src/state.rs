@@ -29,6 +29,10 @@ pub const MAX_SIZE: u64 = 2000;
 /// The maps that a search comes down to where it is of use: with more, it would be needed again at the next value.
 const FEW_MAPS: usize = MAX_MAPS / 8;
 
+/// The most maps that are searched, which takes longer than linear: a value has more of them where it is put together of
+/// very many parts, which stay apart.
+const MANY_MAPS: usize = 4 * MAX_MAPS;
+
 /// Up to this number of maps a linear search is faster than hashing.
 const FEW: usize = 6;
 
@@ -126,7 +130,7 @@ impl Array {
         let fewer = |(maps, counting, is_searched): &(Vec<Map>, _, bool)| {
             let mut fewer = merge(maps, *counting);
             let size = fewer.iter().map(|item| size_of(&item.map)).sum::<u64>();
-            if *is_searched && (fewer.len() > MAX_MAPS || size > MAX_SIZE) {
+            if *is_searched && fewer.len() < MANY_MAPS && (fewer.len() > MAX_MAPS || size > MAX_SIZE) {
                 let found = fewest(maps);
                 fewer = if found.len() <= FEW_MAPS { found } else { fewer };
             }
