@@ -133,7 +133,7 @@ class CostReport:
     notes: tuple[str, ...]
     #: The instructions outside fusions that run; of a fusion the instructions inside, which move no bytes.
     parts: tuple[CostReport, ...] = field(repr=False)
-    #: Whether something that is not known is left out, so that the numbers are no upper bounds.
+    #: Whether an unknown part is left out, so that the numbers are not upper bounds.
     _is_partial: bool = False
 
     @property

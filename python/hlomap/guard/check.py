@@ -192,7 +192,7 @@ def check(
     Raises:
         NotFoundError: no parameter, opcode or instruction has the name.
         TypeError: an argument is of another kind.
-        ValueError: there is no limit, or a name in ``max_reads`` fits two parameters.
+        ValueError: no limit is given, or a name in ``max_reads`` fits two parameters.
         UnsupportedError: JAX is needed and missing.
 
     >>> module = hm.parse('''HloModule m

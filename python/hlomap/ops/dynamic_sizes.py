@@ -44,9 +44,9 @@ def reshape_output_to_input(instruction: Instruction, leaf: ShapeIndex, context:
 
 
 def _size_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """No element: a size is no number of the array, unless it is dynamic.
+    """Nothing of a static dimension, whose size the shape states; of a dynamic one every element.
 
-    What decides a dynamic size affects every element of the array that has it, so the elements lead to it.
+    What decides a dynamic size decides which elements are in use, so the size is found through the elements.
     """
     operand = instruction.operands[0].shape
     if not operand.dynamic[_along(instruction)]:
