@@ -42,10 +42,10 @@ impl Encoded {
 /// Whether a text, or the head of one, is that of a module in the text format: it begins with fields of a file, one of
 /// which is a message. No text of HLO does.
 pub(crate) fn is_text_format(text: &str) -> bool {
-    const MOST_FIELDS: usize = 64;
+    const MAX_FIELDS: usize = 64;
     let mut r = Reader::new(text);
     let Some(file) = r.file() else { return false };
-    for _ in 0..MOST_FIELDS {
+    for _ in 0..MAX_FIELDS {
         let field = find(file, r.word());
         if field.is_some_and(|field| matches!(field.ty, Type::Message(_))) {
             return r.is_at_message();
