@@ -17,6 +17,7 @@ from ..answers import Unknown
 from ..errors import HlomapError, UnsupportedError
 from ..maps.device_groups import GroupTable
 from ._evaluation import Evaluate
+from ._exchange import exchanges_nothing
 from ._indexing.maps import by_number, forward_from_operand, forward_to_outputs, inverted_at, merge_parts
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value
 from ._operations import unknown_operations
@@ -29,7 +30,6 @@ from ._rule import (
     OperandIndexing,
     OpRule,
     OutputToInput,
-    exchanges_nothing,
     no_constant_operands,
 )
 from ._shapes import array_leaves, n_outputs, require, shape_at
@@ -50,6 +50,11 @@ class _Wrapped:
 def is_done(instruction: Instruction) -> bool:
     """Whether the step is the last one, whose value is the result itself."""
     return instruction.opcode.endswith("-done")
+
+
+def begun_by(opcode: str) -> str:
+    """The operation that an opcode begins: ``all-gather`` for ``all-gather-start``, and any other opcode itself."""
+    return opcode.removesuffix("-start")
 
 
 def is_start(instruction: Instruction) -> bool:
@@ -104,7 +109,7 @@ def new_results(instruction: Instruction, context: object = None) -> frozenset[S
 def is_whole(instruction: Instruction) -> bool:
     """Whether all operands are bound, as far as the next steps tell."""
     while not is_done(instruction):
-        following = [user for user in instruction.users if user.async_steps]
+        following = [user for user in instruction.users if instruction in user.async_steps[:-1]]
         if not following:
             return True
         if len(following[0].operands) > 1:
@@ -230,6 +235,7 @@ def start_collective(rule: CollectiveRule) -> CollectiveRule:
         lambda instruction: rule.groups(wrapped_operation(instruction)),
         output_to_input,
         input_to_output,
+        rule.sent,
         lambda instruction: rule.combiner(wrapped_operation(instruction)),
     )
 
@@ -285,9 +291,10 @@ def _rule(opcode: str, wrapped: Callable[[], OpRule]) -> OpRule:
         constant_operands=op.constant_operands if op else no_constant_operands,
         depends_on_called_values=op.depends_on_called_values if op else True,
         collective=start_collective(op.collective) if op and op.collective else None,
-        exchanges=op.exchanges if op else exchanges_nothing,
+        exchange=(lambda instruction: op.exchange(wrapped_operation(instruction))) if op else exchanges_nothing,
         forwards_calls=is_long,
         in_place=lambda instruction: {(0, k): InPlace(k, replaces=False) for k in range(len(instruction.operands))},
+        first_state=2,
         operations=None if is_long else unknown_operations("the wrapped operation has no computation"),
         runs="once" if is_long else None,
         moves_nothing=is_long,

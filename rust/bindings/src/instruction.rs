@@ -64,6 +64,8 @@ getters! { PyInstruction, self, py;
     inferred_shape: Option<PyShape> = self.module.inferred_shape(self.id).map(PyShape);
     /// The steps of an asynchronous operation up to this one, its start first; ``()`` for any other instruction.
     ///
+    /// These are all pairs of HLO: ``async-start``, ``all-gather-start``, ``copy-start``, ``send`` and their ends.
+    ///
     /// The start is missing where the operation comes from elsewhere, as in a loop that carries it on.
     async_steps: PyResult<Bound<'py, PyTuple>> =
         instructions(py, &self.module, self.module.async_steps(self.id).into_iter());

@@ -113,8 +113,19 @@ impl Module {
         self.instructions()[at as usize].opcode == Opcode::Parameter && path.iter().rev().eq(index)
     }
 
-    /// The origin of the operand of an update or a done.
+    /// The phase of a step of any asynchronous operation: of one that wraps another operation, or has opcodes of its own
+    /// as `all-gather-start` and `all-gather-done`, `copy-start` and `copy-done`, `send` and `send-done`.
+    fn phase(&self, i: InstructionId) -> Option<AsyncPhase> {
+        self.instructions()[i as usize].opcode.phase().or_else(|| self.async_step(i).map(|step| step.1))
+    }
+
+    /// The origin of the operand of an update or a done that wraps another operation.
     pub(crate) fn async_source(&self, i: InstructionId) -> Source {
+        self.source_step(i, |at| self.async_step(at).map(|step| step.1))
+    }
+
+    /// The origin of the operand of an update or a done, where `phase` tells which instructions are steps.
+    fn source_step(&self, i: InstructionId, phase: impl Fn(InstructionId) -> Option<AsyncPhase>) -> Source {
         let Some(mut at) = self.operands(i).next() else { return Source::Other(i) };
         let mut path: Vec<usize> = Vec::new();
         for _ in 0..MAX_CARRIERS {
@@ -123,8 +134,8 @@ impl Module {
                 Opcode::Parameter | Opcode::While => return Source::Elsewhere,
                 Opcode::GetTupleElement | Opcode::Tuple => self.source_of_part(at, &mut path),
                 _ if self.is_carrier(at) => self.operands(at).next(),
-                _ => match self.async_step(at) {
-                    Some((_, AsyncPhase::Start | AsyncPhase::Update)) if path.is_empty() => return Source::Step(at),
+                _ => match phase(at) {
+                    Some(AsyncPhase::Start | AsyncPhase::Update) if path.is_empty() => return Source::Step(at),
                     _ => return Source::Other(at),
                 },
             };
@@ -139,13 +150,13 @@ impl Module {
     /// The steps of an asynchronous operation up to this one, the start first; none for other instructions. If its
     /// operand comes from elsewhere, as in a loop that carries the operation on, the start is missing.
     pub fn async_steps(&self, i: InstructionId) -> Vec<InstructionId> {
-        if self.async_step(i).is_none() {
+        if self.phase(i).is_none() {
             return Vec::new();
         }
         let mut steps = vec![i];
         let mut at = i;
-        while let Some((_, AsyncPhase::Update | AsyncPhase::Done)) = self.async_step(at) {
-            match self.async_source(at) {
+        while let Some(AsyncPhase::Update | AsyncPhase::Done) = self.phase(at) {
+            match self.source_step(at, |k| self.phase(k)) {
                 Source::Step(previous) if previous < at => at = previous,
                 _ => break,
             }

@@ -302,6 +302,18 @@ impl Opcode {
         TABLE[self as usize].traits & t.0 == t.0
     }
 
+    /// The phase of an operation that is one step of an asynchronous one; none for those that wrap any operation.
+    pub(crate) fn phase(self) -> Option<AsyncPhase> {
+        use Opcode::*;
+        match self {
+            AllGatherStart | AllReduceStart | CollectivePermuteStart | CopyStart | Send | Recv => Some(AsyncPhase::Start),
+            AllGatherDone | AllReduceDone | CollectivePermuteDone | CopyDone | SendDone | RecvDone => {
+                Some(AsyncPhase::Done)
+            }
+            _ => None,
+        }
+    }
+
     /// The element types that its first operand may have.
     pub(crate) fn types(self) -> Types {
         TABLE[self as usize].types
