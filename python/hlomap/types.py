@@ -10,7 +10,7 @@ from itertools import islice
 from operator import attrgetter, index
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeGuard, TypeVar
 
-from ._core import _MAX_ITEMS, Computation, Instruction, Module
+from ._core import _MAX_ITEMS, Computation, Count, Instruction, Module
 from .answers import Answer, Unknown
 from .errors import UnsupportedError
 from .lazy import np, npt
@@ -60,6 +60,8 @@ def json_value(value: Any) -> Any:
         return str(value) if isinstance(value, Enum) else value
     if isinstance(value, (Instruction, Computation, Module)):
         return value.name
+    if isinstance(value, Count):
+        return value.lower if value.exact else {"lower": value.lower, "upper": value.upper}
     for method in ("to_dict", "tolist"):
         if hasattr(value, method):
             return getattr(value, method)()

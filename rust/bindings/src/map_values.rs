@@ -131,15 +131,15 @@ record! {
     }
 }
 
-/// A number of elements, between ``lower`` and ``upper``; known if the two are equal.
+/// A number, between ``lower`` and ``upper``; known if the two are equal, and then equal to the ``int``.
 ///
 /// >>> import hlomap as hm
 /// >>> count = hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 6]").count(distinct=True)
 /// >>> count.lower, count.upper, count.exact
 /// (4, 4, True)
-/// >>> count + count
-/// Count(lower=8, upper=8)
-#[pyclass(name = "Count", module = "hlomap._core", frozen, get_all, eq, hash)]
+/// >>> count + count, count == 4
+/// (Count(lower=8, upper=8), True)
+#[pyclass(name = "Count", module = "hlomap._core", frozen, get_all)]
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct PyCount {
     /// The number is at least this.
@@ -171,6 +171,20 @@ record! {
 
 #[pymethods]
 impl PyCount {
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        match other.cast::<PyCount>() {
+            Ok(other) => self == other.get(),
+            Err(_) => self.lower == self.upper && other.extract::<u128>().is_ok_and(|n| n == self.lower),
+        }
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
+        match self.lower == self.upper {
+            true => self.lower.into_pyobject(py)?.hash(),
+            false => (self.lower, self.upper).into_pyobject(py)?.hash(),
+        }
+    }
+
     /// The sum of two numbers of different things.
     fn __add__(&self, other: &PyCount) -> PyCount {
         let (lower, upper) = (self.lower.saturating_add(other.lower), self.upper.saturating_add(other.upper));
