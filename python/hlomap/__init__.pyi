@@ -64,6 +64,7 @@ from .maps.simplification import explain_simplify as explain_simplify
 from .pictures.draw import draw as draw
 from .schedules.schedule import schedule as schedule
 from .schedules.thread_map import emitter_thread_map as emitter_thread_map, thread_map as thread_map
+from .shardings.collectives import collectives as collectives
 from .shardings.partition import partitioned as partitioned
 from .shardings.program import sharding_of as sharding_of
 from .shardings.reshard import reshard as reshard

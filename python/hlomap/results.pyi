@@ -25,6 +25,7 @@ from .maps.simplification import SimplifyStep as SimplifyStep, SimplifyTrace as 
 from .ops._indexing.loops.window import Access as Access
 from .pictures.picture import Picture as Picture
 from .schedules.schedule import OutputSchedule as OutputSchedule, Schedule as Schedule
+from .shardings.collectives import Collective as Collective, Collectives as Collectives
 from .shardings.partition import Partitioned as Partitioned, RemoteReads as RemoteReads
 from .shardings.reshard import Reshard as Reshard
 from .tiles.coalescing import Coalescing as Coalescing

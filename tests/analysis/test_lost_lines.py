@@ -224,7 +224,7 @@ def test_no_limit_begins_to_hold_where_a_line_cannot_be_read() -> None:
     n_limits = 0
     for number, case in enumerate(programs()):
         parameters = {p.name: 1 for p in case.module.entry.parameters}
-        limits = {"max_bytes": 10**9, "max_reads": parameters, "max_remote_bytes": 0, "forbid": ["copy", "transpose"]}
+        limits = {"max_bytes": 10**9, "max_reads": parameters, "max_wire_bytes": 0, "forbid": ["copy", "transpose"]}
         try:
             old = hm.check(case.module, **limits)
         except ValueError:

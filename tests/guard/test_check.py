@@ -61,7 +61,7 @@ RULES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("count", {"max_count": {"fusion": 1}}, {"max_count": {"fusion": 0}}),
     ("count in loops", {"max_count": {"exponential": 1}}, {"max_count": {"exponential": 0}}),
     ("count of a pattern", {"max_count": {"all-*": 2}}, {"max_count": {"all-*": 1}}),
-    ("remote bytes", {"max_remote_bytes": 1152}, {"max_remote_bytes": 1151}),
+    ("wire bytes", {"max_wire_bytes": 144}, {"max_wire_bytes": 143}),
     ("bitcasts", {"bitcasts_only": ["reshape"]}, {"bitcasts_only": ["transpose"]}),
     ("bitcasts by name", {"bitcasts_only": ["free"]}, {"bitcasts_only": ["same"]}),
 ]
@@ -123,7 +123,7 @@ def test_unknown_breaks_a_limit() -> None:
     for schedule, ok in (("", False), (", is_scheduled=true", True)):
         split = hm.parse(f"""HloModule m{schedule}
         ENTRY e {{ p = f32[8] parameter(0), sharding={{devices=[2]<=[2]}}  ROOT n = f32[8] negate(p) }}""")
-        found = hm.check(split, max_remote_bytes=0)
+        found = hm.check(split, max_wire_bytes=0)
         assert found.ok == ok and ok == ("XLA may not have partitioned it" not in str(found))
         assert ok or "p = f32[8] parameter(0)" in str(found)
     inside = hm.check(MODULE.computation("moved"), max_bytes=10**9)
@@ -136,7 +136,7 @@ LIMITS: list[dict[str, Any]] = [
     {"max_reads": {"p": 9}},
     {"forbid": ["copy"]},
     {"max_count": {"copy": 9}},
-    {"max_remote_bytes": 10**9},
+    {"max_wire_bytes": 10**9},
     {"bitcasts_only": ["copy"]},
 ]
 
@@ -241,7 +241,7 @@ ENTRY e {
 def test_of_a_conditional_the_branch_with_most_counts() -> None:
     module = hm.parse(BRANCHES)
     assert hm.check(module, max_bytes=4 * 512) and not hm.check(module, max_bytes=4 * 512 - 1)
-    assert hm.check(module, max_remote_bytes=2 * 256) and not hm.check(module, max_remote_bytes=2 * 256 - 1)
+    assert hm.check(module, max_wire_bytes=256) and not hm.check(module, max_wire_bytes=255)
     lost = hm.parse(BRANCHES.replace("t = f32[64] sine(s)", "\n t = f7[64] sine(s)\n"))
     assert hm.check(lost, max_bytes=10**9).reason is not None, "a branch that moves less may move more"
 
@@ -262,7 +262,7 @@ TRANSFERS = {
 @pytest.mark.parametrize("lines", TRANSFERS.values(), ids=TRANSFERS)
 def test_bytes_between_devices_that_no_rule_tells(lines: str) -> None:
     text = "HloModule m, num_partitions={}\nENTRY e {{ p = f32[8] parameter(0)\n {}\n ROOT n = f32[8] negate(r) }}"
-    report = hm.check(hm.parse(text.format(2, lines)), max_remote_bytes=10**9)
+    report = hm.check(hm.parse(text.format(2, lines)), max_wire_bytes=10**9)
     assert report.limits[0].status == "unknown" and report.reason
 
 
@@ -281,7 +281,7 @@ RUNS = {
 }
 REDUCED = "z = f32[] constant(0)  s = f32[] reduce(x, z), dimensions={0}, to_apply="
 WORK = {
-    "two sums": ("y = f32[8] SUM(x)  z = f32[8] exponential(y)  ROOT r = f32[8] SUM(z)", 128),
+    "two sums": ("y = f32[8] SUM(x)  z = f32[8] exponential(y)  ROOT r = f32[8] SUM(z)", 64),
     "a sum and a custom call": (
         'y = f32[8] SUM(x)  ROOT r = f32[8] custom-call(y), custom_call_target="mystery"',
         None,
@@ -297,22 +297,22 @@ def test_bytes_between_devices_inside_of_what_runs(lines: str, n: int | None, ru
     text = INSIDE.replace("WORK", lines).replace("OUTER", run[0]).replace("RUN", run[1])
     module = hm.parse(re.sub(r"SUM\((\w+)\)", SUM, text))
     assert not module.unread or "source_target_pairs=??" in lines
-    report = hm.check(module, max_remote_bytes=10**9 if n is None else n)
+    report = hm.check(module, max_wire_bytes=10**9 if n is None else n)
     assert report.limits[0].status == ("unknown" if n is None else "holds"), report
-    assert not n or hm.check(module, max_remote_bytes=n - 1).limits[0] == ("max_remote_bytes", n - 1, n)
-    assert bool(hm.check(module.entry.root, max_remote_bytes=10**9)) == (n is not None), "of the instruction alone, too"
+    assert not n or hm.check(module, max_wire_bytes=n - 1).limits[0] == ("max_wire_bytes", n - 1, n)
+    assert bool(hm.check(module.entry.root, max_wire_bytes=10**9)) == (n is not None), "of the instruction alone, too"
 
 
 def test_transfers_that_leave_no_device() -> None:
     alone = hm.parse(
         'ENTRY e { p = f32[8] parameter(0)  ROOT r = f32[8] custom-call(p), custom_call_target="mystery" }'
     )
-    assert hm.check(alone, max_remote_bytes=0), "there is no other device"
+    assert hm.check(alone, max_wire_bytes=0), "there is no other device"
     host = hm.parse("""HloModule m, num_partitions=2
     ENTRY e { p = f32[8] parameter(0)  k = token[] after-all()
       s = (f32[8], u32[], token[]) send(p, k), channel_id=1, is_host_transfer=true
       ROOT d = token[] send-done(s), channel_id=1, is_host_transfer=true }""")
-    assert hm.check(host, max_remote_bytes=0)
+    assert hm.check(host, max_wire_bytes=0)
 
 
 def test_a_loop_without_a_known_trip_count() -> None:
@@ -325,7 +325,7 @@ def test_a_loop_without_a_known_trip_count() -> None:
       ROOT w = (f32[], f32[3]) while(s), condition=condition, body=body }""")
     report = hm.check(module, max_bytes=10**9)
     assert report.limits[0].status == "unknown" and "unknown trip count" in str(report.reason)
-    assert hm.check(module, max_remote_bytes=0), "any number of iterations that move nothing moves nothing"
+    assert hm.check(module, max_wire_bytes=0), "any number of iterations that move nothing moves nothing"
 
 
 EFFECTS = {

@@ -35,7 +35,7 @@ TABLE = """\
 | fusions | 0 | 0 | |
 | copies | 0 | 1 | +1 |
 | collectives | 0 | 1 | +1 |
-| bytes between devices | 0 | 64 | +64 |
+| wire bytes | 0 | 32 | +32 |
 | `net/model.py:9`: bytes | 0 | 64 | +64 |"""
 
 
@@ -51,7 +51,7 @@ def test_golden_is_what_may_not_grow() -> None:
         "max_bytes",
         "max_count[copy]",
         "max_count[all-reduce]",
-        "max_remote_bytes",
+        "max_wire_bytes",
     ]
     later = Figures.from_dict(figures(hm.parse(AFTER)).to_dict())
     assert against(hm.parse(BEFORE), later) and against(hm.parse(AFTER), later)

@@ -107,7 +107,7 @@ def test_a_sharding_without_axes_splits_nothing_behind_a_value() -> None:
     }""")
     found = hm.partitioned(module["r"])
     assert isinstance(found, hm.results.Partitioned) and not found.bytes and not found.remote_bytes
-    assert hm.check(module, max_remote_bytes=0).limits
+    assert hm.check(module, max_wire_bytes=0).limits
 
 
 def test_calls_get_the_shardings_of_their_arguments_before_propagation() -> None:

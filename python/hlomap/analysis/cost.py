@@ -290,13 +290,16 @@ class BytesMoved:
         return f"{self.total:,}" + (" + unknown" if self.unknown else "")
 
 
-def bytes_moved(subject: Instruction | Computation) -> tuple[BytesMoved, dict[Instruction, BytesMoved]]:
+def bytes_moved(
+    subject: Instruction | Computation, *, executed: bool = True
+) -> tuple[BytesMoved, dict[Instruction, BytesMoved]]:
     """The bytes that a program moves, and each of its instructions; of a conditional the branch that moves most.
 
-    An instruction has those of all its runs; what is in no branch that counts is left out.
+    An instruction has those of all its runs; what is in no branch that counts is left out.  Unless ``executed``, all
+    instructions count once.
     """
     run = _BytesRun(RuleProvider(subject.module), None)
-    total, times = run.of_program(subject)
+    total, times = run.of_program(subject) if executed else run.of_text(subject)
     return _as_bytes(total + _skipped(subject.module)), {
         i: _as_bytes(run.of_instruction(i).times(n)) for i, n in times.items()
     }
@@ -362,7 +365,7 @@ class _Run(Run[_Figures]):
             for k, operand in enumerate(instruction.operands):
                 reads.setdefault(operand, []).append(found.get(k, MapSet()))
         aliases = op.in_place(instruction)
-        written = [shape for i, shape in arrays(instruction.shape) if i not in aliases]
+        written = [shape for i, shape in arrays(instruction.shape) if i not in aliases and not op.is_state(i)]
         return figures + _moved(reads, written, instruction.name)
 
     def _of_update(self, instruction: Instruction, updated: int, combines: bool) -> _Figures:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from .._core import Computation, Instruction
@@ -35,6 +36,8 @@ class Run(ABC, Generic[A]):
 
     def __init__(self, rules: RuleProvider) -> None:
         self.rules = rules
+        self.unknown_times: dict[Instruction, str] = {}
+        """The instructions that run computations an unknown number of times, with the reason."""
         self._known: dict[Hashable, A] = {}
 
     @abstractmethod
@@ -60,6 +63,10 @@ class Run(ABC, Generic[A]):
     def is_nothing(self, amount: A) -> bool:
         """Whether any number of runs takes nothing."""
         return False
+
+    def within(self, computation: Computation) -> Iterable[Instruction]:
+        """The instructions of a computation that may count or run computations."""
+        return computation
 
     def run_by(self, instruction: Instruction) -> Sequence[Computation]:
         """The computations whose instructions count: those that are the work of a call, a loop or a conditional."""
@@ -87,7 +94,7 @@ class Run(ABC, Generic[A]):
         first = [start] if isinstance(start, Computation) else list(self.run_by(start))
         order: dict[Computation, None] = {}
         for computation in first:
-            inner = reverse_postorder(computation, lambda c: (d for i in c for d in self.run_by(i)))
+            inner = reverse_postorder(computation, lambda c: (d for i in self.within(c) for d in self.run_by(i)))
             order |= dict.fromkeys(reversed(inner))
         for computation in order:
             calls[computation] = []
@@ -111,13 +118,32 @@ class Run(ABC, Generic[A]):
             for called, factor in calls[computation]:
                 times[called] += n * factor
             if n:
-                runs |= {i: n for i in computation if self.counts(i)}
+                runs |= {i: n for i in self.within(computation) if self.counts(i)}
         return total, runs
+
+    def uncounted(self) -> dict[Computation, str]:
+        """After a walk, the computations that run an unknown number of times, with the reason."""
+        found: dict[Computation, str] = {}
+        for instruction, reason in self.unknown_times.items():
+            for computation in self._below(self.run_by(instruction)):
+                found.setdefault(computation, reason)
+        return found
+
+    def _below(self, computations: Iterable[Computation]) -> Iterator[Computation]:
+        """Computations, and those that they run."""
+        return reachable(computations, lambda c: (d for i in self.within(c) for d in self.run_by(i)))
+
+    def of_text(self, start: Computation | Instruction) -> tuple[A, dict[Instruction, int]]:
+        """What all instructions take that may run, each once."""
+        first = [start] if isinstance(start, Computation) else self.run_by(start)
+        own = [start] if isinstance(start, Instruction) and self.counts(start) else []
+        runs = dict.fromkeys((*own, *(i for c in self._below(first) for i in self.within(c) if self.counts(i))), 1)
+        return self.total(map(self.of_instruction, runs)), runs
 
     def _of_computation(self, computation: Computation, known: Mapping[Computation, A], calls: _Calls) -> A:
         same: Counter[Hashable] = Counter()
         parts: list[A] = []
-        for instruction in computation:
+        for instruction in self.within(computation):
             if self.run_by(instruction):
                 parts.append(self._of_calls(instruction, known, calls))
             if self.counts(instruction):
@@ -144,17 +170,65 @@ class Run(ABC, Generic[A]):
         if kind == "loop":
             trips = self.rules.trip_count(instruction)
             condition = instruction.attributes.get("condition")
-            if trips is None and not all(self.is_nothing(known[c]) for c in called):
-                note = f"{instruction.name}: unknown trip count, one iteration is counted"
-                notes.append(self.noted(note, is_unknown=True))
+            if trips is None:
+                self.unknown_times[instruction] = f"{instruction.name}: unknown trip count"
+                if not all(self.is_nothing(known[c]) for c in called):
+                    note = f"{instruction.name}: unknown trip count, one iteration is counted"
+                    notes.append(self.noted(note, is_unknown=True))
             elif trips is not None:
                 factors = {c: trips + 1 if c == condition else trips for c in called}
         if kind is None:  # applied to elements
+            self.unknown_times[instruction] = f"{instruction.name}: how often it applies computations is not known"
             for name in (c.name for c in called if not self.is_nothing(known[c])):
                 note = f"{instruction.name}: how often it applies {name} is not known, once is counted"
                 notes.append(self.noted(note, is_unknown=True))
         calls.extend(factors.items())
         return self.total([*(known[c].times(n) for c, n in factors.items()), *notes])
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number of executions, and why it is not known."""
+
+    n: int = 0
+    unknown: tuple[str, ...] = ()
+
+    def times(self, n: int) -> Number:
+        """That of ``n`` runs."""
+        return Number(self.n * n, self.unknown)
+
+
+class CountRun(Run[Number]):
+    """How often the instructions outside fusions run for which ``is_wanted`` holds."""
+
+    def __init__(self, rules: RuleProvider, is_wanted: Callable[[Instruction], bool]) -> None:
+        super().__init__(rules)
+        self.is_wanted = is_wanted
+
+    def measure(self, instruction: Instruction) -> Number:
+        return Number(1)
+
+    def total(self, amounts: Iterable[Number]) -> Number:
+        parts = list(amounts)
+        return Number(sum(part.n for part in parts), tuple(dict.fromkeys(r for part in parts for r in part.unknown)))
+
+    def noted(self, note: str, *, is_unknown: bool) -> Number:
+        return Number(unknown=(note,) if is_unknown else ())
+
+    def weight(self, amount: Number) -> float:
+        return amount.n
+
+    def choice(self, heaviest: Number, every: Sequence[Number]) -> Number:
+        return Number(heaviest.n, self.total(every).unknown)
+
+    def counts(self, instruction: Instruction) -> bool:
+        return self.is_wanted(instruction)
+
+    def is_nothing(self, amount: Number) -> bool:
+        return not amount.n and not amount.unknown
+
+    def key(self, instruction: Instruction) -> Hashable:
+        return None  # each counts as one
 
 
 def runs_once(instruction: Instruction) -> bool:

@@ -195,11 +195,14 @@ class Table:
             joined = arrow.joined([table.to_arrow() for _, table in self._files], arrow_schema())
             return arrow.beside(facts, joined, arrow_schema(files=True))
         if self._rows is None:
-            return arrow.from_values(self._columns, arrow_schema(files="file" in self._names))
+            return arrow.from_values({name: self._column(name) for name in self._names}, self._schema())
         found = arrow.from_message(self._rows.message(), arrow_schema())
         if self._add_shardings(self._rows):
             found = arrow.with_values(found, {name: self._columns[name] for name in _SHARDING_COLUMNS})
         return found
+
+    def _schema(self) -> pyarrow.Schema:
+        return arrow_schema(files="file" in self._names)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The rows for any library that reads Arrow streams (PyCapsule interface): ``polars.DataFrame(table)``."""
@@ -232,8 +235,12 @@ class Table:
     def __repr__(self) -> str:
         return f"<hlomap.Table: {len(self)} rows, {len(self._names)} columns>"
 
+    def _shown(self) -> Sequence[str]:
+        """The columns of the text."""
+        return _SHOWN_COLUMNS if "file" in self._names else _SHOWN_COLUMNS[1:]
+
     def __str__(self) -> str:
-        names = _SHOWN_COLUMNS if "file" in self._names else _SHOWN_COLUMNS[1:]
+        names = self._shown()
         columns = [islice(self._column(name), SHOWN_ROWS) for name in names]
         return first_rows(names, columns, len(self), len(self._names))
 

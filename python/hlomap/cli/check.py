@@ -15,7 +15,7 @@ from .console import FILE, print_json, read_modules, say
 if TYPE_CHECKING:
     from ..guard.check import CheckReport
 
-_RULES = ("max_bytes", "max_reads", "forbid", "max_count", "max_remote_bytes", "bitcasts_only")
+_RULES = ("max_bytes", "max_reads", "forbid", "max_count", "max_wire_bytes", "bitcasts_only", "executed")
 
 
 @click.command(
@@ -27,8 +27,8 @@ _RULES = ("max_bytes", "max_reads", "forbid", "max_count", "max_remote_bytes", "
 def check(file: Path, rules: Path, as_json: bool) -> None:
     """Check limits of what FILE moves, reads, copies and exchanges.
 
-    RULES.toml has the limits of hm.check by name: max_bytes and max_remote_bytes (a number), max_reads and max_count
-    (a table of names and numbers), forbid and bitcasts_only (a list of opcodes).
+    RULES.toml has the limits of hm.check by name: max_bytes and max_wire_bytes (a number), max_reads and max_count (a
+    table of names and numbers), forbid and bitcasts_only (a list of opcodes); executed (true or false).
 
     \b
     Examples:

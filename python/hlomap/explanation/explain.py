@@ -34,7 +34,7 @@ from ..types import (
     wrong_type,
 )
 from .names import Names, name_dimensions
-from .notes import notes_of, output_name
+from .notes import is_handed_on, notes_of, output_name
 from .source import MAX_OPERANDS, Source, instruction_line, source_of, value_label
 from .trace import Step, trace, tree_lines
 from .words import clauses, phrases
@@ -279,7 +279,7 @@ def explain(
         sentence=_sentence(instruction, shape, point, named, reads, error),
         reads=tuple(reads),
         unread=tuple(k for k in range(len(instruction.operands)) if k not in read_operands),
-        bytes_written=_extent([shape])[1],
+        bytes_written=0 if is_handed_on(instruction, leaf) else _extent([shape])[1],
         bitcast=None if any(maps.devices for maps in sets) else bitcast_equivalence(instruction, shape),
         source=source_of(instruction),
         names=named.output,

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from .._core import Expr, IndexingMap, Instruction, Mesh
+from .._core import Expr, IndexingMap, Instruction
 from ..analysis.rule_provider import RuleProvider
+from ..analysis.wire import exchange_of, is_collective, operation_of
 from ..errors import HlomapError
-from ..maps.device_groups import DeviceIndexing, group_table, n_between_devices
 from ..ops import lookup
 from ..ops._known import Parts, fewer
-from ..shardings.meshes import axes_of_groups, mesh_of
-from ..text import bytes_text, plural, printable
+from ..shardings.collectives import exchange_words
+from ..text import plural, printable
 from ..tiles.readers import applied_by, readers
 from ..types import ShapeIndex
 from .names import Names
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 
 _MAX_NOTES = 12  # of one kind
-_MAX_GROUPS = 4
-_MAX_DEVICES = 512  # of which each is counted
 
 
 def notes_of(
@@ -38,7 +36,8 @@ def notes_of(
 ) -> Iterator[str]:
     """The remarks on an instruction, on what it reads, and on the values that it comes from."""
     if leaf and len(instruction.shape._leaves()) > 1:
-        yield f"this is {output_name(instruction, leaf)}; `output` chooses another one"
+        also = "the operand, which it hands on" if is_handed_on(instruction, leaf) else output_name(instruction, leaf)
+        yield f"this is {also}; `output` chooses another one"
     if instruction.parameter_number is not None and applied_by(instruction.computation) is None:
         yield from _reader_notes(instruction)
     fused = [i for c in instruction.called_computations if c.is_fusion for i in c if i.parameter_number is None]
@@ -56,12 +55,17 @@ def notes_of(
         if v.supplier is not None
     )
     yield from islice(runtime, _MAX_NOTES)
-    devices = {read.maps.devices: read.shape.element_bits for read in reads if read.maps.devices is not None}
-    yield from (group_words(one, bits, mesh_of(instruction)) for one, bits in devices.items())
+    yield from islice(_exchange_notes(instruction), _MAX_NOTES)
     if names.origin:
         yield f"dimension names from {printable(names.origin)}"
     if instruction.inconsistency:
         yield f"inconsistent: {printable(instruction.inconsistency)}"
+
+
+def is_handed_on(instruction: Instruction, leaf: ShapeIndex) -> bool:
+    """Whether an array of the output is an operand itself, as beside the result of an asynchronous start."""
+    place = lookup(instruction.opcode).in_place(instruction).get(leaf)
+    return place is not None and not place.replaces
 
 
 def output_name(instruction: Instruction, leaf: ShapeIndex) -> str:
@@ -87,55 +91,14 @@ def _reader_notes(parameter: Instruction) -> Iterator[str]:
         yield f"read by {plural(len(found) - _MAX_NOTES, 'instruction')} more"
 
 
-def group_words(devices: DeviceIndexing, element_bits: int, mesh: Mesh | None = None) -> str:
-    """The groups with their axes in the mesh, and what each device sends and receives of elements of this size.
-
-    >>> gather = hm.parse('''ENTRY e {
-    ...   p = f32[2] parameter(0)
-    ...   ROOT g = f32[6] all-gather(p), replica_groups={{0,2,4},{1,3,5}}, dimensions={0}
-    ... }''').entry.root
-    >>> group_words(hm.output_to_input(gather)[0].devices, 32)
-    '2 groups of 3 replicas: {0,2,4},{1,3,5}; each sends 16 bytes and receives 16 bytes, 96 bytes in all'
-    """
-    groups = devices.groups
-    sizes = {size for _, size in group_table(devices).runs()}
-    of = f" of {plural(sizes.pop(), devices.ids)}" if len(sizes) == 1 else f" of {devices.ids}s"
-    axes = getattr(groups, "axes", ())
-    if mesh is not None and len(groups) <= len(mesh.devices):
-        axes = axes_of_groups(mesh, groups) or axes
-    along = f" along {', '.join(map(repr, axes))}" if axes else ""
-    shown = ",".join(f"{{{','.join(map(str, islice(group, 64)))}}}" for group in islice(groups, _MAX_GROUPS))
-    listed = printable(shown, 80) + ",…" * (len(groups) > _MAX_GROUPS)
-    n = n_between_devices(devices.maps)
-    if n is None:
-        return f"{plural(len(groups), 'group')}{of}{along}: {listed}"
-    total = bytes_text(-(-n * element_bits // 8))
-    each = _sent_and_received(devices)
-    if each is None or not each[0]:
-        return f"{plural(len(groups), 'group')}{of}{along}: {listed}; they read {total} from each other in all"
-    ranges = ((-(-min(counts) * element_bits // 8), -(-max(counts) * element_bits // 8)) for counts in each)
-    sent, received = (f"{least:,} to " * (least < most) + bytes_text(most) for least, most in ranges)
-    return (
-        f"{plural(len(groups), 'group')}{of}{along}: {listed}; "
-        f"each sends {sent} and receives {received}, {total} in all"
-    )
-
-
-def _sent_and_received(devices: DeviceIndexing) -> tuple[list[int], list[int]] | None:
-    """For each device the number of elements that others read of it, once for each reader, and of those that it reads
-    of others; None where that is not known, and of very many devices."""
-    groups = [tuple(group) for group in islice(devices.groups, _MAX_DEVICES + 1)]
-    if sum(map(len, groups)) > _MAX_DEVICES:
-        return None
-    counts = Counter[int](), Counter[int]()
-    for g, group in enumerate(groups):
-        for p, device in enumerate(group):
-            for is_reader, numbers in enumerate(counts):
-                found = n_between_devices(devices.maps, (g, p), is_reader=bool(is_reader))
-                if found is None:
-                    return None
-                numbers[device] += found
-    return [*counts[0].values()], [*counts[1].values()]
+def _exchange_notes(instruction: Instruction) -> Iterator[str]:
+    """The groups and bytes of a collective, at any step of an asynchronous one, and of those in a fusion or call."""
+    inside = instruction.called_computations[0] if is_container(instruction) else ()
+    for one in dict.fromkeys(map(operation_of, (instruction, *inside))):
+        exchange = exchange_of(one)
+        if exchange is not None and is_collective(one, exchange):
+            name = "" if one == operation_of(instruction) else f"{printable(one.name, 60)}: "
+            yield name + exchange_words(one, exchange)
 
 
 _MAX_REGIONS = 3

@@ -10,11 +10,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from .._core import Computation, Instruction, Module, known_opcodes
 from ..analysis.bitcasts import is_bitcast
 from ..analysis.cost import BytesMoved, bytes_moved
+from ..analysis.executions import CountRun
+from ..analysis.rule_provider import RuleProvider
+from ..analysis.wire import WireBytes, wire_bytes
 from ..answers import Answer, Unknown
 from ..differences.overview import executed_computations
 from ..errors import NotFoundError
@@ -24,12 +27,13 @@ from ..hlo.order import reachable
 from ..hlo.unread import unread_reason
 from ..interop.jax import from_jax
 from ..ops import lookup
+from ..ops.asynchronous import begun_by
 from ..text import joined, one_line, plural, printable
 from ..tiles.readers import applied_by, readers
 from ..types import expect, expect_items, is_index, json_fields, wrong_type
-from .remote import remote_bytes_moved
 
 _MAX_SHOWN = 20
+_Bytes: TypeAlias = BytesMoved | WireBytes
 
 
 class Limit(NamedTuple):
@@ -158,8 +162,9 @@ def check(
     max_reads: Mapping[str | int, int] | None = None,
     forbid: Iterable[str] = (),
     max_count: Mapping[str, int] | None = None,
-    max_remote_bytes: int | None = None,
+    max_wire_bytes: int | None = None,
     bitcasts_only: Iterable[str] = (),
+    executed: bool | None = None,
     stage: Literal["optimized", "unoptimized"] = "optimized",
 ) -> CheckReport:
     """Checks limits of a program, for a test: ``hm.check(f, x, max_reads={"x": 1}).assert_ok()``.
@@ -167,7 +172,7 @@ def check(
     ``subject`` is a ``Module``, a ``Computation`` or an ``Instruction``; or a function of JAX, which is compiled for
     ``arguments`` as :func:`from_jax` does, up to ``stage``.  The limits are about what runs: the instructions outside
     fusions, in loops and branches too.  Bytes count as often as they move: by trip counts and calls, of a conditional
-    in the branch with most; numbers of instructions count the text.
+    in the branch with most; numbers of instructions count the text.  ``executed`` says otherwise for both.
 
     Args:
         subject: what to check.
@@ -178,9 +183,11 @@ def check(
         forbid: opcodes that must not move data, outside fusions or as the root of one.  What XLA makes a bitcast does
             not count: a transpose or reshape that leaves every element where it is.
         max_count: the most instructions of an opcode, outside fusions.
-        max_remote_bytes: the most bytes that devices read from each other, all devices together, of a program that
-            XLA has partitioned.
+        max_wire_bytes: the most bytes that a device sends, the sum over all collectives of the least that the busiest
+            device sends, see :func:`collectives`; of a program that XLA has partitioned.
         bitcasts_only: opcodes, or names of instructions, that must leave every element where it is, in fusions too.
+        executed: True counts instructions as often as they run, in ``max_count`` too; False counts the text, each
+            instruction once, for bytes too.
         stage: that of :func:`from_jax`.
 
     Opcodes may have wildcards: ``"all-*"``; that of an asynchronous operation is the opcode without ``-start``.
@@ -217,7 +224,7 @@ def check(
     is_hlo = isinstance(subject, (Module, Computation, Instruction))
     if is_hlo and arguments:
         raise wrong_type("check", f"no arguments with a {type(subject).__name__}", arguments[0])
-    for name, limit in (("max_bytes", max_bytes), ("max_remote_bytes", max_remote_bytes)):
+    for name, limit in (("max_bytes", max_bytes), ("max_wire_bytes", max_wire_bytes)):
         if limit is not None:
             _expect_limit(limit, name)
     for name, limits in (("max_reads", max_reads), ("max_count", max_count)):
@@ -234,8 +241,10 @@ def check(
         raise wrong_type("check", takes, subject, "read a file with hm.load(path)")
     if not isinstance(stage, str) or stage not in ("optimized", "unoptimized"):
         raise ValueError(f"hm.check: expected stage 'optimized' or 'unoptimized', found {one_line(repr(stage), 60)}")
+    if executed is not None:
+        expect(bool, executed, "check", "a bool or None as `executed`")
     program = subject if is_hlo else from_jax(subject, *arguments, stage=stage)
-    checks = _Checks(program)
+    checks = _Checks(program, executed)
     if max_bytes is not None:
         checks.max_bytes(max_bytes)
     for parameter, limit in (max_reads or {}).items():
@@ -244,8 +253,8 @@ def check(
         checks.forbid(pattern)
     for pattern, limit in (max_count or {}).items():
         checks.max_count(pattern, limit)
-    if max_remote_bytes is not None:
-        checks.max_remote_bytes(max_remote_bytes)
+    if max_wire_bytes is not None:
+        checks.max_wire_bytes(max_wire_bytes)
     for pattern in patterns["bitcasts_only"]:
         checks.bitcasts_only(pattern)
     if not checks.limits:
@@ -256,8 +265,12 @@ def check(
 class _Checks:
     """The rules, each of which adds its limit and what breaks it."""
 
-    def __init__(self, subject: Module | Computation | Instruction) -> None:
+    def __init__(self, subject: Module | Computation | Instruction, executed: bool | None) -> None:
         self.subject = subject
+        self.counts_runs = executed is not False
+        """Whether bytes count as often as they move."""
+        self.counts_executions = executed is True
+        """Whether instructions count as often as they run."""
         self.limits: list[Limit] = []
         self.violations: list[Violation] = []
         if isinstance(subject, Instruction):
@@ -279,7 +292,7 @@ class _Checks:
             found = Unknown(f"what is inside {printable(computation.name, 60)} is in no memory")
             self._add("max_bytes", limit, found, None, f"what it moves is not known: {found.reason}")
             return
-        total, moved = bytes_moved(self.start)
+        total, moved = bytes_moved(self.start, executed=self.counts_runs)
         why = f"it moves {total.total:,} bytes, {total.read:,} read and {total.written:,} written"
         self._add_bytes("max_bytes", limit, total, moved, why)
 
@@ -315,15 +328,20 @@ class _Checks:
 
     def max_count(self, pattern: str, limit: int) -> None:
         self._expect_opcode(pattern, "max_count")
-        found = [i for i in self.executed if _matches(i.opcode, pattern)]
-        names = joined([printable(i.name, 60) for i in found[:5]] + [f"{len(found) - 5} more"] * (len(found) > 5))
-        why = f"{plural(len(found), 'instruction')} outside fusions: {names}"
-        self._add(f"max_count[{pattern}]", limit, len(found), found[-1] if found else None, why, self.unread)
+        run = CountRun(RuleProvider(self.module), lambda i: _matches(i.opcode, pattern))
+        total, times = (run.of_program if self.counts_executions else run.of_text)(self.start)
+        found = sorted(times, key=lambda i: -times[i])
+        names = [printable(i.name, 60) + (f" {times[i]:,} times" if times[i] > 1 else "") for i in found[:5]]
+        words = joined(names + [f"{len(found) - 5} more"] * (len(found) > 5))
+        what = "execution" if self.counts_executions else "instruction"
+        why = f"{plural(total.n, what)} outside fusions: {words}"
+        unknown = _first(total.unknown) or self.unread
+        self._add(f"max_count[{pattern}]", limit, total.n, found[-1] if found else None, why, unknown)
 
-    def max_remote_bytes(self, limit: int) -> None:
-        total, moved = remote_bytes_moved(self.start)
-        why = f"devices read {total.read:,} bytes from each other"
-        self._add_bytes("max_remote_bytes", limit, total, moved, why)
+    def max_wire_bytes(self, limit: int) -> None:
+        total, moved = wire_bytes(self.start, executed=self.counts_runs)
+        why = f"a device sends {total.total:,} bytes"
+        self._add_bytes("max_wire_bytes", limit, total, moved, why)
 
     def bitcasts_only(self, pattern: str) -> None:
         inside = [i for one in self.executed if is_container(one) for c in one.called_computations for i in c]
@@ -350,9 +368,7 @@ class _Checks:
         if not any(_matches(opcode, pattern) for opcode in (*known_opcodes(), *(i.opcode for i in self.executed))):
             raise NotFoundError(f"hm.check: no opcode matches `{printable(pattern)}` in {rule}{also and ', ' + also}")
 
-    def _add_bytes(
-        self, rule: str, limit: int, total: BytesMoved, moved: Mapping[Instruction, BytesMoved], why: str
-    ) -> None:
+    def _add_bytes(self, rule: str, limit: int, total: _Bytes, moved: Mapping[Instruction, _Bytes], why: str) -> None:
         """Adds a limit of bytes, at the instruction with most of them, or at one that leaves it open."""
         at = max(moved, key=lambda i: moved[i].total, default=None)
         if at is not None and moved[at].total:
@@ -417,7 +433,7 @@ def _patterns(got: Iterable[str], name: str) -> list[str]:
 
 def _matches(opcode: str, pattern: str) -> bool:
     """Whether an opcode is one of a pattern, where that of an asynchronous operation is that of its start."""
-    return fnmatchcase(opcode, pattern) or fnmatchcase(opcode.removesuffix("-start"), pattern)
+    return fnmatchcase(opcode, pattern) or fnmatchcase(begun_by(opcode), pattern)
 
 
 def _roots(fusion: Instruction) -> Iterator[Instruction]:

@@ -11,15 +11,16 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from .._core import Instruction, Module
+from ..analysis.wire import wire_bytes
 from ..differences.overview import executed_computations, overview
 from ..errors import DatasetError
 from ..ops import lookup
+from ..ops.asynchronous import begun_by
 from ..text import printable, table_lines
 from ..types import ReadOnlyDict
 from .check import CheckReport, check, source_line
-from .remote import remote_bytes_moved
 
-_FORMAT = 2
+_FORMAT = 3
 _MAX_LINES = 5
 
 
@@ -32,7 +33,7 @@ class Figures:
     """
 
     bytes: int | None
-    remote_bytes: int | None
+    wire_bytes: int | None
     opcodes: Mapping[str, int]
     lines: Mapping[str, int] = field(default_factory=ReadOnlyDict)
     """The bytes that the instructions of each line of the program move, of those whose source is recorded."""
@@ -45,13 +46,13 @@ class Figures:
             "fusions": self.opcodes.get("fusion", 0),
             "copies": self.opcodes.get("copy", 0),
             "collectives": sum(n for opcode, n in self.opcodes.items() if lookup(opcode).collective is not None),
-            "bytes between devices": self.remote_bytes,
+            "wire bytes": self.wire_bytes,
         }
 
     def to_dict(self) -> dict[str, object]:
         """The content of a golden file; lines of the program are left out, since they move with every edit."""
         opcodes = dict(sorted(self.opcodes.items()))
-        return {"format": _FORMAT, "bytes": self.bytes, "remote_bytes": self.remote_bytes, "opcodes": opcodes}
+        return {"format": _FORMAT, "bytes": self.bytes, "wire_bytes": self.wire_bytes, "opcodes": opcodes}
 
     @classmethod
     def from_dict(cls, content: object) -> Figures:
@@ -60,34 +61,34 @@ class Figures:
             raise DatasetError(f"expected a golden file of format {_FORMAT}, written with --hlo-update")
         opcodes = content.get("opcodes")
         counts = list(opcodes.values()) if isinstance(opcodes, dict) else [None]
-        n_bytes = [n for n in (content.get("bytes"), content.get("remote_bytes")) if n is not None]
+        n_bytes = [n for n in (content.get("bytes"), content.get("wire_bytes")) if n is not None]
         if not all(isinstance(n, int) for n in (*counts, *n_bytes)):
             raise DatasetError("expected numbers as bytes and in `opcodes`; write the file again with --hlo-update")
-        return cls(content.get("bytes"), content.get("remote_bytes"), ReadOnlyDict(content["opcodes"]))
+        return cls(content.get("bytes"), content.get("wire_bytes"), ReadOnlyDict(content["opcodes"]))
 
 
 def figures(module: Module) -> Figures:
     """The figures of a module.
 
     >>> figures(hm.parse("ENTRY e { p = f32[3] parameter(0)  ROOT c = f32[3] copy(p) }")).to_dict()
-    {'format': 2, 'bytes': 24, 'remote_bytes': 0, 'opcodes': {'copy': 1}}
+    {'format': 3, 'bytes': 24, 'wire_bytes': 0, 'opcodes': {'copy': 1}}
     """
     found = overview(module)
     executed = [i for c in executed_computations(module) for i in c]
-    remote, _ = remote_bytes_moved(module.entry)
+    sent, _ = wire_bytes(module.entry)
     lines: Counter[str] = Counter()
     for instruction, moved in found.moved.items():
         if (line := _line(instruction)) is not None:
             lines[line] += moved.total
-    opcodes = Counter(i.opcode.removesuffix("-start") for i in executed if not lookup(i.opcode).moves_nothing)
-    n_bytes, n_remote = (None if n.unknown else n.total for n in (found.total, remote))
-    return Figures(n_bytes, n_remote, ReadOnlyDict(opcodes), ReadOnlyDict(lines))
+    opcodes = Counter(begun_by(i.opcode) for i in executed if not lookup(i.opcode).moves_nothing)
+    n_bytes, n_sent = (None if n.unknown else n.total for n in (found.total, sent))
+    return Figures(n_bytes, n_sent, ReadOnlyDict(opcodes), ReadOnlyDict(lines))
 
 
 def against(module: Module, golden: Figures) -> CheckReport:
     """Checks that no figure of a module is larger than in a golden file."""
     limits = dict.fromkeys(figures(module).opcodes, 0) | dict(golden.opcodes)
-    return check(module, max_bytes=golden.bytes, max_remote_bytes=golden.remote_bytes, max_count=limits)
+    return check(module, max_bytes=golden.bytes, max_wire_bytes=golden.wire_bytes, max_count=limits)
 
 
 def text_table(before: Figures, after: Figures, names: tuple[str, str]) -> str:
@@ -107,7 +108,7 @@ def markdown(before: Figures, after: Figures) -> str:
     | fusions | 0 | 0 | |
     | copies | 1 | 3 | +2 (+200 %) |
     | collectives | 0 | 0 | |
-    | bytes between devices | 0 | 0 | |
+    | wire bytes | 0 | 0 | |
     """
     grown = {line: n - before.lines.get(line, 0) for line, n in after.lines.items()}
     worst = sorted((line for line in grown if grown[line] > 0), key=lambda line: (-grown[line], line))[:_MAX_LINES]

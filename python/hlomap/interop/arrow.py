@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-Kind: TypeAlias = Literal["text", "texts", "bool", "int", "ints", "float"]
+Kind: TypeAlias = Literal["text", "texts", "bool", "int", "ints", "float", "groups"]
 
 _TYPES: dict[Kind, pa.DataType] = {  # items have the name that Parquet gives them
     "text": pa.string(),
@@ -27,6 +27,7 @@ _TYPES: dict[Kind, pa.DataType] = {  # items have the name that Parquet gives th
     "int": pa.int64(),
     "ints": pa.list_(pa.field("element", pa.int64())),
     "float": pa.float64(),
+    "groups": pa.list_(pa.field("element", pa.list_(pa.field("element", pa.int64())))),
 }
 
 

@@ -9,13 +9,11 @@ maps of one table compose like any others; maps of different tables are first re
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from .._core import Expr, IndexingMap, Instruction, Variable
 from ..answers import Record
-from ..errors import HlomapError
-from .variables import suppliers_of, with_conditions, with_dims
+from .variables import suppliers_of
 
 if TYPE_CHECKING:
     from .map_set import MapSet
@@ -127,32 +125,6 @@ def lift_to_devices(m: IndexingMap, table: GroupTable) -> list[IndexingMap]:
         )
         for groups, n in table.runs()
     ]
-
-
-def n_between_devices(maps: MapSet, slot: tuple[int, int] | None = None, *, is_reader: bool = False) -> int | None:
-    """The number of pairs of a device and an element on another one that it reads; None where it is not known.
-
-    ``slot``: only those of the reader at a group and a position in it, or of the one that is read.
-    """
-    groups = sorted((m.dims[-2].lower, m.dims[-2].upper) for m in maps)
-    if not maps.exact or any(a[1] >= b[0] for a, b in pairwise(groups)):  # maps that share a group
-        return None
-    total = 0
-    for m in maps:
-        if m.runtime:
-            return None
-        reader, source = [Expr.dim(len(m.dims) - 2), Expr.dim(len(m.dims) - 1)], m.results[-2:]
-        same = [(a - b, 0, 0) for a, b in zip(source, reader, strict=True)]
-        at = zip(reader if is_reader else source, slot, strict=True) if slot is not None else ()
-        try:
-            pairs = with_conditions(with_dims(m, 2), [(e - n, 0, 0) for e, n in at])
-            every, own = (with_conditions(pairs, more).count(distinct=True) for more in ([], same))
-        except (HlomapError, OverflowError):
-            return None
-        if not (every.exact and own.exact):
-            return None
-        total += every.lower - own.lower
-    return total
 
 
 NO_COMMON_GROUP = "groups of several kinds, or a device in several groups"

@@ -120,10 +120,10 @@ def unknown_op(opcode: str) -> OpRule:
     def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
         return [unknown] * n_outputs(instruction.shape)
 
-    def exchanges(instruction: Instruction) -> str | None:
-        return unknown.reason if has_several_devices(instruction) and opcode not in custom_rules else None
+    def exchange(instruction: Instruction) -> Unknown | None:
+        return unknown if has_several_devices(instruction) and opcode not in custom_rules else None
 
-    return OpRule(opcode, output_to_input, input_to_output, _unsupported, exchanges=exchanges)
+    return OpRule(opcode, output_to_input, input_to_output, _unsupported, exchange=exchange)
 
 
 def _unsupported(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:

@@ -16,6 +16,7 @@ from ..answers import Unknown
 from ..maps.device_groups import GroupTable
 from ..types import ShapeIndex
 from ._evaluation import EvalContext, Evaluate
+from ._exchange import Exchanges, SentInGroup, exchanges_nothing
 from ._folding import Fold
 from ._operations import Cost
 
@@ -92,6 +93,8 @@ class CollectiveRule(NamedTuple):
     groups: Callable[[Instruction], GroupTable | Unknown]
     output_to_input: Callable[[Instruction, ShapeIndex, GroupTable | None], Mapping[int, OperandIndexing]]
     input_to_output: Callable[[Instruction, int, ShapeIndex, GroupTable | None], Mapping[int, OperandIndexing]]
+    sent: SentInGroup
+    """What the devices of a group send for the operands that each of them has."""
     combiner: Callable[[Instruction], Computation | None] = combines_nothing
     """The computation that combines the elements of a group, so that it decides which of them matter."""
 
@@ -143,11 +146,6 @@ def nothing_in_place(instruction: Instruction) -> Mapping[ShapeIndex, InPlace]:
     return {}
 
 
-def exchanges_nothing(instruction: Instruction) -> str | None:
-    """Nothing moves between devices, but for what the collective rule tells."""
-    return None
-
-
 def has_several_devices(instruction: Instruction) -> bool:
     """Whether the module of an instruction runs on several devices."""
     attributes = instruction.module.attributes
@@ -197,8 +195,9 @@ class OpRule(NamedTuple):
     """The interpreter runs the operation even if its value is not used."""
     collective: CollectiveRule | None = None
     """The maps between devices, for an operation that exchanges elements within device groups."""
-    exchanges: Callable[[Instruction], str | None] = exchanges_nothing
-    """Why the operation may move bytes between devices that ``collective`` does not tell; None if it moves none."""
+    exchange: Exchanges = exchanges_nothing
+    """What devices send each other in one run (:mod:`hlomap.ops._exchange`).  What the computations send that a call or
+    a loop runs is that of their instructions."""
     forwards_calls: bool = False
     """The rules return the context's maps through called computations as they are."""
     surroundings: Callable[[Instruction, RuleContext], Hashable] | None = None
@@ -234,6 +233,8 @@ class OpRule(NamedTuple):
     computations that a call, loop or branch runs do that themselves."""
     in_place: Callable[[Instruction], Mapping[ShapeIndex, InPlace]] = nothing_in_place
     """The arrays of the output that take over the memory of an operand."""
+    first_state: int | None = None
+    """The first element of the output that is the state of an asynchronous operation: nothing that a program reads."""
     parameter_to_operands: OutputToInput | None = None
     """``parameter_to_operands(instruction, leaf, context)``: the elements of each operand on which an element of a
     called computation's parameter depends, in any of the calls.  For an operation that calls a computation repeatedly,
@@ -258,6 +259,10 @@ class OpRule(NamedTuple):
     updated_operand: Callable[[Instruction], int | None] | None = None
     """The operand that has the new elements of the output.  The output takes the memory of operand 0 of the same
     number of arrays, whose other elements stay where they are."""
+
+    def is_state(self, index: ShapeIndex) -> bool:
+        """Whether a part of the output is the state of an asynchronous operation."""
+        return self.first_state is not None and index[:1] >= (self.first_state,)
 
 
 class CustomRule(NamedTuple):

@@ -237,14 +237,14 @@ def _operations(instruction: Instruction) -> Operations | Computation | Unknown:
     return definition if isinstance(definition, Unknown) else unknown
 
 
-def _exchanges(instruction: Instruction) -> str | None:
+def _exchange(instruction: Instruction) -> Unknown | None:
     """Code that nobody describes may exchange anything, where there is another device; libraries run on one."""
     target = target_of(instruction)
     is_known = target in ANNOTATIONS | SINKS | SHARDS or {"custom-call", target} & custom_rules.keys()
     if is_known or not has_several_devices(instruction):
         return None
     is_library = mixing_of(instruction) is not None or definition_of(instruction) is not None
-    return None if is_library else _why_unknown(instruction).reason
+    return None if is_library else _why_unknown(instruction)
 
 
 register(
@@ -253,6 +253,6 @@ register(
     input_to_output,
     evaluate,
     has_side_effect=True,
-    exchanges=_exchanges,
+    exchange=_exchange,
     operations=_operations,
 )

@@ -11,13 +11,16 @@ from collections import deque
 from collections.abc import Sequence
 
 from .._core import Instruction, Shape
+from ..answers import Unknown
 from ..dtypes import numpy_dtype
 from ..errors import ShapeError, UnsupportedError
 from ..lazy import np
+from ..maps.device_groups import GroupTable
+from ._exchange import Exchange, exchange_in_pairs, operand_bits
 from ._indexing.maps import forwarding, map_to_scalar, reads_nothing
 from ._numpy.input_checks import check_value, owned
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Steps, Value, register
-from ._rule import exchanges_nothing
+from ._rule import InPlace
 from ._shapes import shape_at
 
 _PAIRS = "_xla_send_recv_source_target_pairs"
@@ -129,8 +132,16 @@ def _zeros(shape: Shape) -> Value:
     return np.zeros(shape.dimensions, numpy_dtype(shape.dtype)) if shape.is_array else None
 
 
-def _exchanges(instruction: Instruction) -> str | None:
-    return None if _is_for_host(instruction) else "the bytes of a transfer between devices are not counted"
+def _sent(instruction: Instruction) -> Exchange | Unknown | None:
+    """The operand, from the source of each pair to its target; nothing where the host receives it."""
+    if _is_for_host(instruction):
+        return None
+    pairs = _pairs(instruction) or _pairs_of_channel(instruction)
+    if not pairs:
+        return Unknown(f"which devices a transfer is between is not known: it has no {_PAIRS}")
+    several = (instruction.module.attributes.get("num_partitions") or 1) > 1
+    table = GroupTable("partition" if several else "replica", pairs)
+    return exchange_in_pairs(instruction, table, 1, operand_bits(instruction, 1))
 
 
 for _name, _rule, _evaluate in (
@@ -144,8 +155,17 @@ for _name, _rule, _evaluate in (
         reads_nothing,
         _evaluate,
         has_side_effect=True,
-        exchanges=_exchanges if _name == "recv" else exchanges_nothing,
+        first_state=1 if _name == "recv" else None,
         operations="moves",
         builder_methods=(_name, f"{_name}_with_token"),
     )
-register("send", *forwarding((), (0,)), send, has_side_effect=True, exchanges=_exchanges, operations="moves")
+register(
+    "send",
+    *forwarding((), (0,)),
+    send,
+    has_side_effect=True,
+    exchange=_sent,
+    in_place=lambda instruction: {(0,): InPlace(0, replaces=False)},
+    first_state=1,
+    operations="moves",
+)

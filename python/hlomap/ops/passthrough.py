@@ -64,6 +64,7 @@ for _opcode, (_source, *_targets) in FORWARDED.items():
         builder_methods=BUILDER_METHODS.get(_opcode, ()),
         operations="moves",
         in_place=_copied_operand if _opcode == "copy-start" else nothing_in_place,
+        first_state=2 if _opcode == "copy-start" else None,
     )
 register(
     "send-done",

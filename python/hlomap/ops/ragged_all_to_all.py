@@ -6,10 +6,13 @@ the number of rows, and the row of the output where they go.  Section RaggedAllT
 
 from __future__ import annotations
 
+from math import prod
+
 from .._core import Expr, Instruction, Variable
 from ..answers import Unknown
 from ..lazy import np
 from ..maps.device_groups import GroupTable
+from ._exchange import Exchange, exchange_in_groups, sent_for_parts
 from ._indexing.collectives import device_map, group_sizes, matching_groups, without_devices
 from ._indexing.maps import identity_map, map_to_all
 from ._numpy.device_groups import own_group, rendezvous_key
@@ -138,13 +141,22 @@ def valid_operand(instruction: Instruction, operand: int, context: EvalContext, 
     return (seed + sender + 2 * receiver + 3 * message) % (room + 1)
 
 
-_RULE = CollectiveRule(groups, output_to_input, input_to_output)
+def exchange(instruction: Instruction) -> Exchange | Unknown:
+    """Each message to another device has no row, or as many as both arrays have."""
+    out, numbers = instruction.shape, instruction.operands[2].shape
+    n_rows = min(instruction.operands[0].shape.dimensions[0], out.dimensions[0])
+    n_bits = n_rows * prod(out.dimensions[1:]) * out.element_bits * numbers.dimensions[0]
+    return exchange_in_groups(instruction, matching_groups(instruction, None), 1, (0, n_bits), sent_for_parts)
+
+
+_RULE = CollectiveRule(groups, output_to_input, input_to_output, sent_for_parts)
 register(
     "ragged-all-to-all",
     *_RULE.without_devices(),
     evaluate,
     has_side_effect=True,
     collective=_RULE,
+    exchange=exchange,
     operations="moves",
     valid_operand=valid_operand,
 )

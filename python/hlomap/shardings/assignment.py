@@ -14,36 +14,13 @@ from typing import TypeAlias
 from .._core import Mesh, Shape, Sharding
 from ..answers import Unknown
 from ..errors import ShapeError
+from ..hlo.said import is_everywhere
 from ..lazy import np
 from ..text import one_line
 from .orders import Digit, Ints, Strided, find_strides, place_values, split_into_runs
 
 ALL_DEVICES = 1 << 31
 """The devices of a replicated array where their number is not given: all numbers of 31 bits."""
-
-
-def is_whole(sharding: Sharding) -> bool:
-    """Whether every device that holds something of an array holds the array itself, all of it.
-
-    >>> texts = ("{replicated}", "{maximal device=1}", "{mesh[], replicated}", "{mesh['x'=2], [{}]}", "{manual}")
-    >>> [is_whole(Sharding.parse(text)) for text in texts]
-    [True, True, True, True, False]
-    """
-    return sharding.kind == "replicated" or sharding.device is not None or _is_everywhere(sharding)
-
-
-def _is_everywhere(sharding: Sharding) -> bool:
-    """Whether a sharding by tiles or by axes of a mesh gives each of its devices the whole array."""
-    if sharding.kind == "named":
-        by_dim, _, unreduced, manual = sharding._axis_numbers()
-        return all(size == 1 for parts in (*by_dim, unreduced, manual) for _, _, size in parts)
-    sizes = sharding.tile_dimensions or ()
-    kinds = sharding.last_dimensions or ("replicated",) * sharding.replicates_last_dimension
-    n_tiled = len(sizes) - len(kinds)
-    if not kinds or n_tiled < 0:
-        return False
-    ways = [*sizes[:n_tiled], *(n for n, kind in zip(sizes[n_tiled:], kinds, strict=True) if kind != "replicated")]
-    return all(n == 1 for n in ways)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +111,7 @@ def assign(sharding: Sharding, shape: Shape, num_devices: int | None = None) -> 
     if isinstance(parts, Unknown):
         return parts
     found = Assignment(shape, *parts)
-    if num_devices is not None and kind == "named" and sharding.device is None and _is_everywhere(sharding):
+    if num_devices is not None and kind == "named" and sharding.device is None and is_everywhere(sharding):
         return Assignment(shape, *_replicated(shape.rank, max(num_devices, 1 + found.last_device)))
     return found
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from math import prod
 
 from .._core import Instruction, Mesh, Sharding
@@ -35,7 +36,12 @@ def mesh_of(instruction: Instruction) -> Mesh | None:
         for part in (said, *said.parts) if isinstance(said, Sharding) else ():
             if part.mesh is not None and part.mesh.axes:  # `mesh[]` stands for every device
                 return part.mesh
-    said = str((instruction.module.attributes.get("frontend_attributes") or {}).get("xla.sdy.meshes", ""))
+    return _mesh_in(str((instruction.module.attributes.get("frontend_attributes") or {}).get("xla.sdy.meshes", "")))
+
+
+@lru_cache(maxsize=8)
+def _mesh_in(said: str) -> Mesh | None:
+    """The only mesh in the text of Shardy's meshes."""
     found = {match.groups() for match in _SHARDY_MESH.finditer(said.replace('\\"', '"')) if match.group(1)}
     if len(found) != 1:
         return None
@@ -66,6 +72,20 @@ def axes_of_groups(mesh: Mesh, groups: Sequence[Sequence[int]]) -> tuple[str, ..
     if not is_whole or any(len(set(group)) != len(group) for group in groups):
         return None
     return tuple(name for axis, name in enumerate(mesh.axes) if axis in axes)
+
+
+def axes_of_pairs(mesh: Mesh, pairs: Sequence[Sequence[int]]) -> tuple[str, ...] | None:
+    """The axes along which the source and the target of any pair differ.
+
+    >>> axes_of_pairs(Mesh.parse("mesh['x'=2,'y'=2]"), [(0, 0), (1, 3), (3, 1)])
+    ('x',)
+    """
+    moved = [(source, target) for source, target in pairs if source != target]
+    if not moved or not set(mesh.devices).issuperset(device for pair in moved for device in pair):
+        return None
+    at = mesh_positions(mesh, np.array(moved, np.int64))
+    differs = (at[:, 0] != at[:, 1]).any(axis=0)
+    return tuple(name for name, differ in zip(mesh.axes, differs.tolist(), strict=True) if differ)
 
 
 def sharding_text(sharding: Sharding, mesh: Mesh | None) -> str:
@@ -110,7 +130,9 @@ def _axes_of_dimensions(sharding: Sharding, mesh: Mesh) -> list[tuple[str, ...]]
 # a link of that axis.
 
 
-def read_links(links: Mapping[str, float] | None, mesh: Mesh | None, devices: Ints) -> list[float] | None:
+def read_links(
+    links: Mapping[str, float] | None, mesh: Mesh | None, devices: Ints, function: str = "reshard"
+) -> list[float] | None:
     """The bytes per second along each axis; None without links.
 
     Raises :class:`~hlomap.errors.ShapeError` where there is no mesh or a device is not in it or a speed is not
@@ -119,7 +141,7 @@ def read_links(links: Mapping[str, float] | None, mesh: Mesh | None, devices: In
     if links is None:
         return None
     if not isinstance(links, Mapping):
-        raise wrong_type("reshard", "a mapping from the axes of the mesh to bytes per second as `links`", links)
+        raise wrong_type(function, "a mapping from the axes of the mesh to bytes per second as `links`", links)
     if mesh is None:
         raise ShapeError("links are those of a mesh: give `mesh`, or shardings by the axes of one")
     wrong = sorted(set(links) ^ {name for name, size in mesh.axes.items() if size > 1 or name in links})

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from .._core import Computation, Instruction, Module, Shape, Sharding
 from ..analysis.queries import shape_indices
-from ..errors import ShapeError
-from ..text import one_line
+from ..hlo.said import is_whole, leaf_shardings
 from ..types import ShapeIndex, expect_index, subject_of
-from .assignment import is_whole
 
 
 def sharding_of(subject: Instruction | Computation | Module, /, output: int | ShapeIndex = 0) -> Sharding | None:
@@ -43,21 +41,6 @@ def sharding_of(subject: Instruction | Computation | Module, /, output: int | Sh
     if len(wanted) == 1:
         return parts[wanted[0]]
     return Sharding.parse("{" + ", ".join(str(parts[index]) for index in wanted) + "}")
-
-
-def leaf_shardings(instruction: Instruction) -> dict[ShapeIndex, Sharding]:
-    """The sharding of each array and token of a value; none where the module says nothing.  Errors as above, and for a
-    sharding that cannot be read."""
-    said = instruction.attributes.get("sharding")
-    if said is None:
-        return {}
-    if not isinstance(said, Sharding):
-        raise ShapeError(f"{instruction.name} has a sharding that cannot be read: {one_line(str(said), 100)}")
-    leaves = [index for index, _ in instruction.shape._leaves()]
-    parts = said.parts if said.kind == "tuple" else (said,) * len(leaves)
-    if len(parts) != len(leaves):
-        raise ShapeError(f"{instruction.name} has {len(parts)} shardings for {len(leaves)} values")
-    return dict(zip(leaves, parts, strict=True))
 
 
 class Program:

@@ -15,7 +15,16 @@ from ...answers import Unknown
 from ...maps.device_groups import MAX_LISTED_DEVICES, GroupTable
 from ...maps.variables import with_variables
 from ...types import ShapeIndex
-from .._attributes import group_mode, is_start, listed_groups, root_operand, source_target_pairs, split_dimension
+from .._attributes import (
+    group_mode,
+    is_start,
+    listed_groups,
+    permuted_slices,
+    root_operand,
+    source_target_pairs,
+    split_dimension,
+)
+from .._exchange import Exchange, SentInGroup, exchange_in_groups, exchange_in_pairs, operand_bits
 from .._rule import Bounds, CollectiveRule, ExprLike, Footprint, OperandIndexing
 from .._shapes import require, require_sizes, shape_at
 from .maps import dim_exprs, full_bounds, identity_map, range_exprs, single_map
@@ -87,12 +96,16 @@ common."""
 
 
 def collective_rules(
-    to_input: Transfer | TransferOf, to_output: Transfer | TransferOf, of_scalars: Transfer | None = None
+    to_input: Transfer | TransferOf,
+    to_output: Transfer | TransferOf,
+    sent: SentInGroup,
+    *,
+    of_scalars: Transfer | None = None,
 ) -> CollectiveRule:
     """The rule of an operation whose results correspond to operands by transfers.
 
     A single :class:`Transfer` relates result k and operand k.  ``of_scalars`` replaces one that splits arrays, in both
-    directions, for scalars, which have no parts.
+    directions, for scalars, which have no parts.  ``sent`` is what the devices of a group send.
     """
     back, forth = _by_number(to_input), _by_number(to_output)
 
@@ -149,7 +162,20 @@ def collective_rules(
         k = next((k for k, operand in enumerate(data) if operand.shape.dimensions), 0)
         return matching_groups(instruction, _group_size_of_shapes(instruction, back(instruction, k, k), k))
 
-    return CollectiveRule(groups, backward, forward)
+    return CollectiveRule(groups, backward, forward, sent)
+
+
+def exchange(rule: CollectiveRule, instruction: Instruction) -> Exchange | Unknown:
+    """What devices send each other, of all operands together; of a permutation in place the slices."""
+    slices = permuted_slices(instruction)
+    n_operands = 1 if slices else n_data_operands(instruction)
+    bits = (0, 0) if slices else operand_bits(instruction, n_operands)
+    for s in slices:
+        sliced = prod(s.extents) * shape_at(instruction.operands[0].shape, s.buffer).element_bits
+        bits = (bits[0] + sliced, bits[1] + sliced)
+    if "source_target_pairs" in instruction.attributes:
+        return exchange_in_pairs(instruction, pair_table(instruction), n_operands, bits)
+    return exchange_in_groups(instruction, rule.groups(instruction), n_operands, bits, rule.sent)
 
 
 def n_data_operands(instruction: Instruction) -> int:

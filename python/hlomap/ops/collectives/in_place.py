@@ -126,6 +126,7 @@ def or_in_place(whole: CollectiveRule) -> CollectiveRule:
         either(whole.groups, groups),
         either(whole.output_to_input, output_to_input),
         either(whole.input_to_output, input_to_output),
+        whole.sent,
     )
 
 

@@ -1,0 +1,195 @@
+"""Wire bytes: the least that the busiest device sends, of one run of an instruction and of a whole program.
+
+:func:`operation_of` leads from any step of an asynchronous operation to the instruction whose op rule tells what it
+exchanges, :func:`exchange_of` asks that rule, and :func:`wire_bytes` sums over all that runs, as often as it runs, in
+fusions too.  Nothing here knows an opcode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from .._core import Computation, Count, Instruction, Module
+from ..answers import Unknown
+from ..errors import HlomapError
+from ..hlo.said import is_whole, leaf_shardings
+from ..ops import lookup
+from ..ops._exchange import Exchange, exchanges_nothing
+from ..text import printable
+from .executions import Run
+from .rule_provider import RuleProvider
+
+
+def operation_of(instruction: Instruction) -> Instruction:
+    """The operation that an instruction is, or is a step of: the start, or what the start runs as its only work."""
+    start = instruction.async_steps[0] if instruction.async_steps else instruction
+    called = start.called_computations if lookup(start.opcode).forwards_calls else ()
+    if len(called) != 1:
+        return start
+    root = called[0].root
+    return root if {*called[0]} == {root, *root.operands} else start
+
+
+def exchange_of(instruction: Instruction) -> Exchange | Unknown | None:
+    """What devices send each other in one run of an instruction by itself; None where they send nothing."""
+    if instruction.has_unnamed_operands:
+        return Unknown(instruction.inconsistency or "the text names no operands")
+    try:
+        return lookup(instruction.opcode).exchange(instruction)
+    except (HlomapError, OverflowError) as error:
+        return Unknown(printable(error))
+
+
+def is_collective(operation: Instruction, exchange: Exchange | Unknown | None) -> bool:
+    """Whether an operation exchanges something: its groups may be unknown, but not that it has some."""
+    return isinstance(exchange, Exchange) or (exchange is not None and lookup(operation.opcode).collective is not None)
+
+
+def _why_not_partitioned(instruction: Instruction) -> str | None:
+    """Why XLA may yet add collectives: its value is split over devices.
+
+    A module that XLA has partitioned keeps the shardings of its parameters; only its schedule tells it from one that
+    will get its collectives later.
+    """
+    try:
+        if all(map(is_whole, leaf_shardings(instruction).values())):
+            return None
+    except HlomapError as error:
+        return printable(error)
+    return "it is split over devices, and the module is not scheduled, so XLA may not have partitioned it"
+
+
+@dataclass(frozen=True, slots=True)
+class WireBytes:
+    """Bytes that the busiest device sends, and all together, at least and at most; and why some are left out."""
+
+    least: int = 0
+    most: int = 0
+    least_all_devices: int = 0
+    most_all_devices: int = 0
+    unknown: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, instruction: Instruction) -> WireBytes:
+        """Those of one run."""
+        is_scheduled = instruction.module.attributes.get("is_scheduled")
+        reason = None if is_scheduled else _why_not_partitioned(instruction)
+        found = exchange_of(instruction) if reason is None else Unknown(reason)
+        if found is None:
+            return _NOTHING
+        if isinstance(found, Unknown):
+            return cls(unknown=(f"{printable(instruction.name, 60)}: {found.reason}",))
+        one, every = found.wire_bytes, found.wire_bytes_all_devices
+        return cls(one.lower, one.upper, every.lower, every.upper)
+
+    @classmethod
+    def sum(cls, parts: Iterable[WireBytes]) -> WireBytes:
+        """Those of all parts."""
+        found, unknown = [0] * 4, dict[str, None]()
+        for part in parts:
+            for k, n in enumerate(part.numbers):
+                found[k] += n
+            unknown |= dict.fromkeys(part.unknown)
+        return cls(found[0], found[1], found[2], found[3], tuple(unknown))
+
+    @property
+    def numbers(self) -> tuple[int, int, int, int]:
+        """All four."""
+        return self.least, self.most, self.least_all_devices, self.most_all_devices
+
+    def times(self, n: int) -> WireBytes:
+        """Those of ``n`` runs."""
+        a, b, c, d = (number * n for number in self.numbers)
+        return WireBytes(a, b, c, d, self.unknown)
+
+    @property
+    def total(self) -> int:
+        """The most that the busiest device sends."""
+        return self.most
+
+    @property
+    def count(self) -> Count | Unknown:
+        """What the busiest device sends."""
+        return self._known(self.least, self.most)
+
+    @property
+    def count_all_devices(self) -> Count | Unknown:
+        """What all devices send."""
+        return self._known(self.least_all_devices, self.most_all_devices)
+
+    def _known(self, least: int, most: int) -> Count | Unknown:
+        if self.unknown:
+            more = f", and {len(self.unknown) - 1:,} more" if len(self.unknown) > 1 else ""
+            return Unknown(self.unknown[0] + more)
+        try:
+            return Count(least, most)
+        except OverflowError:
+            return Unknown("the number does not fit into 128 bits")
+
+
+_NOTHING = WireBytes()
+
+
+class WireRun(Run[WireBytes]):
+    """A walk over the instructions that may send something, inside fusions and in what is applied to elements too."""
+
+    def __init__(self, module: Module) -> None:
+        super().__init__(RuleProvider(module))
+        self._within: dict[Computation, list[Instruction]] = {}
+        is_scheduled = bool(module.attributes.get("is_scheduled"))
+        sends: dict[str, bool] = {}
+        for i in module.instructions:
+            opcode = i.opcode
+            if opcode not in sends:
+                sends[opcode] = lookup(opcode).exchange is not exchanges_nothing
+            may_send = sends[opcode] or i.has_unnamed_operands
+            if may_send or i.called_computations or not (is_scheduled or i.attributes.get("sharding") is None):
+                self._within.setdefault(i.computation, []).append(i)
+
+    def within(self, computation: Computation) -> Sequence[Instruction]:
+        return self._within.get(computation, ())
+
+    def measure(self, instruction: Instruction) -> WireBytes:
+        return WireBytes.of(instruction)
+
+    def total(self, amounts: Iterable[WireBytes]) -> WireBytes:
+        return WireBytes.sum(amounts)
+
+    def noted(self, note: str, *, is_unknown: bool) -> WireBytes:
+        return WireBytes(unknown=(note,)) if is_unknown else _NOTHING
+
+    def weight(self, amount: WireBytes) -> float:
+        return amount.most
+
+    def choice(self, heaviest: WireBytes, every: Sequence[WireBytes]) -> WireBytes:
+        return WireBytes(*heaviest.numbers, WireBytes.sum(every).unknown)
+
+    def run_by(self, instruction: Instruction) -> Sequence[Computation]:
+        """Those of all operations; the end of an asynchronous one names again what its start runs."""
+        op = lookup(instruction.opcode)
+        return () if op.moves_nothing and op.runs is None else instruction.called_computations
+
+    def counts(self, instruction: Instruction) -> bool:
+        return True
+
+    def is_nothing(self, amount: WireBytes) -> bool:
+        return not amount.most and not amount.unknown
+
+    def key(self, instruction: Instruction) -> Hashable:
+        return instruction.number  # shardings and groups are in no signature
+
+
+Moved: TypeAlias = Mapping[Instruction, WireBytes]
+
+
+def wire_bytes(subject: Instruction | Computation, *, executed: bool = True) -> tuple[WireBytes, Moved]:
+    """The wire bytes of a program, and those of each instruction that sends any.
+
+    They count as often as they run, of a conditional in the branch that sends most; unless ``executed``, once.
+    """
+    run = WireRun(subject.module)
+    total, times = run.of_program(subject) if executed else run.of_text(subject)
+    amounts = ((i, run.of_instruction(i).times(n)) for i, n in times.items())
+    return total, {i: amount for i, amount in amounts if amount.most or amount.unknown}

@@ -1,0 +1,140 @@
+"""The bytes that devices send each other: the trait ``exchange`` of an :class:`OpRule`, and its values.
+
+*Wire bytes* are the least that the busiest device sends, whichever algorithm moves the data.  For S bytes of operands
+on each of the n devices of a group these are, as NCCL's documentation of bus bandwidth derives them:
+
+* all-reduce: 2 (n - 1) / n S, since every sum needs the summands, and every device the sums
+* all-gather: (n - 1) S, (n - 1) / n of the whole array
+* reduce-scatter, all-to-all: (n - 1) / n S
+* a permutation: S where a device sends to another one, and a broadcast or reduction to one device: S
+
+A group of one device sends nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from fractions import Fraction
+from math import ceil
+from typing import NamedTuple, TypeAlias
+
+from .._core import Count, Instruction
+from ..answers import Unknown
+from ..maps.device_groups import GroupTable
+from ._shapes import arrays
+
+
+class Exchange(NamedTuple):
+    """What devices send each other in one run of an operation."""
+
+    table: GroupTable
+    is_pairs: bool
+    """Whether the groups are the pairs of a source and a target."""
+    n_operands: int
+    """The number of operands, the first ones, whose elements are sent."""
+    wire_bytes: Count
+    """The least that the busiest device sends."""
+    wire_bytes_all_devices: Count
+    """What all devices together send then."""
+
+
+class Sent(NamedTuple):
+    """What the devices of a group send, in any unit: the busiest one, and all together."""
+
+    busiest: Fraction
+    together: Fraction
+
+
+SentInGroup: TypeAlias = Callable[[int, Fraction], Sent]
+"""From the number of devices in a group, at least 2, and the size of the operands on each of them."""
+Exchanges: TypeAlias = Callable[[Instruction], Exchange | Unknown | None]
+"""None where devices send nothing."""
+
+
+def exchanges_nothing(instruction: Instruction) -> None:
+    """Devices send each other nothing."""
+    return
+
+
+def sent_for_sums(n: int, size: Fraction) -> Sent:
+    """Every device needs the combination of all."""
+    return Sent(2 * (n - 1) * size / n, 2 * (n - 1) * size)
+
+
+def sent_for_whole(n: int, size: Fraction) -> Sent:
+    """Every device needs the arrays of all."""
+    return Sent((n - 1) * size, n * (n - 1) * size)
+
+
+def sent_for_parts(n: int, size: Fraction) -> Sent:
+    """Every device needs its part of the arrays of all, or of their combination."""
+    return Sent((n - 1) * size / n, (n - 1) * size)
+
+
+def sent_for_one(n: int, size: Fraction) -> Sent:
+    """All need the array of one device, or one device the combination of all."""
+    return Sent(size, (n - 1) * size)
+
+
+def operand_bits(instruction: Instruction, n_operands: int | None = None) -> tuple[int, int]:
+    """The bits of the first operands, at least and at most: dynamic dimensions may be smaller than their bounds."""
+    least = most = 0
+    for operand in instruction.operands[:n_operands]:
+        for _, shape in arrays(operand.shape):
+            bits = shape.n_elements * shape.element_bits
+            most += bits
+            least += 0 if any(shape.dynamic) else bits
+    return least, most
+
+
+def exchange_in_groups(
+    instruction: Instruction, table: GroupTable | Unknown, n_operands: int, bits: tuple[int, int], sent: SentInGroup
+) -> Exchange | Unknown:
+    """The exchange in the groups of a table; ``bits`` of each device take part, at least and at most."""
+    if isinstance(table, Unknown):
+        return Unknown(f"its groups are not known: {table.reason}")
+    sizes: Counter[int] = Counter()
+    for (first, last), n in table.runs():
+        sizes[n] += last - first + 1
+
+    def in_all_groups(bits: int) -> Sent:
+        size = Fraction(bits, 8)
+        found = [(sent(n, size), n_groups) for n, n_groups in sizes.items() if n > 1]
+        busiest = max((one.busiest for one, _ in found), default=Fraction(0))
+        return Sent(busiest, sum((one.together * n_groups for one, n_groups in found), Fraction(0)))
+
+    return _exchange(instruction, table, n_operands, bits, in_all_groups, is_pairs=False)
+
+
+def exchange_in_pairs(instruction: Instruction, table: GroupTable, n_operands: int, bits: tuple[int, int]) -> Exchange:
+    """The exchange between the sources and targets of pairs; a device keeps what it would send to itself."""
+    n_targets = Counter(source for source, target in table.groups if source != target)
+    most = max(n_targets.values(), default=0)
+
+    def in_all_pairs(bits: int) -> Sent:
+        size = Fraction(bits, 8)
+        return Sent(most * size, n_targets.total() * size)
+
+    return _exchange(instruction, table, n_operands, bits, in_all_pairs, is_pairs=True)
+
+
+def _exchange(
+    instruction: Instruction,
+    table: GroupTable,
+    n_operands: int,
+    bits: tuple[int, int],
+    sent: Callable[[int], Sent],
+    *,
+    is_pairs: bool,
+) -> Exchange:
+    found = [sent(n) for n in bits]
+    n_times = _n_same_groups(instruction, table.ids)
+    busiest = Count(*(ceil(one.busiest) for one in found))
+    return Exchange(table, is_pairs, n_operands, busiest, Count(*(ceil(one.together * n_times) for one in found)))
+
+
+def _n_same_groups(instruction: Instruction, ids: str) -> int:
+    """How often the groups occur: replicas form them in every partition, and partitions in every replica."""
+    others = {"replica": "num_partitions", "partition": "replica_count"}.get(ids)
+    return 1 if others is None else instruction.module.attributes.get(others) or 1

@@ -1,0 +1,547 @@
+"""The collectives of a program in one table: what devices exchange, along which axis of the mesh, how often.
+
+:func:`collectives` is the entry point, :class:`Collectives` its answer.  :mod:`hlomap.analysis.wire` knows what one run
+exchanges, and how often it runs; here are the table, the axes of the mesh, and a lower bound of the time.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, cast, overload
+
+from .._core import Computation, Count, Instruction, Mesh, Module, Shape
+from ..analysis.table import Table
+from ..analysis.wire import WireBytes, WireRun, exchange_of, is_collective, operation_of
+from ..answers import Unknown
+from ..errors import NotFoundError
+from ..hlo.unread import unread_reason
+from ..lazy import np
+from ..maps.device_groups import MAX_LISTED_DEVICES
+from ..ops import lookup
+from ..ops._exchange import Exchange, operand_bits
+from ..ops._shapes import arrays, shape_at
+from ..ops.asynchronous import begun_by
+from ..text import plural, printable
+from ..types import ReadOnlyDict, expect, is_index, json_fields, subject_of
+from .meshes import axes_of_groups, axes_of_pairs, mesh_of, read_links
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from ..interop.arrow import Kind
+
+_MAX_GROUPS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Collective:
+    """One collective of a program, synchronous or not; a row of :class:`Collectives`.
+
+    Bytes that may be between two numbers are a :class:`~hlomap.results.Count`; what is not known is
+    :class:`~hlomap.Unknown` with the reason.
+    """
+
+    #: The instruction that begins it: the operation itself, or the start of an asynchronous one.
+    instruction: Instruction
+    #: The instruction that ends an asynchronous one; None for others, and where it is not in the same computation.
+    done: Instruction | None
+    #: The operation, such as ``all-gather``, without ``-start``.
+    kind: str
+    #: How often it runs for each run of the subject: trip counts times calls.  Of a conditional the branch that sends
+    #: most counts, and 0 stands in the others.
+    times: int | Unknown
+    #: The loops, branches, calls and fusions around it, the outermost first; empty for an instruction of the entry.
+    where: tuple[str, ...]
+    #: The axes of the mesh along which the devices of a group differ; None where the module names no mesh, or groups
+    #: follow no axes.
+    axes: tuple[str, ...] | None
+    #: Seconds that all runs take at least; None without ``links``, and where something is not known.
+    time_at_least: float | None
+    _operation: Instruction = field(repr=False)
+    _exchange: Exchange | Unknown = field(repr=False)
+
+    @property
+    def groups(self) -> Sequence[Sequence[int]] | Unknown:
+        """The devices of each group; of a permutation and a transfer the pairs of a source and a target."""
+        return self._exchange if isinstance(self._exchange, Unknown) else self._exchange.table.groups
+
+    @property
+    def ids(self) -> str | Unknown:
+        """The kind of the numbers in ``groups``: ``replica``, ``partition`` or ``device``."""
+        return self._exchange if isinstance(self._exchange, Unknown) else self._exchange.table.ids
+
+    @property
+    def group_size(self) -> int | None:
+        """The number of devices in each group; None where groups have several sizes, or are not known."""
+        sizes = set() if isinstance(self._exchange, Unknown) else {n for _, n in self._exchange.table.runs()}
+        return sizes.pop() if len(sizes) == 1 else None
+
+    @property
+    def n_operands(self) -> int:
+        """How many arrays are sent: more than one where XLA combined several collectives."""
+        return sum(len(arrays(operand.shape)) for operand in self._sent())
+
+    @property
+    def operand_bytes(self) -> int:
+        """The bytes of these arrays on each device, at most."""
+        return -(-operand_bits(self._operation, len(self._sent()))[1] // 8)
+
+    @property
+    def result_bytes(self) -> int:
+        """The bytes that each device has afterwards, without the operands that an asynchronous start hands on."""
+        return sum(-(-shape.n_elements * shape.element_bits // 8) for _, shape in arrays(_result(self._operation)))
+
+    @property
+    def wire_bytes(self) -> Count | Unknown:
+        """The least that the busiest device sends in one run."""
+        return self._exchange if isinstance(self._exchange, Unknown) else self._exchange.wire_bytes
+
+    @property
+    def wire_bytes_all_devices(self) -> Count | Unknown:
+        """What all devices together send in one run."""
+        return self._exchange if isinstance(self._exchange, Unknown) else self._exchange.wire_bytes_all_devices
+
+    @property
+    def total_wire_bytes(self) -> Count | Unknown:
+        """``wire_bytes`` of all runs."""
+        found, times = self.wire_bytes, self.times
+        if isinstance(found, Unknown):
+            return found
+        return times if isinstance(times, Unknown) else WireBytes(found.lower, found.upper).times(times).count
+
+    @property
+    def dtype(self) -> str:
+        """The element type of what is sent; several are joined by commas."""
+        return ",".join(dict.fromkeys(shape.dtype for operand in self._sent() for _, shape in arrays(operand.shape)))
+
+    @property
+    def scheduling_name(self) -> str | None:
+        """The name under which XLA's scheduler knew it, which events of a profile may have."""
+        return getattr(self.instruction.metadata, "scheduling_name", None)
+
+    @property
+    def op_name(self) -> str | None:
+        """The operation of the program that it comes from."""
+        return self.instruction.metadata.op_name or self._operation.metadata.op_name
+
+    @property
+    def source(self) -> str | None:
+        """The line of the program that it comes from, as ``file:line``."""
+        for metadata in (self.instruction.metadata, self._operation.metadata):
+            if metadata.source_file:
+                line = metadata.source_line
+                return f"{metadata.source_file}:{line}" if line else metadata.source_file
+        return None
+
+    @property
+    def reason(self) -> str | None:
+        """Why bytes or times are not known; None if they are."""
+        found = self.total_wire_bytes
+        return found.reason if isinstance(found, Unknown) else None
+
+    def _sent(self) -> Sequence[Instruction]:
+        operands = self._operation.operands
+        return operands if isinstance(self._exchange, Unknown) else operands[: self._exchange.n_operands]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row as JSON values, with the columns of :class:`Collectives`."""
+        return {name: _json(value(self)) for name, (_, _, value) in COLUMNS.items()}
+
+    def __str__(self) -> str:
+        return f"{printable(self.instruction.name, 60)}: {exchange_words(self._operation, self._exchange)}"
+
+    def __repr__(self) -> str:
+        return f"<hlomap.results.Collective {printable(str(self), 160)}>"
+
+
+def _result(operation: Instruction) -> Shape:
+    """The shape of what arrives: the value of a start has it beside the operands."""
+    state = lookup(operation.opcode).first_state
+    if state is None:
+        return operation.shape
+    return shape_at(operation.shape, (state - 1,))
+
+
+def _json(value: Any) -> Any:
+    return (
+        [list(group) for group in value]
+        if isinstance(value, tuple) and value and not isinstance(value[0], str)
+        else (list(value) if isinstance(value, tuple) else value)
+    )
+
+
+def _upper(found: Count | Unknown) -> int | None:
+    return None if isinstance(found, Unknown) else found.upper
+
+
+def _known(found: Any) -> Any:
+    return None if isinstance(found, Unknown) else found
+
+
+def _is_exact(row: Collective) -> bool:
+    return not isinstance(row.total_wire_bytes, Unknown) and row.total_wire_bytes.exact
+
+
+def _listed(row: Collective) -> tuple[tuple[int, ...], ...] | None:
+    """The groups as tuples; None for very many devices, which the text of the instruction lists in short."""
+    if isinstance(row._exchange, Unknown) or row._exchange.table.n_devices > MAX_LISTED_DEVICES:
+        return None
+    return tuple(map(tuple, row._exchange.table.groups))
+
+
+COLUMNS: Final[dict[str, tuple[Kind, str, Callable[[Collective], Any]]]] = {
+    "instruction": ("text", "Name of the instruction that begins it.", lambda c: c.instruction.name),
+    "done": ("text", "Name of the instruction that ends an asynchronous one.", lambda c: c.done and c.done.name),
+    "computation": ("text", "Name of its computation.", lambda c: c.instruction.computation.name),
+    "kind": ("text", "The operation, without `-start`.", lambda c: c.kind),
+    "times": ("int", "How often it runs; null where that is not known.", lambda c: _known(c.times)),
+    "where": ("texts", "The loops, branches, calls and fusions around it.", lambda c: c.where),
+    "groups": ("groups", "Devices of each group, or (source, target) pairs.", _listed),
+    "ids": ("text", "`replica`, `partition` or `device`: what the numbers in `groups` are.", lambda c: _known(c.ids)),
+    "axes": ("texts", "Axes of the mesh along which the devices of a group differ.", lambda c: c.axes),
+    "group_size": ("int", "Devices in each group; null where sizes differ.", lambda c: c.group_size),
+    "n_operands": ("int", "Arrays that are sent.", lambda c: c.n_operands),
+    "operand_bytes": ("int", "Bytes of these arrays on each device.", lambda c: c.operand_bytes),
+    "result_bytes": ("int", "Bytes that each device has afterwards.", lambda c: c.result_bytes),
+    "wire_bytes": ("int", "The least that the busiest device sends in a run, at most.", lambda c: _upper(c.wire_bytes)),
+    "wire_bytes_all_devices": (
+        "int",
+        "What all devices together send in a run, at most.",
+        lambda c: _upper(c.wire_bytes_all_devices),
+    ),
+    "total_wire_bytes": ("int", "`wire_bytes` times `times`.", lambda c: _upper(c.total_wire_bytes)),
+    "time_at_least": ("float", "Seconds that all runs take at least, with `links`.", lambda c: c.time_at_least),
+    "dtype": ("text", "Element type of what is sent.", lambda c: c.dtype),
+    "scheduling_name": ("text", "Name under which XLA's scheduler knew it.", lambda c: c.scheduling_name),
+    "op_name": ("text", "Operation of the program that it comes from.", lambda c: c.op_name),
+    "source": ("text", "Line of the program that it comes from.", lambda c: c.source),
+    "exact": ("bool", "Whether the bytes are no bounds but the numbers themselves.", _is_exact),
+    "unknown": ("text", "Why bytes or times are not known.", lambda c: c.reason),
+}
+"""The columns of :class:`Collectives`, each with its kind, its meaning, and its value in a row."""
+
+_SHOWN = ("instruction", "kind", "times", "where", "axes", "group_size", "wire_bytes", "total_wire_bytes")
+
+
+class Collectives(Table):
+    """The collectives of a program, in the order in which a run meets them first.
+
+    ``table["wire_bytes"]`` is a column, ``table[0]`` a :class:`~hlomap.results.Collective`; ``rows()``,
+    ``to_pandas()``, ``to_arrow()`` and ``to_polars()`` are those of :class:`~hlomap.results.Table`.  A number that is a
+    bound has ``exact`` False, one that is not known is null, and ``unknown`` says why.
+    """
+
+    __slots__ = ("_total", "records")
+
+    #: The rows as records.
+    records: tuple[Collective, ...]
+
+    def __init__(self, records: Sequence[Collective], total: WireBytes) -> None:
+        self.records = tuple(records)
+        self._total = total
+        self.__setstate__({name: [] for name in COLUMNS})
+        self._columns.clear()
+
+    @property
+    def wire_bytes(self) -> Count | Unknown:
+        """The sum over all that runs of what the busiest device sends; it is a bound on what one device sends.
+
+        Unknown where something may send that is no collective, such as a custom call without rule.
+        """
+        return self._total.count
+
+    @property
+    def wire_bytes_all_devices(self) -> Count | Unknown:
+        """What all devices together send."""
+        return self._total.count_all_devices
+
+    @property
+    def wire_bytes_by_kind(self) -> Mapping[str, Count | Unknown]:
+        """The sum of ``total_wire_bytes`` over the collectives of each kind."""
+        parts: dict[str, list[WireBytes]] = defaultdict(list)
+        for row in self.records:
+            n = row.total_wire_bytes
+            one = WireBytes(unknown=(n.reason,)) if isinstance(n, Unknown) else WireBytes(n.lower, n.upper)
+            parts[row.kind].append(one)
+        return ReadOnlyDict({kind: WireBytes.sum(own).count for kind, own in parts.items()})
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What of the program's exchanges is not known."""
+        return self._total.unknown
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    @overload
+    def __getitem__(self, column: str) -> Sequence[Any]: ...
+    @overload
+    def __getitem__(self, column: int) -> Collective: ...
+    def __getitem__(self, column: str | int) -> Sequence[Any] | Collective:
+        """The values of a column, or the record of a row."""
+        return self.records[column] if is_index(column) else super().__getitem__(cast(str, column))
+
+    def _column(self, column: str) -> list[Any]:
+        if column not in COLUMNS:
+            raise NotFoundError(f"no column {column!r}, there are: {', '.join(COLUMNS)}")
+        if column not in self._columns:
+            self._columns[column] = list(map(COLUMNS[column][2], self.records))
+        return self._columns[column]
+
+    def _schema(self) -> pyarrow.Schema:
+        from ..interop import arrow
+
+        kinds = {name: kind for name, (kind, _, _) in COLUMNS.items()}
+        return arrow.schema(kinds, {name: text for name, (_, text, _) in COLUMNS.items()})
+
+    def _shown(self) -> Sequence[str]:
+        return _SHOWN
+
+    def to_dict(self) -> dict[str, Any]:
+        """The table as JSON values: ``collectives``, a list of rows, and the sums."""
+        return {"collectives": [row.to_dict() for row in self.records]} | json_fields(
+            self, "wire_bytes wire_bytes_all_devices wire_bytes_by_kind reasons"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Collectives, (self.records, self._total)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Collectives) and super().__eq__(other) and self._total == other._total
+
+    __hash__: ClassVar[None]
+
+    def __repr__(self) -> str:
+        return f"<hlomap.results.Collectives: {len(self)} rows>"
+
+    def __str__(self) -> str:
+        lines = [super().__str__()] if self.records else ["no collectives"]
+        lines.append(wire_words(self.wire_bytes, self.wire_bytes_all_devices))
+        return "\n".join(lines)
+
+
+def collectives(
+    subject: Module | Computation | Instruction,
+    /,
+    *,
+    mesh: Mesh | None = None,
+    links: Mapping[str, float] | None = None,
+) -> Collectives:
+    """The collectives that a program runs: one row for each, synchronous or asynchronous, in loops and fusions too.
+
+    Args:
+        subject: a module for its entry, a computation, or an instruction such as a loop.
+        mesh: the mesh of the devices, by default the one that the module names.
+        links: for each axis of the mesh the bytes per second that a device sends along it; then ``time_at_least`` is a
+            lower bound.
+
+    *Wire bytes* are the least that the busiest device sends, for S bytes of operands on each device of a group of n:
+    all-reduce ``2 (n - 1) / n S``, all-gather ``(n - 1) S``, reduce-scatter and all-to-all ``(n - 1) / n S``,
+    collective-permute, broadcast and send S.
+
+    Raises:
+        TypeError: an argument is of another kind.
+        ShapeError: ``links`` do not fit the mesh, or there is none.
+        NotFoundError: the mesh has other axes than ``links``.
+
+    >>> module = hm.parse('''HloModule m, replica_count=4
+    ... add { x = f32[] parameter(0)  y = f32[] parameter(1)  ROOT z = f32[] add(x, y) }
+    ... ENTRY e {
+    ...   p = f32[10,6] parameter(0)
+    ...   s = f32[10,6] all-reduce-start(p), replica_groups={{0,1},{2,3}}, to_apply=add
+    ...   ROOT r = f32[10,6] all-reduce-done(s)
+    ... }''')
+    >>> table = hm.collectives(module)
+    >>> print(table)
+    instruction  kind        times  where  axes  group_size  wire_bytes  total_wire_bytes
+    s            all-reduce  1             null  2           240         240
+    1 row, 23 columns; their names: table.columns
+    240 wire bytes, 960 over all devices
+    >>> table["done"], table["groups"], table[0].wire_bytes
+    (['r'], [((0, 1), (2, 3))], Count(lower=240, upper=240))
+    """
+    start = subject_of(subject, "collectives", "read a file with hm.load(path)")
+    if mesh is not None:
+        expect(Mesh, mesh, "collectives", "a Mesh as `mesh`")
+    run = WireRun(start.module)
+    total, times = run.of_program(start)
+    found = [*_walk(run, start)]
+    unread = unread_reason(start.module)
+    if unread is not None and not total.unknown:
+        total = WireBytes(*total.numbers, (unread,))
+    uncounted = run.uncounted()
+    done = _ends(start.module) if any(one.instruction.async_steps for one in found) else {}
+    places = _Places(mesh, links)
+    records = []
+    for one in found:
+        operation = one.operation
+        why_unknown = uncounted.get(operation.computation)
+        n = times.get(operation, 0) if why_unknown is None else Unknown(why_unknown)
+        axes = places.axes(operation, one.exchange)
+        seconds = places.seconds(operation, one.exchange, n)
+        kind = begun_by(operation.opcode)
+        where = one.where
+        row = (one.instruction, done.get(one.instruction), kind, n, where, axes, seconds, operation, one.exchange)
+        records.append(Collective(*row))
+    return Collectives(records, total)
+
+
+class _Found(NamedTuple):
+    instruction: Instruction
+    operation: Instruction
+    exchange: Exchange | Unknown
+    where: tuple[str, ...]
+
+
+def _walk(run: WireRun, start: Computation | Instruction) -> Iterator[_Found]:
+    """The collectives that may run, in order, each once: at the first place that runs its computation."""
+    seen: set[Computation] = set()
+    pending: list[tuple[Iterator[Instruction], tuple[str, ...]]] = []
+
+    def enter(computation: Computation, where: tuple[str, ...]) -> None:
+        seen.add(computation)
+        pending.append((iter(run.within(computation)), where))
+
+    if isinstance(start, Computation):
+        enter(start, ())
+    else:
+        pending.append((iter([start]), ()))
+    while pending:
+        instructions, where = pending[-1]
+        instruction = next(instructions, None)
+        if instruction is None:
+            pending.pop()
+            continue
+        operation = operation_of(instruction)
+        is_end = bool(instruction.async_steps) and instruction != instruction.async_steps[0]
+        exchange = None if is_end else exchange_of(operation)
+        if exchange is not None and is_collective(operation, exchange):
+            yield _Found(instruction, operation, exchange, where)
+        if operation != instruction:
+            seen.add(operation.computation)
+            continue
+        for number, called in reversed([*enumerate(run.run_by(instruction))]):
+            if called not in seen:
+                enter(called, (*where, _place(instruction, called, number)))
+
+
+def _place(instruction: Instruction, called: Computation, number: int) -> str:
+    """What runs a computation, in words."""
+    name = printable(instruction.name, 60)
+    kind = lookup(instruction.opcode).runs
+    if kind == "branch":
+        return f"branch {number} of {name}"
+    if kind == "loop":
+        return f"condition of {name}" if called == instruction.attributes.get("condition") else f"loop {name}"
+    return f"{printable(instruction.opcode, 30)} {name}"
+
+
+def _ends(module: Module) -> dict[Instruction, Instruction]:
+    """By start the instruction that ends an asynchronous operation."""
+    found: dict[Instruction, Instruction] = {}
+    for instruction in module.instructions:
+        if instruction.opcode.endswith("-done"):
+            start = instruction.async_steps[:1]
+            if start and start[0] != instruction:
+                found.setdefault(start[0], instruction)
+    return found
+
+
+class _Places:
+    """Where devices are in a mesh, and how fast they are linked."""
+
+    def __init__(self, mesh: Mesh | None, links: Mapping[str, float] | None) -> None:
+        self.mesh = mesh
+        self.links = links
+        self._axes: dict[object, tuple[str, ...] | None] = {}
+        self._speeds: dict[Mesh | None, list[float] | None] = {}
+
+    def mesh_for(self, operation: Instruction) -> Mesh | None:
+        return self.mesh or mesh_of(operation)
+
+    def axes(self, operation: Instruction, exchange: Exchange | Unknown) -> tuple[str, ...] | None:
+        """The axes along which the devices of a group differ."""
+        if isinstance(exchange, Unknown):
+            return None
+        return axes_of_exchange(operation, exchange, self.mesh_for(operation), self._axes)
+
+    def seconds(self, operation: Instruction, exchange: Exchange | Unknown, times: int | Unknown) -> float | None:
+        """A lower bound of the time of all runs.
+
+        The busiest device sends over all its links at once.  And what crosses axes is sent along these alone, wherever
+        it goes in between: the bytes of all devices over the links of all devices along the axes.
+        """
+        if self.links is None:
+            return None
+        mesh = self.mesh_for(operation)
+        if mesh not in self._speeds:
+            self._speeds[mesh] = read_links(self.links, mesh, np.zeros(0, np.int64), "collectives")
+        speeds, axes = self._speeds[mesh], self.axes(operation, exchange)
+        if isinstance(exchange, Unknown) or isinstance(times, Unknown) or mesh is None or speeds is None:
+            return None
+        linked = {name: speed for (name, size), speed in zip(mesh.axes.items(), speeds, strict=True) if size > 1}
+        seconds = exchange.wire_bytes.lower / sum(linked.values()) if linked else 0.0
+        along = sum(linked.get(name, 0.0) for name in axes or ())
+        if along:
+            seconds = max(seconds, exchange.wire_bytes_all_devices.lower / (len(mesh.devices) * along))
+        return seconds * times
+
+
+def axes_of_exchange(
+    operation: Instruction, exchange: Exchange, mesh: Mesh | None, known: dict[object, tuple[str, ...] | None]
+) -> tuple[str, ...] | None:
+    """The axes of a mesh along which the devices of a group, or of a pair, differ; None where groups follow none.
+
+    ``known`` has those of groups that were asked about before.
+    """
+    table = exchange.table
+    written: tuple[str, ...] = tuple(getattr(table.groups, "axes", None) or ())
+    counts = [operation.module.attributes.get(name) or 1 for name in ("replica_count", "num_partitions")]
+    is_device = table.ids == "device" or counts[table.ids == "replica"] == 1
+    if mesh is None or not is_device or table.n_devices > min(len(mesh.devices) * 2, MAX_LISTED_DEVICES):
+        return written or None
+    groups = tuple(map(tuple, table.groups))
+    key = (mesh, groups, exchange.is_pairs)
+    if key not in known:
+        known[key] = axes_of_pairs(mesh, groups) if exchange.is_pairs else axes_of_groups(mesh, groups)
+    found = known[key]
+    return found if found is not None else written or None
+
+
+def wire_words(one: Count | Unknown, every: Count | Unknown) -> str:
+    """Wire bytes in words: ``416 wire bytes, 832 over all devices``."""
+    if isinstance(one, Unknown) or isinstance(every, Unknown):
+        reason = one.reason if isinstance(one, Unknown) else cast(Unknown, every).reason
+        return f"wire bytes are not known: {printable(reason)}"
+
+    def number(count: Count) -> str:
+        return f"{count.upper:,}" if count.exact else f"{count.lower:,} to {count.upper:,}"
+
+    return f"{number(one)} wire bytes, {number(every)} over all devices"
+
+
+def exchange_words(operation: Instruction, exchange: Exchange | Unknown, mesh: Mesh | None = None) -> str:
+    """The groups with their axes in the mesh, and the wire bytes.
+
+    >>> gather = hm.parse('''ENTRY e {
+    ...   p = f32[2] parameter(0)
+    ...   ROOT g = f32[6] all-gather(p), replica_groups={{0,2,4},{1,3,5}}, dimensions={0}
+    ... }''').entry.root
+    >>> exchange_words(gather, exchange_of(gather))
+    '2 groups of 3 replicas: {0,2,4},{1,3,5}; 16 wire bytes, 96 over all devices'
+    """
+    if isinstance(exchange, Unknown):
+        return f"wire bytes are not known: {printable(exchange.reason)}"
+    table = exchange.table
+    sizes = {n for _, n in table.runs()}
+    of = f" of {plural(sizes.pop(), table.ids)}" if len(sizes) == 1 and not exchange.is_pairs else f" of {table.ids}s"
+    axes = axes_of_exchange(operation, exchange, mesh or mesh_of(operation), {})
+    along = f" along {', '.join(map(repr, axes))}" if axes else ""
+    n = len(table.groups)
+    shown = ",".join(f"{{{','.join(map(str, islice(group, 64)))}}}" for group in islice(table.groups, _MAX_GROUPS))
+    listed = printable(shown, 80) + ",…" * (n > _MAX_GROUPS)
+    amount = wire_words(exchange.wire_bytes, exchange.wire_bytes_all_devices)
+    return f"{plural(n, 'pair' if exchange.is_pairs else 'group')}{of}{along}: {listed}; {amount}"
