@@ -277,6 +277,7 @@ class Shape:
     @staticmethod
     def tuple(shapes: Sequence[Shape], /) -> Shape: ...
     dtype: str
+    numpy_dtype: np.dtype[Any]
     dimensions: builtins.tuple[int, ...]
     dynamic: builtins.tuple[bool, ...]
     rank: int
@@ -287,9 +288,7 @@ class Shape:
     def equals(self, other: Shape, /, *, layout: Literal["written", "meant", "ignored"] = "written") -> bool: ...
     tuple_shapes: builtins.tuple[Shape, ...]
     def at(self, index: Sequence[int], /) -> Shape: ...
-    def _leaves(
-        self, below: _ShapeIndex = ..., arrays: bool = False, /
-    ) -> list[builtins.tuple[builtins.tuple[int, ...], Shape]]: ...
+    def leaves(self) -> builtins.tuple[builtins.tuple[builtins.tuple[int, ...], Shape], ...]: ...
     is_tuple: bool
     is_array: bool
     n_elements: int

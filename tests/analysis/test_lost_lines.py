@@ -41,7 +41,7 @@ Answers = dict[tuple[tuple[int, ...], str], hm.MapSet]
 def answers(module: hm.Module, used: bool) -> Answers:
     """The elements of each parameter that each array of the entry's root needs."""
     found: Answers = {}
-    for output, _ in module.entry.root.shape._leaves((), False):
+    for output, _ in module.entry.root.shape.leaves():
         try:
             needed = hm.backward_slice(module.entry, output, used=used)
         except hm.HlomapError:
@@ -112,10 +112,10 @@ def check_lost_line(module: hm.Module, text: str, name: str, before: tuple[Answe
     is_called = line.computation in {called for i in module.entry.instructions for called in i.called_computations}
     in_called = is_called and line.number in reached(graph(module), line.computation.root.number)
     needed = hm.indexing(module.entry, ()) if in_entry else {}
-    has_elements = any(0 not in leaf.dimensions for _, leaf in line.shape._leaves((), False))
+    has_elements = any(0 not in leaf.dimensions for _, leaf in line.shape.leaves())
     is_read = line.number == root or any(value == line and (maps or maps.is_unknown) for value, maps in needed.items())
     parameters = {p.name for p in lost.entry.parameters}
-    outputs = [output for output, _ in lost.entry.root.shape._leaves((), False)]
+    outputs = [output for output, _ in lost.entry.root.shape.leaves()]
     for used, old in zip((False, True), before, strict=True):
         new = answers(lost, used)
         if not reaches:

@@ -17,6 +17,7 @@ from support.layout_reference import indices, positions, random_shape
 import hlomap as hm
 from hlomap.answers import Unknown
 from hlomap.cli.main import main
+from hlomap.dtypes import element_types, numpy_dtype
 
 S = hm.Shape.parse
 
@@ -45,6 +46,46 @@ def test_fields_agree_with_the_text() -> None:
     assert (built.physical_shape, built.index_type, built.dim_level_types) == (S("s8[64]{0}"), "u32", "D,C")
     assert built.dynamic_shape_metadata_prefix_bytes == 32 and built.pointer_type == "u8"
     assert built.replace(tiles=[]) != built
+
+
+@pytest.mark.parametrize(
+    ("text", "leaves", "n_bytes"),
+    [
+        ("f32[3,5]{1,0:T(2,2)}", {(): "f32[3,5]{1,0:T(2,2)}"}, 96),
+        ("token[]", {(): "token[]"}, 0),
+        ("opaque[]", {(): "opaque[]"}, 0),
+        ("b(bf16[7])", {(): "b(bf16[7])"}, 14),
+        ("()", {}, 0),
+        ("(f32[2], ())", {(0,): "f32[2]"}, 8),
+        ("(s4[3]{0:E(4)}, (s4[3], token[]))", {(0,): "s4[3]{0:E(4)}", (1, 0): "s4[3]", (1, 1): "token[]"}, 5),
+        ("((f32[0], b(f64[2])), f32[3]{0:S(5)})", {(0, 0): "f32[0]", (0, 1): "b(f64[2])", (1,): "f32[3]{0:S(5)}"}, 28),
+    ],
+)  # fmt: skip
+def test_leaves_and_their_bytes(text: str, leaves: dict[tuple[int, ...], str], n_bytes: int) -> None:
+    shape = S(text)
+    assert {index: str(leaf) for index, leaf in shape.leaves()} == leaves
+    assert all(shape.at(index) == leaf for index, leaf in shape.leaves())
+    assert shape.buffer_bytes == n_bytes == sum(leaf.buffer_bytes for _, leaf in shape.leaves())
+
+
+def test_bytes_of_a_tuple_are_refused_as_those_of_its_arrays() -> None:
+    with pytest.raises(hm.errors.ShapeError, match="bounded"):
+        _ = S("(f32[2], (f32[?], s8[]))").buffer_bytes
+    with pytest.raises(hm.errors.SizeError):
+        _ = S("(s8[9223372036854775807], s8[1])").buffer_bytes
+    assert S("(s8[9223372036854775806], s8[1])").buffer_bytes == 2**63 - 1
+
+
+def test_dtypes_of_numpy() -> None:
+    for name in element_types():
+        found = S(f"{name}[2,3]{{0,1}}").numpy_dtype
+        assert found == numpy_dtype(name) and np.zeros(1, found).dtype == found
+    names = [S(f"{name}[]").numpy_dtype.name for name in ("pred", "s32", "c64", "bf16", "u4", "f8e4m3fn")]
+    assert names == ["bool", "int32", "complex64", "bfloat16", "uint4", "float8_e4m3fn"]
+    assert S("b(f32[2])").numpy_dtype == np.float32
+    for text in ("(f32[2])", "token[]", "opaque[]", "()"):
+        with pytest.raises(hm.errors.ShapeError, match="expected an array"):
+            _ = S(text).numpy_dtype
 
 
 def test_padded_dimensions_are_part_of_equality_and_pickle() -> None:

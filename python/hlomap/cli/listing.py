@@ -108,7 +108,7 @@ def instruction_entries(
 
 def _fused_entries(fusion: Instruction, below: ShapeIndex) -> Iterator[Entry]:
     relations: dict[Instruction, list[Relation]] = {}
-    for index, _ in fusion.shape._leaves():
+    for index, _ in fusion.shape.leaves():
         if index[: len(below)] != below:
             continue
         for instruction, maps in indexing(fusion, index).items():
@@ -145,7 +145,7 @@ def _per_output(instruction: Instruction, below: ShapeIndex) -> Iterator[Relatio
     operands = instruction.operands
     if not operands:
         return
-    for index, _ in instruction.shape._leaves():
+    for index, _ in instruction.shape.leaves():
         if index[: len(below)] != below:
             continue
         source = _at_index("output", index) if index else ""
@@ -159,7 +159,7 @@ def _per_output(instruction: Instruction, below: ShapeIndex) -> Iterator[Relatio
 def _per_operand(instruction: Instruction) -> Iterator[Relation]:
     n = n_outputs(instruction.shape)
     for number, operand in enumerate(instruction.operands):
-        for operand_index, _ in operand.shape._leaves():
+        for operand_index, _ in operand.shape.leaves():
             key = (number, *operand_index)
             sets = _query(lambda key=key: input_to_output(instruction, key), n)  # type: ignore[misc]
             for output, maps in enumerate(sets):

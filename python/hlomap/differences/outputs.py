@@ -128,7 +128,7 @@ def _by_array(
 
 def _arrays(parameter: Instruction) -> dict[ShapeIndex, tuple[int, ...]]:
     """The sizes of the arrays in a parameter."""
-    return {leaf: shape.dimensions for leaf, shape in parameter.shape._leaves() if shape.is_array}
+    return {leaf: shape.dimensions for leaf, shape in parameter.shape.leaves() if shape.is_array}
 
 
 def _dependence(module: Module, outputs: Sequence[ShapeIndex]) -> list[dict[int, MapSet]]:

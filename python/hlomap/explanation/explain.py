@@ -292,7 +292,7 @@ def _array_index(instruction: Instruction, output: int | ShapeIndex) -> ShapeInd
     """The first array, token or opaque value at or below an output."""
     below = output_index(instruction.shape, output)
     shape_indices(instruction.shape, output, "output")  # raises ShapeError
-    return next((index for index, _ in shape_at(instruction.shape, below)._leaves(below)), below)
+    return next(((*below, *index) for index, _ in shape_at(instruction.shape, below).leaves()), below)
 
 
 def _checked_element(element: object, shape: Shape, instruction: Instruction, leaf: ShapeIndex) -> tuple[int, ...]:
@@ -322,7 +322,7 @@ def _operand_reads(number: int, operand: Instruction, maps: MapSet, names: Names
     """A record for each array of an operand of which anything may be read."""
     if maps.is_unknown:
         label, reason = value_label(operand), maps.reason or "unknown"
-        found = unknown_reads(reason, [shape for _, shape in operand.shape._leaves()])
+        found = unknown_reads(reason, [shape for _, shape in operand.shape.leaves()])
         words = f"any elements of {label}"
         yield OperandReads(number, operand, (), operand.shape, maps, (), words, found)
         return

@@ -35,7 +35,7 @@ def notes_of(
     values: Sequence[Instruction],
 ) -> Iterator[str]:
     """The remarks on an instruction, on what it reads, and on the values that it comes from."""
-    if leaf and len(instruction.shape._leaves()) > 1:
+    if leaf and len(instruction.shape.leaves()) > 1:
         also = "the operand, which it hands on" if is_handed_on(instruction, leaf) else output_name(instruction, leaf)
         yield f"this is {also}; `output` chooses another one"
     if instruction.parameter_number is not None and applied_by(instruction.computation) is None:
@@ -73,7 +73,7 @@ def output_name(instruction: Instruction, leaf: ShapeIndex) -> str:
     name = printable(instruction.name)
     if not leaf:
         return name
-    n = len(instruction.shape._leaves())
+    n = len(instruction.shape.leaves())
     return f"output {leaf[0] if len(leaf) == 1 else leaf}{f' of {n}' if n > 1 else ''} of {name}"
 
 

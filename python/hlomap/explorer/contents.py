@@ -228,7 +228,7 @@ class ReadTable:
         return self.shapes.add(text, lambda: self._describe(shape))
 
     def _describe(self, shape: Shape) -> dict[str, Any]:
-        leaves = [part for _, part in shape._leaves()]
+        leaves = [part for _, part in shape.leaves()]
         found: dict[str, Any] = {"text": printable(shape, 400), "bytes": big(_extent(leaves)[1])}
         if shape.is_tuple:
             return {**found, "n": len(leaves)}
@@ -247,7 +247,7 @@ class ReadTable:
         """The records of the arrays of an instruction's output, at most 64; none for a value without operands."""
         if not instruction.operands:
             return []
-        leaves = instruction.shape._leaves()[:_MAX_ARRAYS]
+        leaves = instruction.shape.leaves()[:_MAX_ARRAYS]
         return [self._record(instruction, leaf, shape) for leaf, shape in leaves]
 
     def _record(self, instruction: Instruction, leaf: ShapeIndex, shape: Shape) -> int:
@@ -275,7 +275,7 @@ class ReadTable:
         reads = []
         for k, (operand, maps) in enumerate(zip(instruction.operands, sets, strict=True)):
             if maps.is_unknown:
-                counts = unknown_reads(maps.reason or "unknown", [part for _, part in operand.shape._leaves()])
+                counts = unknown_reads(maps.reason or "unknown", [part for _, part in operand.shape.leaves()])
                 record = {"operand": k, "leaf": (), "shape": self.shape(operand.shape), "maps": (), "status": "unknown"}
                 record |= {"reason": printable(maps.reason or "unknown"), "bytes": big(counts.bytes)}
                 reads.append(record | {"words": "any elements of {}"})

@@ -470,7 +470,7 @@ def _moves_data(instruction: Instruction) -> Answer[None]:
 
 
 def _n_bytes(instruction: Instruction) -> int:
-    return sum(-(-s.n_elements * s.element_bits // 8) for _, s in instruction.shape._leaves() if s.is_array)
+    return sum(-(-s.n_elements * s.element_bits // 8) for _, s in instruction.shape.leaves() if s.is_array)
 
 
 def source_line(instruction: Instruction) -> str | None:

@@ -19,7 +19,7 @@ def leaf_shardings(instruction: Instruction) -> dict[ShapeIndex, Sharding]:
         return {}
     if not isinstance(said, Sharding):
         raise ShapeError(f"{instruction.name} has a sharding that cannot be read: {one_line(str(said), 100)}")
-    leaves = [index for index, _ in instruction.shape._leaves()]
+    leaves = [index for index, _ in instruction.shape.leaves()]
     parts = said.parts if said.kind == "tuple" else (said,) * len(leaves)
     if len(parts) != len(leaves):
         raise ShapeError(f"{instruction.name} has {len(parts)} shardings for {len(leaves)} values")

@@ -36,17 +36,19 @@ def shape_at(shape: Shape, leaf: tuple[int, ...]) -> Shape:
 
 def array_leaves(shape: Shape, below: tuple[int, ...] = ()) -> list[tuple[int, ...]]:
     """The shape indices of all arrays in a value, in order; tokens and opaque values are left out."""
-    return [leaf for leaf, _ in shape._leaves(below, True)]
+    return [(*below, *leaf) for leaf, _ in arrays(shape)]
 
 
 def leaves(shape: Shape, below: tuple[int, ...] = ()) -> list[tuple[int, ...]]:
     """The shape indices of everything in a value that is not a tuple, in order."""
-    return [leaf for leaf, _ in shape._leaves(below, False)]
+    return [(*below, *leaf) for leaf, _ in shape.leaves()]
 
 
 def arrays(shape: Shape) -> list[tuple[tuple[int, ...], Shape]]:
     """The shape indices of all arrays and buffers in a value with their shapes, in order."""
-    return shape._leaves((), True)
+    if shape.is_array:
+        return [((), shape)]
+    return [(leaf, part) for leaf, part in shape.leaves() if part.is_array or part.dtype == "buffer"]
 
 
 def require_sizes(found: Iterable[int], expected: Iterable[int], what: str) -> None:

@@ -187,7 +187,7 @@ def value_operands(value: Instruction, maps: MapSet, *, is_counted: bool = True)
     """The arrays of a value that maps reach, with its name; one where nothing is known."""
     found = []
     leaves = dict.fromkeys(m.shape_index for m in maps)
-    for leaf in leaves or [index for index, _ in value.shape._leaves()][:1]:
+    for leaf in leaves or [index for index, _ in value.shape.leaves()][:1]:
         shape = shape_at(value.shape, leaf)
         facts = f"{shape.without_layout()}{_status(maps)}"
         array = array_of(value_label(value) + leaf_text(leaf), shape, facts)

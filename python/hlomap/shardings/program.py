@@ -64,7 +64,7 @@ class Program:
     def arrays(self, value: Instruction) -> dict[ShapeIndex, Shape]:
         """The arrays of a value by index."""
         if value not in self._arrays:
-            self._arrays[value] = {index: shape for index, shape in value.shape._leaves() if shape.is_array}
+            self._arrays[value] = {index: shape for index, shape in value.shape.leaves() if shape.is_array}
         return self._arrays[value]
 
     def place(self, value: Instruction, index: ShapeIndex) -> int:

@@ -291,19 +291,19 @@ class Experiment:
         return {
             (k, leaf): tuple(array.dimensions)
             for k, operand in enumerate(self._operand_instructions)
-            for leaf, array in operand.shape._leaves()
+            for leaf, array in operand.shape.leaves()
             if array.is_array
         }
 
     @cached_property
     def output_sizes(self) -> dict[ShapeIndex, tuple[int, ...]]:
         """The bounds of each array of the output."""
-        return {leaf: tuple(array.dimensions) for leaf, array in self._shape._leaves() if array.is_array}
+        return {leaf: tuple(array.dimensions) for leaf, array in self._shape.leaves() if array.is_array}
 
 
 def _check_value_shape(value: Value, shape: Shape) -> None:
     """Raises where a computed value does not have the declared shape; dynamic sizes may be less than their bounds."""
-    for leaf, part in shape._leaves():
+    for leaf, part in shape.leaves():
         if not part.is_array:
             continue
         bounds, dynamic = part.dimensions, part.dynamic

@@ -340,7 +340,7 @@ def _changed(array: npt.NDArray[Any], seed: int, rng: np.random.Generator) -> np
 
 
 def _arrays(shape: Shape) -> list[ShapeIndex]:
-    return [leaf for leaf, array in shape._leaves() if array.is_array]
+    return [leaf for leaf, array in shape.leaves() if array.is_array]
 
 
 def _same(a: Any, b: Any) -> bool:

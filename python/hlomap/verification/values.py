@@ -291,7 +291,7 @@ def check_operands(instruction: Instruction) -> None:
 
 
 def _check_size(instruction: Instruction, most: int) -> None:
-    for _, array in instruction.shape._leaves():
+    for _, array in instruction.shape.leaves():
         if not array.is_array:
             continue
         if array.n_elements > most:
@@ -304,7 +304,7 @@ def _check_size(instruction: Instruction, most: int) -> None:
 
 def n_elements(shape: Shape) -> int:
     """The elements of all arrays."""
-    return sum(part.n_elements for _, part in shape._leaves() if part.is_array)
+    return sum(part.n_elements for _, part in shape.leaves() if part.is_array)
 
 
 # ------------------------------------------------------------------------------------------------------ parts of values

@@ -266,6 +266,19 @@ getters! { PyShape, self, py;
         Shape::Opaque => "opaque",
         Shape::Buffer(_) => "buffer",
     };
+    /// The NumPy dtype of an element, from ``ml_dtypes`` where NumPy has none: there a type narrower than a byte takes
+    /// one byte per element.
+    ///
+    /// Raises :class:`~hlomap.errors.ShapeError` for everything but an array or a buffer, and
+    /// :class:`~hlomap.errors.UnsupportedError` for an element type without a dtype.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> hm.Shape.parse("f32[2,3]").numpy_dtype, hm.Shape.parse("s4[8]{0:E(4)}").numpy_dtype
+    /// (dtype('float32'), dtype(int4))
+    numpy_dtype: Object<'py> = {
+        let name = self.array("element type")?.element().name();
+        py.import("hlomap.dtypes")?.call_method1("numpy_dtype", (name,))
+    };
     /// Sizes by dimension number, of a buffer those of its array; ``()`` for everything else.
     ///
     /// A dynamic dimension has its bound, or -1 without one.
@@ -315,9 +328,16 @@ getters! { PyShape, self, py;
     /// >>> shape.n_elements, shape.buffer_elements, shape.buffer_bytes, shape.padding_percent
     /// (15, 24, 96, 60.0)
     buffer_elements: PyResult<i64> = linear(self, ::layout::buffer_elements);
-    /// The size of the buffer in bytes, padding included, the metadata of ``M(n)`` not.  Errors as
-    /// :attr:`buffer_elements`.
-    buffer_bytes: PyResult<i64> = linear(self, ::layout::buffer_bytes);
+    /// The size of the buffer in bytes, padding included, the metadata of ``M(n)`` not; of a tuple the sum of its arrays.
+    ///
+    /// The table of pointers that a tuple is in memory does not count, nor do tokens and opaque values, which have 0
+    /// bytes.  Raises :class:`~hlomap.errors.ShapeError` for an array with an invalid layout or an unbounded dimension,
+    /// and :class:`~hlomap.errors.SizeError` for more than 2**63 - 1.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> hm.Shape.parse("(f32[3,5]{1,0:T(2,2)}, (bf16[8], token[]))").buffer_bytes
+    /// 112
+    buffer_bytes: PyResult<i64> = ::layout::total_bytes(&self.0).map_err(linear_error);
     /// The size of the padding, in per cent of the elements; infinite for a buffer of padding alone.
     padding_percent: PyResult<f64> = linear(self, ::layout::padding_percent);
     /// The array as it lies in memory before tiling: dimensions major to minor, the tiles kept.
@@ -424,21 +444,24 @@ impl PyShape {
         Ok(PyShape(here.clone()))
     }
 
-    /// The shape index and the shape of everything in it that is not a tuple, in order, or with ``arrays`` of each array
-    /// and buffer; indices begin with ``below``.
-    #[pyo3(signature = (below=ShapeIndex::new(), arrays=false, /))]
-    fn _leaves<'py>(
-        slf: &Bound<'py, PyShape>,
-        below: ShapeIndex,
-        arrays: bool,
-    ) -> PyResult<Vec<(Bound<'py, PyTuple>, Bound<'py, PyShape>)>> {
+    /// The shape index and the shape of everything in it that is not a tuple, in order.
+    ///
+    /// That is the shape itself with the index ``()``, or each array, token, opaque value and buffer of a tuple, nested
+    /// ones too.  An empty tuple has none.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> for shape_index, leaf in hm.Shape.parse("(f32[2,3], (s32[], token[]))").leaves():
+    /// ...     print(shape_index, leaf)
+    /// (0,) f32[2,3]
+    /// (1, 0) s32[]
+    /// (1, 1) token[]
+    fn leaves<'py>(slf: &Bound<'py, PyShape>) -> PyResult<Bound<'py, PyTuple>> {
         let (py, whole) = (slf.py(), &slf.get().0);
-        let leaves = shapes::leaves(whole).into_iter().filter(|(_, part)| !arrays || shapes::array_of(part).is_some());
         let record = |(index, part): (ShapeIndex, &Shape)| {
             let part = if std::ptr::eq(part, whole) { slf.clone() } else { Bound::new(py, PyShape(part.clone()))? };
-            Ok((index_tuple(py, &below.iter().copied().chain(index).collect())?, part))
+            Ok((index_tuple(py, &index)?, part))
         };
-        leaves.map(record).collect()
+        tuple_of(py, shapes::leaves(whole).into_iter().map(record))
     }
 
     /// The size of a dimension; a negative number counts from the end.  -1 for a dimension without bound.

@@ -55,7 +55,7 @@ pub use edit_distance::nearest;
 pub use element::{ElementKind, ElementType};
 pub use grid::{flat_thread_map, grid_maps, To};
 pub use layout::{require, Layout, SplitConfig, Tile, COMBINED};
-pub use linear::{address, buffer_bytes, buffer_elements, linear_index, logical_index, SplitPart, Unit};
+pub use linear::{address, buffer_bytes, buffer_elements, linear_index, logical_index, total_bytes, SplitPart, Unit};
 pub use pack::Packing;
 pub use parse::{is_layout_next, parse_layout, parse_shape, read_shape, too_deep, MAX_DEPTH};
 pub use requests::{count_requests, Access, Counts, Effort, Requests, Warps};

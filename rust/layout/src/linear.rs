@@ -8,7 +8,7 @@ use quasiaffine::expr::Accumulator;
 use quasiaffine::{Constraint, Domain, Expr, Interval, Map};
 
 use crate::tiling::{product, Result, Stages, Tiling, TOO_LARGE};
-use crate::{ArrayShape, LinearError};
+use crate::{ArrayShape, LinearError, Shape};
 
 /// The maximal number of parts that can be listed.
 const MAX_PARTS: usize = 1 << 16;
@@ -96,6 +96,19 @@ pub fn buffer_bytes(shape: &ArrayShape) -> Result<i64> {
     let (n, width) = (buffer_elements(shape)?, shape.element_width());
     let bits = i128::from(n) * i128::from(width);
     i64::try_from((bits + 7) / 8).map_err(|_| TOO_LARGE)
+}
+
+/// [`buffer_bytes`] of an array or a buffer, and of a tuple the sum of its arrays: neither its table of pointers nor
+/// tokens and opaque values count. The parser bounds how deeply shapes nest.
+pub fn total_bytes(shape: &Shape) -> Result<i64> {
+    match shape {
+        Shape::Array(array) => buffer_bytes(array),
+        Shape::Buffer(inner) => total_bytes(inner),
+        Shape::Tuple(parts) => {
+            parts.iter().try_fold(0i64, |sum, part| sum.checked_add(total_bytes(part)?).ok_or(TOO_LARGE))
+        }
+        Shape::Token | Shape::Opaque => Ok(0),
+    }
 }
 
 /// The dimensions after all tiles, major to minor: without tail padding, the buffer is a row-major array of these
