@@ -117,6 +117,7 @@ SAMPLES: dict[str, list[Any]] = {
         *RUNTIME,
         *TUPLE_PART,
     ],
+    "Frame": [hlo.Frame("a.py", 3, 1, 4, 9, "f"), hlo.Frame()],
     "InputOutputAlias": [*MODULE.attributes["input_output_alias"], hlo.InputOutputAlias((1,), 0, (2, 3), "must-alias")],
     "Instruction": [MODULE["n"], MODULE["x"]],
     "Layout": [hm.Layout.parse("{1,0:T(2,2)S(1)}"), hm.Layout([1, 0], padded_dimensions=[4, 8])],
@@ -136,7 +137,11 @@ SAMPLES: dict[str, list[Any]] = {
         hlo.Sharding.parse("{mesh['x'=2,'y'=2], device_ids=(3,2,1,0), [{'x'}]}").mesh,
         hlo.Mesh.parse("mesh['a'=3]"),
     ],
-    "Metadata": [MODULE["p"].metadata, hlo.Metadata(op_name="a", stack_frame_id=3, source_column=9)],
+    "Metadata": [
+        MODULE["p"].metadata,
+        hlo.Metadata(op_name="a", stack_frame_id=3, source_column=9),
+        hlo.Metadata(scheduling_name="f.1", frames=[hlo.Frame("a.py", 3), hlo.Frame()]),
+    ],
     "Module": [MODULE, SECOND, FROM_PROTO, hm.parse("add { ROOT x = f32[] parameter(0) }")],
     "OperandAlias": [hlo.OperandAlias((1,), 2, (0,))],
     "ReplicaGroups": [

@@ -661,6 +661,8 @@ class Metadata:
         source_column: int | None = None,
         function: str | None = None,
         stack_frame_id: int | None = None,
+        scheduling_name: str | None = None,
+        frames: Sequence[Frame] = ...,
     ) -> Metadata: ...
     op_name: str | None
     op_type: str | None
@@ -669,6 +671,28 @@ class Metadata:
     source_column: int | None
     function: str | None
     stack_frame_id: int | None
+    scheduling_name: str | None
+    frames: tuple[Frame, ...]
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Frame:
+    def __new__(
+        cls,
+        file: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        end_line: int | None = None,
+        end_column: int | None = None,
+        function: str | None = None,
+    ) -> Frame: ...
+    file: str | None
+    line: int | None
+    column: int | None
+    end_line: int | None
+    end_column: int | None
+    function: str | None
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 

@@ -1,24 +1,20 @@
 """Where an instruction comes from in the program that was compiled.
 
-:func:`source_of` is the entry point.  The tables of stack frames are read from the text of the module, once per module.
+:func:`source_of` is the entry point.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
-from .._core import Instruction, Module
+from .._core import Frame, Instruction
 from ..text import printable
 
-_SECTIONS = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
-_ROW = re.compile(r"(\d+) (.*)")
-_FIELD = re.compile(r"(\w+)=(\d+)")
 _MAX_FRAMES = 100
 MAX_OPERANDS = 12
 """How many operands a line shows."""
-_OWN_FRAME = "/hlomap/interop/jax.py:"  # of the function that hands a program to JAX
+_OWN_FILE = "/hlomap/interop/jax.py"  # of the function that hands a program to JAX
 
 
 @dataclass(frozen=True)
@@ -43,7 +39,7 @@ def source_of(instruction: Instruction) -> Source | None:
     m = instruction.metadata
     if not (m.op_name or m.source_file or m.function or m.stack_frame_id):
         return None
-    stack = _stack(instruction.module, m.stack_frame_id) if m.stack_frame_id is not None else ()
+    stack = tuple(_stack(m.frames)) if m.function is not None else ()  # only frames of the tables have one
     return Source(m.op_name, m.source_file, m.source_line, m.function, stack)
 
 
@@ -64,39 +60,8 @@ def value_label(instruction: Instruction) -> str:
     return printable(instruction.name, 80)
 
 
-def _stack(module: Module, frame: int) -> tuple[str, ...]:
-    tables = _frame_tables(module)
-    found: list[str] = []
-    seen: set[int] = set()
-    while frame in tables and frame not in seen and len(found) < _MAX_FRAMES:
-        seen.add(frame)
-        text, parent = tables[frame]
-        if _OWN_FRAME not in text and not text.startswith("<frozen "):
-            found.append(text)
-        frame = parent
-    return tuple(reversed(found))
-
-
-@lru_cache(maxsize=2)
-def _frame_tables(module: Module) -> dict[int, tuple[str, int]]:
-    """For each stack frame its text and its parent; a module never changes, so neither do its tables.
-
-    Text has the parent's number plus 1, and 1 where a frame has no parent.
-    """
-    sections: dict[str, dict[int, str]] = {name: {} for name in _SECTIONS}
-    rows: dict[int, str] | None = None
-    for line in module.to_string(large_constants=False).split("\n"):
-        if line in sections:
-            rows = sections[line]
-        elif rows is not None and (match := _ROW.fullmatch(line)):
-            rows[int(match[1])] = match[2]
-        elif line.endswith("{"):
-            break
-    found = {}
-    for number, row in sections["StackFrames"].items():
-        frame = dict(_FIELD.findall(row))
-        place = dict(_FIELD.findall(sections["FileLocations"].get(int(frame.get("file_location_id", 0)), "")))
-        file = sections["FileNames"].get(int(place.get("file_name_id", 0)), "").strip('"')
-        function = sections["FunctionNames"].get(int(place.get("function_name_id", 0)), "").strip('"')
-        found[number] = f"{file}:{place.get('line', '?')} in {function}", int(frame.get("parent_frame_id", 1)) - 1
-    return found
+def _stack(frames: Sequence[Frame]) -> Iterator[str]:
+    for frame in frames[:_MAX_FRAMES][::-1]:
+        file = frame.file or ""
+        if not file.endswith(_OWN_FILE) and not file.startswith("<frozen "):
+            yield f"{file}:{frame.line or '?'} in {frame.function or ''}"

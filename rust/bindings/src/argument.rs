@@ -9,6 +9,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 use crate::detach::poll_locked;
 use crate::error::{wrong_type, SizeError};
 use crate::expr::ExprLike;
+use crate::instruction::PyFrame;
 use crate::layout::{PyLayout, PyShape};
 use crate::map::PyMap;
 use crate::map_arguments::{of_length, ConstraintLike, VariableLike};
@@ -142,6 +143,7 @@ kinds! {
     PyShape: "a Shape", "Shape";
     Py<PyShape>: "a Shape", "Shape";
     PyLayout: "a Layout", "Layout";
+    PyFrame: "a Frame", "Frame";
     std::collections::HashMap<i64, i64>: "a dict from int to int", "dicts from int to int";
 }
 

@@ -1,5 +1,8 @@
 //! Python classes for instructions, which are frozen views of (module, number), and for their metadata.
 
+use std::borrow::Cow;
+use std::hash::{Hash, Hasher};
+
 use hlo::{InstructionId, LiteralValue, Trait};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -109,7 +112,7 @@ getters! { PyInstruction, self, py;
     /// ('x', 'f.py', 3)
     metadata: PyMetadata = {
         let m = self.module.metadata(self.id);
-        let owned = |text: Option<std::borrow::Cow<'_, str>>| text.map(|t| t.into_owned());
+        let owned = |text: Option<Cow<'_, str>>| text.map(Cow::into_owned);
         PyMetadata {
             op_name: owned(m.op_name),
             op_type: owned(m.op_type),
@@ -118,6 +121,8 @@ getters! { PyInstruction, self, py;
             source_column: m.source_column,
             function: owned(m.function),
             stack_frame_id: m.stack_frame_id,
+            scheduling_name: owned(m.scheduling_name),
+            stack: Stack::Of(self.module.clone_ref(py), self.id),
         }
     };
     /// The computation that the instruction belongs to.
@@ -213,34 +218,94 @@ methods! { PyInstruction, slf, py;
 /// >>> import hlomap as hm
 /// >>> hm.hlo.Metadata(op_name="jit(f)/dot", source_file="f.py", source_line=3)
 /// Metadata("jit(f)/dot", f.py:3)
-#[pyclass(name = "Metadata", module = "hlomap._core", frozen, get_all, eq, hash)]
+#[pyclass(name = "Metadata", module = "hlomap._core", frozen, eq, hash)]
 #[derive(PartialEq, Eq, Hash)]
 pub struct PyMetadata {
     /// The name of the operation in the program that was compiled.
+    #[pyo3(get)]
     op_name: Option<String>,
     /// The type of that operation.
+    #[pyo3(get)]
     op_type: Option<String>,
     /// The source file, given inline or by the tables of stack frames.
+    #[pyo3(get)]
     source_file: Option<String>,
     /// The line in the source file, from 1.
+    #[pyo3(get)]
     source_line: Option<i64>,
     /// The column in that line, from 1.
+    #[pyo3(get)]
     source_column: Option<i64>,
     /// The function in which the operation occurs.
+    #[pyo3(get)]
     function: Option<String>,
     /// The id of the innermost stack frame.
+    #[pyo3(get)]
     stack_frame_id: Option<i64>,
+    /// The name of the instruction for the scheduler, equal in the modules before and after scheduling.
+    #[pyo3(get)]
+    scheduling_name: Option<String>,
+    stack: Stack,
+}
+
+/// The stack frames of metadata: those of an instruction are read when they are asked for.
+enum Stack {
+    Of(Handle, InstructionId),
+    Given(Vec<PyFrame>),
+}
+
+impl Stack {
+    fn frames(&self) -> Cow<'_, [PyFrame]> {
+        match self {
+            Stack::Of(module, id) => module.frames(*id).into_iter().map(PyFrame::from).collect(),
+            Stack::Given(frames) => Cow::Borrowed(frames),
+        }
+    }
+}
+
+impl PartialEq for Stack {
+    fn eq(&self, other: &Stack) -> bool {
+        self.frames() == other.frames()
+    }
+}
+
+impl Eq for Stack {}
+
+impl Hash for Stack {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.frames().hash(state);
+    }
+}
+
+getters! { PyMetadata, self, py;
+    /// The stack frames of the operation, innermost first: the calls that led to it.
+    ///
+    /// They come from the tables of stack frames in the module; where its metadata has a source file or a line alone,
+    /// that is the only frame.  A stack that the tables do not have up to its outermost frame is left out, as XLA does.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> text = 'ENTRY e { ROOT p = f32[] parameter(0), metadata={source_file="f.py" source_line=3 source_end_line=4} }'
+    /// >>> for frame in hm.parse(text).entry.root.metadata.frames:
+    /// ...     print(frame.file, frame.line, frame.end_line, frame.function)
+    /// f.py 3 4 None
+    frames: PyResult<Bound<'py, PyTuple>> = PyTuple::new(py, self.stack.frames().iter().cloned());
 }
 
 record! {
     #[pyo3(signature = (op_name=None, op_type=None, source_file=None, source_line=None, source_column=None,
-        function=None, stack_frame_id=None))]
+        function=None, stack_frame_id=None, scheduling_name=None, frames=Arg::from(Vec::new())),
+        text_signature = "(op_name=None, op_type=None, source_file=None, source_line=None, source_column=None, \
+            function=None, stack_frame_id=None, scheduling_name=None, frames=())")]
     PyMetadata = "hlo.Metadata"(
         op_name: Option<Arg<'_, String>>, op_type: Option<Arg<'_, String>>, source_file: Option<Arg<'_, String>>,
         source_line: Option<Arg<'_, i64>>, source_column: Option<Arg<'_, i64>>, function: Option<Arg<'_, String>>,
-        stack_frame_id: Option<Arg<'_, i64>>
+        stack_frame_id: Option<Arg<'_, i64>>, scheduling_name: Option<Arg<'_, String>>,
+        frames: Arg<'_, Vec<PyFrame>>
     ) {
-        Ok(PyMetadata { op_name, op_type, source_file, source_line, source_column, function, stack_frame_id })
+        let stack = Stack::Given(frames);
+        Ok(PyMetadata {
+            op_name, op_type, source_file, source_line, source_column, function, stack_frame_id, scheduling_name, stack,
+        })
     }
     this => {
         let PyMetadata { op_name, source_file, source_line, .. } = this.get();
@@ -251,6 +316,58 @@ record! {
         let file = repr::name(&source_file.as_deref().unwrap_or(""));
         let line = source_line.map_or(String::new(), |n| format!(":{n}"));
         Ok(format!("Metadata({op_name:?}, {file}{line})"))
+    }
+}
+
+/// A stack frame: a place in the source of the program, and the function that it is in.  A field that the module does
+/// not have is ``None``.
+///
+/// ``str`` of it is ``file:line:column in function``.
+///
+/// >>> import hlomap as hm
+/// >>> print(hm.hlo.Frame("f.py", 3, function="step"))
+/// f.py:3 in step
+#[pyclass(name = "Frame", module = "hlomap._core", frozen, get_all, eq, hash, from_py_object)]
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct PyFrame {
+    /// The source file.
+    file: Option<String>,
+    /// The line, from 1.
+    line: Option<i64>,
+    /// The column in that line, from 1.
+    column: Option<i64>,
+    /// The line where the place ends, from 1.
+    end_line: Option<i64>,
+    /// The column where the place ends, from 1.
+    end_column: Option<i64>,
+    /// The function.
+    function: Option<String>,
+}
+
+impl From<hlo::Frame<'_>> for PyFrame {
+    fn from(f: hlo::Frame<'_>) -> PyFrame {
+        let (file, function) = (f.file.map(Cow::into_owned), f.function.map(Cow::into_owned));
+        let (line, column, end_line, end_column) = (f.line, f.column, f.end_line, f.end_column);
+        PyFrame { file, line, column, end_line, end_column, function }
+    }
+}
+
+record! {
+    #[pyo3(signature = (file=None, line=None, column=None, end_line=None, end_column=None, function=None))]
+    PyFrame = "hlo.Frame"(
+        file: Option<Arg<'_, String>>, line: Option<Arg<'_, i64>>, column: Option<Arg<'_, i64>>,
+        end_line: Option<Arg<'_, i64>>, end_column: Option<Arg<'_, i64>>, function: Option<Arg<'_, String>>
+    ) {
+        Ok(PyFrame { file, line, column, end_line, end_column, function })
+    }
+}
+
+#[pymethods]
+impl PyFrame {
+    fn __str__(&self) -> String {
+        let (file, function) = (self.file.as_deref().map(Cow::from), self.function.as_deref().map(Cow::from));
+        let (line, column, end_line, end_column) = (self.line, self.column, self.end_line, self.end_column);
+        hlo::Frame { file, line, column, end_line, end_column, function }.to_string()
     }
 }
 

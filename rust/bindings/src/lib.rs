@@ -52,7 +52,7 @@ mod _core {
         expr::PyExpr,
         footprint::{_closure, _delinearize, _identity_map, _map_to_all, _outside, _single_map, PyFootprint, PyReach},
         indexing::{checked_rule, PyInstructionIndexing},
-        instruction::{PyInstruction, PyMetadata},
+        instruction::{PyFrame, PyInstruction, PyMetadata},
         layout::{PyLayout, PyShape},
         loops::{_count_iterations, PyLoopMaps},
         map::{_map, PyMap},

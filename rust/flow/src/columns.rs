@@ -230,6 +230,9 @@ pub struct View<'m> {
     stacks: FxHashMap<i64, Vec<Text>>,
 }
 
+/// The frames of one stack in a cell.
+const MAX_FRAMES: usize = 100;
+
 /// The items that take one step together.
 const ITEMS_OF_A_STEP: usize = 1 << 10;
 
@@ -257,7 +260,8 @@ impl<'m> View<'m> {
             let label = Label::of(self.m, id);
             if let Some(id) = label.origin.stack_frame_id {
                 if let std::collections::hash_map::Entry::Vacant(free) = self.stacks.entry(id) {
-                    let frames: Vec<Text> = self.m.stack(id).map(|f| Text::from(f.to_string())).collect();
+                    let frames: Vec<Text> =
+                        self.m.stack(id).take(MAX_FRAMES).map(|f| Text::from(f.to_string())).collect();
                     if !frames.is_empty() {
                         free.insert(frames);
                     }

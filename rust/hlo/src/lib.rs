@@ -61,7 +61,7 @@ pub use compression::{compression_format, decompress, decompress_head, Compressi
 pub use error::{describe, Diagnostic, DiagnosticKind, Source, Span, SyntaxErrors};
 pub use model::equal::Names;
 pub use model::literal::LiteralValue;
-pub use model::metadata::{Frame, Metadata, MAX_FRAMES};
+pub use model::metadata::{Frame, Metadata};
 pub use model::module::{Attribute, Computation, ComputationId, Ids, Instruction, InstructionId, Module};
 pub use model::opcode::{Arity, Opcode, Trait};
 pub use parse::{parse, parse_bytes, parse_part, MAX_DIAGNOSTICS, MAX_PROBLEMS};

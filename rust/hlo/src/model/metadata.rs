@@ -74,10 +74,14 @@ pub struct Metadata<'m> {
     pub source_line: Option<i64>,
     /// The column in that line, if it is known.
     pub source_column: Option<i64>,
+    /// The line and the column where the place ends, inline.
+    pub source_end: (Option<i64>, Option<i64>),
     /// The enclosing function, through the stack-frame tables.
     pub function: Option<Cow<'m, str>>,
     /// The id of the innermost stack frame.
     pub stack_frame_id: Option<i64>,
+    /// The name that scheduling goes by.
+    pub scheduling_name: Option<Cow<'m, str>>,
 }
 
 /// A stack frame. A field that the tables do not have is `None`.
@@ -89,6 +93,10 @@ pub struct Frame<'m> {
     pub line: Option<i64>,
     /// The column, 1-based.
     pub column: Option<i64>,
+    /// The line where the place ends, 1-based.
+    pub end_line: Option<i64>,
+    /// The column where the place ends, 1-based.
+    pub end_column: Option<i64>,
     /// The function.
     pub function: Option<Cow<'m, str>>,
 }
@@ -107,26 +115,38 @@ impl fmt::Display for Frame<'_> {
     }
 }
 
-/// The frames of one stack that are followed.
-pub const MAX_FRAMES: usize = 100;
-
 impl Module {
-    /// The stack frames from the one with this id outwards, at most [`MAX_FRAMES`]; none for an id that the tables do not
-    /// resolve, up to the outermost frame.
+    /// The stack frames of an instruction, innermost first: those of the tables, else the place that its metadata has.
+    pub fn frames(&self, id: InstructionId) -> Vec<Frame<'_>> {
+        let m = self.metadata(id);
+        let stack: Vec<_> = m.stack_frame_id.into_iter().flat_map(|id| self.stack(id)).collect();
+        if !stack.is_empty() || m.source_file.is_none() && m.source_line.is_none() {
+            return stack;
+        }
+        let [line, column, end_line, end_column] =
+            [m.source_line, m.source_column, m.source_end.0, m.source_end.1].map(|n| n.filter(|&n| n > 0));
+        vec![Frame { file: m.source_file, line, column, end_line, end_column, function: None }]
+    }
+
+    /// The stack frames from the one with this id outwards; none for an id that the tables do not resolve, up to the
+    /// outermost frame.
     pub fn stack(&self, id: i64) -> impl Iterator<Item = Frame<'_>> {
         let known = move |id: i64| {
             let frame = self.frames.frames.get(&id).filter(|_| self.frames.is_sound(id));
             frame.map(|&[location, parent]| (location, parent.saturating_sub(1)))
         };
-        let chain = std::iter::successors(known(id), move |&(_, parent)| known(parent)).take(MAX_FRAMES);
+        let chain = std::iter::successors(known(id), move |&(_, parent)| known(parent));
         chain.map(|(location, _)| self.frame_at(self.frames.locations.get(&location).unwrap_or(&[0; 6])))
     }
 
-    fn frame_at(&self, &[file, function, line, _, column, _]: &[i64; 6]) -> Frame<'_> {
+    fn frame_at(&self, &[file, function, numbers @ ..]: &[i64; 6]) -> Frame<'_> {
+        let [line, end_line, column, end_column] = numbers.map(|n| Some(n).filter(|&n| n > 0));
         Frame {
             file: self.table_text(self.frames.files.get(&file)),
-            line: Some(line).filter(|&n| n > 0),
-            column: Some(column).filter(|&n| n > 0),
+            line,
+            column,
+            end_line,
+            end_column,
             function: self.table_text(self.frames.functions.get(&function)),
         }
     }
@@ -151,7 +171,10 @@ impl Module {
             "source_file" => m.source_file = Some(value),
             "source_line" => m.source_line = value.parse().ok(),
             "source_column" => m.source_column = value.parse().ok(),
+            "source_end_line" => m.source_end.0 = value.parse().ok(),
+            "source_end_column" => m.source_end.1 = value.parse().ok(),
             "stack_frame_id" => m.stack_frame_id = value.parse().ok(),
+            "scheduling_name" => m.scheduling_name = Some(value),
             _ => {}
         });
         // A text without tables may be a part of one that has them.
