@@ -120,6 +120,7 @@ SAMPLES: dict[str, list[Any]] = {
     "Frame": [hlo.Frame("a.py", 3, 1, 4, 9, "f"), hlo.Frame()],
     "InputOutputAlias": [*MODULE.attributes["input_output_alias"], hlo.InputOutputAlias((1,), 0, (2, 3), "must-alias")],
     "Instruction": [MODULE["n"], MODULE["x"]],
+    "JsonObject": [hlo.JsonObject.parse(text) for text in ('{"a": [1, {"b": null}]}', "{}")],
     "Layout": [hm.Layout.parse("{1,0:T(2,2)S(1)}"), hm.Layout([1, 0], padded_dimensions=[4, 8])],
     "Limits": [hm.Limits.named("triton"), hm.Limits(multiple_of=(8, 128), max_overshoot=0.5)],
     "MapSet": [

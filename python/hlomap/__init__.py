@@ -22,6 +22,7 @@ _HOOKS = {
     for module, names in {
         "pictures.arrays": "draw_layout draw_shape",
         "differences.history": "history",
+        "hlo.json_object": "backend_config",
         "interop.isl": "to_isl",
         "interop.mlir": "to_mlir",
         "interop.smtlib": "to_smtlib",

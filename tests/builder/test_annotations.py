@@ -100,7 +100,7 @@ def everything(module: hm.Module) -> set[str]:
     return {
         root.metadata.op_name or "",
         root.attributes["frontend_attributes"]["k"],
-        root.attributes.get("backend_config", ""),
+        str(root.attributes.get("backend_config", "")),
     }
 
 

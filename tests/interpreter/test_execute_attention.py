@@ -59,7 +59,7 @@ def reference(
 
 
 def config_of(module: hm.Module) -> dict[str, Any]:
-    return dict(json.loads(module.entry.root.attributes["backend_config"])["cudnn_fmha_backend_config"])
+    return dict(json.loads(module.entry.root.attributes["backend_config"].text)["cudnn_fmha_backend_config"])
 
 
 LENGTHS = (np.array([3, 2], np.int32), np.array([4, 2], np.int32))

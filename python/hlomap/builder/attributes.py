@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 from .. import _core
 from .._core import ConvolutionDimensionNumbers, EntryLayout, Metadata, ReplicaGroups, ResultAccuracy, Sharding, Window
 from ..errors import HlomapError
+from ..hlo.json_object import JsonObject
 from .arguments import called, check_choice, invalid, shown, wrong_type
 from .constants import as_array, literal_text
 from .values import Callee, Ints, Value
@@ -205,7 +206,9 @@ def _frontend(value: Mapping[str, str]) -> Frontend:
 def _config(value: str | Mapping[str, Any]) -> str:
     if not isinstance(value, (str, Mapping)):
         raise TypeError
-    return quoted(value) if isinstance(value, str) else json.dumps(dict(value), allow_nan=False)
+    if isinstance(value, JsonObject):
+        return value.text.strip()
+    return quoted(value) if isinstance(value, str) else json.dumps(dict(value), allow_nan=False, default=dict)
 
 
 def _accuracy(value: ResultAccuracy | str) -> str:

@@ -25,6 +25,7 @@ from .._core import (
     Window,
     WindowDim,
 )
+from .json_object import JsonObject
 
 __all__ = [
     "Attributes",
@@ -34,6 +35,7 @@ __all__ = [
     "EntryLayout",
     "Frame",
     "InputOutputAlias",
+    "JsonObject",
     "Mesh",
     "Metadata",
     "OperandAlias",

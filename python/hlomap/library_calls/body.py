@@ -286,18 +286,18 @@ class Config(dict[str, Any]):
     @classmethod
     def whole(cls, instruction: Instruction) -> Config:
         """An instruction's ``backend_config``; empty where it has none."""
-        text = str(instruction.attributes.get("backend_config") or "{}")
+        found = instruction.attributes.get("backend_config", "")
+        if isinstance(found, Mapping):
+            return cls(found, "backend_config")
+        text = found or "{}"
         entries = re.findall(rf"(\w+) = ({_FFI_VALUE})(?: : \w+)?", text)
         rest = re.sub(rf"\w+ = {_FFI_VALUE}(?: : \w+)?", "", text)
         try:
             if entries and re.fullmatch(r"\s*\{[,\s]*\}\s*", rest):
                 return cls({name: json.loads(value) for name, value in entries}, "backend_config")
-            found = json.loads(text)
         except ValueError:
-            found = None
-        if not isinstance(found, dict):
-            raise NotUnderstood("its backend_config is neither a JSON object nor a list of attributes")
-        return cls(found, "backend_config")
+            pass
+        raise NotUnderstood("its backend_config is neither a JSON object nor a list of attributes")
 
     @classmethod
     def of(cls, instruction: Instruction, part: str, before_2024: str | None = None) -> Config:
@@ -309,14 +309,17 @@ class Config(dict[str, Any]):
         found = whole.get(part)
         if part not in whole and before_2024 in whole:
             return cls(whole, "backend_config")
-        if not isinstance(found, dict):
+        if not isinstance(found, Mapping):
             raise NotUnderstood(f"its backend_config has no {part}")
         return cls(found, part)
 
     def only(self, understood: Collection[str]) -> Config:
         """This configuration; raises :class:`NotUnderstood` for a field that is neither understood nor empty."""
         for field, value in self.items():
-            require(field in understood or not value or value == "0", f"{self._what} has {field}={json.dumps(value)}")
+            require(
+                field in understood or not value or value == "0",
+                f"{self._what} has {field}={json.dumps(value, default=dict)}",
+            )
         return self
 
     def number(self, field: str, default: float) -> float:
@@ -345,8 +348,10 @@ class Config(dict[str, Any]):
 
     def dimensions(self, field: str) -> list[int]:
         """A list of dimension numbers; JSON writes 64-bit numbers as strings."""
-        value = self.get(field, [])
-        require(isinstance(value, list) and all(str(n).isdigit() for n in value), f"{self._what}.{field} is not a list")
+        value = self.get(field, ())
+        require(
+            isinstance(value, tuple) and all(str(n).isdigit() for n in value), f"{self._what}.{field} is not a list"
+        )
         return [int(n) for n in value]
 
     def bits(self, field: str, default: float) -> float:
@@ -361,14 +366,14 @@ class Config(dict[str, Any]):
 
     def words(self, field: str) -> list[str]:
         """A list of strings."""
-        value = self.get(field, [])
+        value = self.get(field, ())
         require(
-            isinstance(value, list) and all(isinstance(x, str) for x in value), f"{self._what}.{field} is not a list"
+            isinstance(value, tuple) and all(isinstance(x, str) for x in value), f"{self._what}.{field} is not a list"
         )
         return [str(x) for x in value]
 
     def part(self, field: str) -> Config:
         """An object in this one."""
         value = self.get(field, {})
-        require(isinstance(value, dict), f"{self._what}.{field} is not an object")
+        require(isinstance(value, Mapping), f"{self._what}.{field} is not an object")
         return Config(value, f"{self._what}.{field}")

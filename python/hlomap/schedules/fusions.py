@@ -5,8 +5,7 @@ A *hero* is the instruction whose access pattern decides: :func:`hero_of` finds 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
@@ -251,7 +250,7 @@ class TritonConfig(NamedTuple):
     n_warps: int
 
 
-def fusion_config(instruction: Instruction) -> dict[str, Any]:
+def fusion_config(instruction: Instruction) -> Mapping[str, Any]:
     """The part of the backend config that is about the fusion; empty where there is none."""
     return _config(instruction, "fusion_backend_config", before_2024="kind")
 
@@ -263,18 +262,16 @@ def native_config(instruction: Instruction) -> tuple[str, int | None]:
     return "" if emitter == "INVALID" else emitter, unroll if type(unroll) is int and unroll > 0 else None
 
 
-def _config(instruction: Instruction, part: str, before_2024: str | None = None) -> dict[str, Any]:
+def _config(instruction: Instruction, part: str, before_2024: str | None = None) -> Mapping[str, Any]:
     """A part of the backend config; until 2023, XLA wrote the part alone, which has the field ``before_2024``."""
-    try:
-        config = instruction.attributes.get("backend_config")
-        whole = json.loads(config) if config else {}
-        found = whole.get(part, whole if before_2024 in whole else None)
-    except (ValueError, AttributeError, RecursionError):
+    whole = instruction.attributes.get("backend_config")
+    if not isinstance(whole, Mapping):
         return {}
-    return found if isinstance(found, dict) else {}
+    found = whole.get(part, whole if before_2024 in whole else None)
+    return found if isinstance(found, Mapping) else {}
 
 
-def _gemm_tiles(config: dict[str, Any], region: Region) -> TritonConfig | str:
+def _gemm_tiles(config: Mapping[str, Any], region: Region) -> TritonConfig | str:
     """The tiles of a matrix product: ``block_m`` times ``block_n``, and one of each batch."""
     gemm = config["triton_gemm_config"]
     try:
@@ -290,7 +287,7 @@ def _gemm_tiles(config: dict[str, Any], region: Region) -> TritonConfig | str:
     return TritonConfig(((1,) * (len(sizes) - 2) + tile,) * len(region.roots), n_warps)
 
 
-def triton_config(config: dict[str, Any], region: Region) -> TritonConfig | str:
+def triton_config(config: Mapping[str, Any], region: Region) -> TritonConfig | str:
     """The tiles of a fusion for Triton, or why they are not known."""
     if "block_level_fusion_config" in config or "triton_gemm_config" not in config:
         found = _block_tiles(config)
@@ -301,7 +298,7 @@ def triton_config(config: dict[str, Any], region: Region) -> TritonConfig | str:
     return found
 
 
-def _block_tiles(config: dict[str, Any]) -> TritonConfig | str:
+def _block_tiles(config: Mapping[str, Any]) -> TritonConfig | str:
     block = config.get("block_level_fusion_config")
     try:
         tiles = tuple(tuple(int(size) for size in tile["sizes"]) for tile in block["output_tiles"])  # type: ignore[index]

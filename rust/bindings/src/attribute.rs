@@ -9,6 +9,7 @@ use crate::alias::{PyBufferDonor, PyEntryLayout, PyInputOutputAlias, PyOperandAl
 use crate::argument::Arg;
 use crate::class::tuple_of;
 use crate::error::NotFoundError;
+use crate::hooks;
 use crate::instruction::{instruction, instructions};
 use crate::layout::PyShape;
 use crate::module::{computation, computations, Handle};
@@ -31,7 +32,8 @@ pub enum Owner {
 /// ``(low, high, interior)``, ``window`` a :class:`Window`, ``dim_labels`` a
 /// :class:`ConvolutionDimensionNumbers`, ``sharding`` a :class:`Sharding`, ``replica_groups``
 /// :class:`ReplicaGroups`, ``frontend_attributes`` a dict, ``sparsity_config`` and ``block_scaling_config`` a dict of
-/// the items of each side, ``result_accuracy`` a :class:`ResultAccuracy`;
+/// the items of each side, ``result_accuracy`` a :class:`ResultAccuracy`, ``backend_config`` a :class:`JsonObject`
+/// where it is one, else text;
 /// ``input_output_alias``, ``buffer_donor`` and ``output_to_operand_aliasing`` are tuples of
 /// :class:`InputOutputAlias`, :class:`BufferDonor` and :class:`OperandAlias`.  An unknown attribute, or one whose
 /// value cannot be decoded, is its text.  A missing name raises :class:`~hlomap.errors.NotFoundError`, a
@@ -70,7 +72,11 @@ impl Attributes {
             Owner::Computation(id) => Some(id),
             Owner::Instruction(id) => Some(self.module.computation_of(id)),
         };
-        self.convert(py, self.module.value(attribute, within))
+        match self.module.value(attribute, within) {
+            Value::Text(text) if attribute.is_config() => hooks::call(py, "backend_config", (text,)),
+            Value::Raw(text) if attribute.is_config() => hooks::call(py, "backend_config", (text,)),
+            value => self.convert(py, value),
+        }
     }
 
     fn convert<'py>(&self, py: Python<'py>, value: Value<'_>) -> PyResult<Bound<'py, PyAny>> {

@@ -588,6 +588,11 @@ impl Attribute {
         matches!(self.form, Form::Computation | Form::Computations)
     }
 
+    /// Whether the value is the configuration of a backend: JSON, or any other text.
+    pub fn is_config(&self) -> bool {
+        self.form == Form::Config
+    }
+
     /// Whether the text omits it and an empty list is meant: `dimensions` of a broadcast of a scalar.
     pub(crate) fn is_implied(&self) -> bool {
         self.form == Form::Ints && self.value.is_empty()

@@ -104,20 +104,14 @@ class _Config(NamedTuple):
 
 def _config(instruction: Instruction) -> _Config:
     """The counts that the backend config states."""
-    text = instruction.attributes.get("backend_config")
-    if not text:
-        return _Config()
-    import json
-
-    try:
-        read = json.loads(text)
-    except (ValueError, RecursionError):
+    config = instruction.attributes.get("backend_config")
+    if not isinstance(config, Mapping):
         return _Config()
 
     def number(field: str, inner: str) -> int | None:
-        found = read.get(field) if isinstance(read, dict) else None
+        found = config.get(field)
         try:
-            value = int(str(found[inner])) if isinstance(found, dict) and inner in found else None
+            value = int(str(found[inner])) if isinstance(found, Mapping) and inner in found else None
         except ValueError:
             return None
         return value if value is not None and abs(value) < 2**62 else None
