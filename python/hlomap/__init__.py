@@ -21,6 +21,7 @@ _HOOKS = {
     name: module
     for module, names in {
         "pictures.arrays": "draw_layout draw_shape",
+        "analysis.executions": "times_of",
         "differences.history": "history",
         "hlo.json_object": "backend_config",
         "interop.isl": "to_isl",

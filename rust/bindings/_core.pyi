@@ -404,6 +404,7 @@ class Computation:
     module: Module
     attributes: Attributes
     callers: tuple[Instruction, ...]
+    times: int | Unknown
     is_fusion: bool
     number: int
     fingerprint: bytes

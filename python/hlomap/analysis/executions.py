@@ -10,12 +10,14 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
-from .._core import Computation, Instruction
+from .._core import Computation, Instruction, Module
+from ..answers import Unknown
 from ..hlo.order import reachable, reverse_postorder
 from ..ops import lookup
-from ..ops._shapes import array_leaves
+from ..ops._shapes import INT64_MAX, array_leaves
 from .rule_provider import RuleProvider
 
 
@@ -279,3 +281,57 @@ def _may_act(instruction: Instruction) -> bool:
 
 def _called_by(computation: Computation) -> Iterator[Computation]:
     return (c for i in computation for c in i.called_computations)
+
+
+def times_of(computation: Computation) -> int | Unknown:
+    """How often one run of the module's entry runs a computation, at most: see ``Computation.times``."""
+    return _times(computation.module)[computation.number]
+
+
+@lru_cache(maxsize=2)
+def _times(module: Module) -> Sequence[int | Unknown]:
+    """For each computation; a module never changes, so neither do its counts."""
+    calls: dict[Computation, list[tuple[Instruction, Computation]]] = {c: [] for c in module.computations}
+    for called in calls:
+        for caller in called.callers:
+            calls[caller.computation].append((caller, called))
+    order = reverse_postorder(module.entry, lambda c: (called for _, called in calls[c]))
+    times: dict[Computation, int | Unknown] = {c: int(c == module.entry) for c in calls}
+    reached = set(order)
+    unread = next((i for i in module.unread if i.computation in reached), None)
+    if unread is not None or module.has_skipped_text:
+        what = "text that cannot be read" if unread is None else f"{unread.name}, which cannot be read,"
+        return [1 if c == module.entry else Unknown(f"{what} may call {c.name}") for c in calls]
+    rules = RuleProvider(module)
+    for computation in order:
+        for caller, called in calls[computation]:
+            times[called] = _sum(times[called], _product(times[computation], _runs(caller, called, rules)))
+    return [times[c] for c in calls]
+
+
+def _runs(caller: Instruction, called: Computation, rules: RuleProvider) -> int | Unknown:
+    """How often one run of an instruction runs a computation, at most."""
+    op = lookup(caller.opcode)
+    if op.runs == "loop":
+        trips = rules.trip_count(caller)
+        if trips is None:
+            return Unknown(f"{caller.name}: unknown trip count")
+        return trips + int(called == caller.attributes.get("condition"))
+    if op.runs is not None or op.moves_nothing:
+        return int(op.runs is not None)  # a later step of an asynchronous operation runs nothing again
+    return Unknown(f"{caller.name}: how often it applies {called.name} is not known")
+
+
+def _product(a: int | Unknown, b: int | Unknown) -> int | Unknown:
+    if a == 0 or b == 0:
+        return 0
+    return _bounded(a * b) if isinstance(a, int) and isinstance(b, int) else a if isinstance(a, Unknown) else b
+
+
+def _sum(a: int | Unknown, b: int | Unknown) -> int | Unknown:
+    return _bounded(a + b) if isinstance(a, int) and isinstance(b, int) else a if isinstance(a, Unknown) else b
+
+
+def _bounded(n: int) -> int | Unknown:
+    # Calls of calls grow without bound in the length of the number.
+    return n if n <= INT64_MAX else Unknown("more than 2**63 - 1 times")

@@ -351,6 +351,31 @@ prints! { PyComputation, self, options;
     to_string = "Computation.to_string", hlo::print_computation(&self.module, self.id, options);
 }
 
+methods! { PyComputation, slf, py;
+    /// How often one run of the module's entry runs the computation: trip counts times calls.
+    ///
+    /// 1 for the entry and 0 for what it does not reach.  A branch counts as often as its conditional runs, which is the
+    /// most that it can.  :class:`~hlomap.Unknown` with the reason where a loop around it has an unknown trip count, or an
+    /// operation applies it to elements, as a reduce does.
+    ///
+    /// >>> import hlomap as hm
+    /// >>> module = hm.parse('''
+    /// ... body { s = (s32[], f32[8]) parameter(0)  i = s32[] get-tuple-element(s), index=0
+    /// ...        one = s32[] constant(1)  next = s32[] add(i, one)  x = f32[8] get-tuple-element(s), index=1
+    /// ...        ROOT t = (s32[], f32[8]) tuple(next, x) }
+    /// ... below { s = (s32[], f32[8]) parameter(0)  i = s32[] get-tuple-element(s), index=0
+    /// ...         n = s32[] constant(12)  ROOT less = pred[] compare(i, n), direction=LT }
+    /// ... ENTRY e { zero = s32[] constant(0)  x = f32[8] parameter(0)  s = (s32[], f32[8]) tuple(zero, x)
+    /// ...           ROOT loop = (s32[], f32[8]) while(s), condition=below, body=body }''')
+    /// >>> for computation in module.computations:
+    /// ...     print(computation.name, [caller.name for caller in computation.callers], computation.times)
+    /// body ['loop'] 12
+    /// below ['loop'] 13
+    /// e [] 1
+    #[getter]
+    times(): Object<'py> = hooks::call(py, "times_of", (slf,));
+}
+
 #[pymethods]
 impl PyComputation {
     /// Whether the computation hands the part ``index`` of its parameter on unchanged and in its place.
