@@ -15,6 +15,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 from .._core import Computation, Count, Instruction, Module, Shape, _extent, _reads
+from ..answers import Unknown
 from ..devices import Device, as_device
 from ..errors import HlomapError
 from ..hlo.unread import unread_reason
@@ -23,7 +24,7 @@ from ..maps.union_count import UNBOUNDED
 from ..ops import lookup
 from ..ops._shapes import array_leaves, arrays, shape_at
 from ..text import table_lines
-from ..types import json_fields, subject_of
+from ..types import ReadOnlyDict, json_fields, subject_of
 from .executions import Run, effects, fused_by, runs_once
 from .queries import operand_maps, reached
 from .rule_provider import RuleProvider
@@ -40,7 +41,10 @@ class _Figures:
     #: read, read again and written; None where a number is unknown.
     numbers: tuple[int | None, ...] = (0,) * 6
     sure_flops: Counter[str] = field(default_factory=Counter)
+    #: Of device memory alone.
     sure_bytes: int = 0
+    #: Bytes that are read and written, by the memory space of the arrays.
+    by_space: Counter[int] = field(default_factory=Counter)
     exact: bool = True
     notes: tuple[str, ...] = ()
     #: What is left out of the bytes since it is not known, such as the reads of an instruction that was not read.
@@ -55,7 +59,9 @@ class _Figures:
         """The numbers of ``n`` runs."""
         numbers = tuple(None if number is None else number * n for number in self.numbers)
         sure_flops = Counter({dtype: flops * n for dtype, flops in self.sure_flops.items()})
-        return replace(self, numbers=numbers, sure_flops=sure_flops, sure_bytes=self.sure_bytes * n)
+        by_space = Counter({space: n_bytes * n for space, n_bytes in self.by_space.items()})
+        sure_bytes = self.sure_bytes * n
+        return replace(self, numbers=numbers, sure_flops=sure_flops, sure_bytes=sure_bytes, by_space=by_space)
 
     @property
     def weight(self) -> int:
@@ -71,17 +77,18 @@ class _Figures:
 
 def _total(parts: Iterable[_Figures]) -> _Figures:
     numbers: tuple[int | None, ...] = (0,) * 6
-    sure_flops, sure_bytes, exact, lacks_operations = Counter[str](), 0, True, False
+    sure_flops, sure_bytes, by_space, exact, lacks_operations = Counter[str](), 0, Counter[int](), True, False
     notes: dict[str, None] = {}
     unknown: dict[str, None] = {}
     for part in parts:
         numbers = tuple(map(_sum, numbers, part.numbers))
         sure_flops.update(part.sure_flops)
+        by_space.update(part.by_space)
         sure_bytes, exact = sure_bytes + part.sure_bytes, exact and part.exact
         notes |= dict.fromkeys(part.notes)
         unknown |= dict.fromkeys(part.unknown)
         lacks_operations |= part.lacks_operations
-    return _Figures(numbers, sure_flops, sure_bytes, exact, tuple(notes), tuple(unknown), lacks_operations)
+    return _Figures(numbers, sure_flops, sure_bytes, by_space, exact, tuple(notes), tuple(unknown), lacks_operations)
 
 
 def _ratio(a: int, b: int) -> float:
@@ -118,12 +125,15 @@ class CostReport:
     #: Operations that are evaluated, for each one that is needed: above 1 where a fusion computes an element anew for
     #: each of its uses.  None where reads cannot be counted.
     recomputed: float | None
-    #: Distinct bytes that are read from memory; None if unknown.
+    #: Distinct bytes that are read from memory, of whatever space; None if unknown.
     bytes_read: int | None
     #: Bytes that are read again after they were read once, if no cache keeps them; None if unknown.
     bytes_reread: int | None
-    #: Bytes that are written to memory; None if unknown.
+    #: Bytes that are written to memory, of whatever space; None if unknown.
     bytes_written: int | None
+    #: ``bytes_read + bytes_written`` by the memory space in the layouts of the arrays: 0 is the device's memory, which
+    #: is always there and has the arrays without a layout; 1 is on the chip, 5 the host's memory.
+    bytes_by_memory_space: Mapping[int, int] | Unknown = field(hash=False)
     #: The device of ``time_at_least``.
     device: Device | None
     #: Seconds: a lower bound, never an estimate.  None without a device.
@@ -131,7 +141,9 @@ class CostReport:
     exact: bool
     #: The omissions and assumptions of the numbers, in words.
     notes: tuple[str, ...]
-    #: The instructions outside fusions that run; of a fusion the instructions inside, which move no bytes.
+    #: The reports of the instructions outside fusions that run, each of all its ``times`` runs, in schedule order: as
+    #: a run first meets them, so that those of a loop's body stand where the loop does.  The order inside a computation
+    #: is that of the text.  Of a fusion the reports of the instructions inside, which move no bytes.
     parts: tuple[CostReport, ...] = field(repr=False)
     #: Whether an unknown part is left out, so that the numbers are not upper bounds.
     _is_partial: bool = False
@@ -143,13 +155,17 @@ class CostReport:
 
     @property
     def intensity(self) -> float | None:
-        """Flops for each byte that is read or written; None where none is, or their number is unknown."""
-        n_bytes = _sum(self.bytes_read, self.bytes_written)
+        """Flops for each byte of device memory that is read or written; None where none is, or that is unknown."""
+        spaces = self.bytes_by_memory_space
+        n_bytes = 0 if isinstance(spaces, Unknown) else spaces[0]
         return _ratio(self.flops, n_bytes) if n_bytes else None
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON values."""
         head = {"name": self.name, "kind": type(self.subject).__name__.lower(), **json_fields(self, *_NUMBERS)}
+        spaces = self.bytes_by_memory_space
+        by_space = None if isinstance(spaces, Unknown) else {str(space): n for space, n in spaces.items()}
+        head["bytes_by_memory_space"] = by_space
         return head | {"device": self.device and self.device.name} | json_fields(self, "notes parts")
 
     def __repr__(self) -> str:
@@ -168,6 +184,9 @@ class CostReport:
         lines += [f"  … {left} more"] if left else []
         about = "a part is not known" if self._is_partial else "at most, not exactly"
         lines += [about] if not self.exact else []
+        if not isinstance(self.bytes_by_memory_space, Unknown):
+            spaces = ((space, n) for space, n in self.bytes_by_memory_space.items() if space)
+            lines += [f"{n:,} bytes are in memory space {space}, not in device memory" for space, n in spaces]
         return "\n".join([*lines, *self.notes])
 
 
@@ -208,8 +227,8 @@ def cost(subject: Instruction | Computation | Module, /, device: Device | str | 
     by time with a device, else by flops plus bytes.  ``notes`` say so.
 
     ``time_at_least`` is the larger of flops / the peak of their element type and bytes / bandwidth, in seconds: a
-    lower bound for a device whose caches are empty before each instruction.  Element types without a known peak, and
-    what is not known exactly, count as nothing.
+    lower bound for a device whose caches are empty before each instruction.  Element types without a known peak, bytes
+    outside the device's memory, and what is not known exactly, count as nothing.
 
     ``device`` is a :class:`~hlomap.Device` or the name of one.  Raises ``TypeError`` for other arguments and
     ``ValueError`` for an unknown name.
@@ -340,7 +359,7 @@ class _Run(Run[_Figures]):
     def measure(self, instruction: Instruction) -> _Figures:
         """An operation or a fusion that runs once."""
         fused = fused_by(instruction)
-        figures = self._of_operation(instruction) if fused is None else self.of_fused(fused)[0]
+        figures = self._of_operation(instruction) if fused is None else self.of_fused(fused, instruction)[0]
         is_clear = instruction.inconsistency is None and not instruction.has_unnamed_operands
         return figures if is_clear else figures + _unread([instruction])
 
@@ -365,28 +384,28 @@ class _Run(Run[_Figures]):
             for k, operand in enumerate(instruction.operands):
                 reads.setdefault(operand, []).append(found.get(k, MapSet()))
         aliases = op.in_place(instruction)
-        written = [shape for i, shape in arrays(instruction.shape) if i not in aliases and not op.is_state(i)]
-        return figures + _moved(reads, written, instruction.name)
+        written = _placed(s for i, s in arrays(instruction.shape) if i not in aliases and not op.is_state(i))
+        return figures + _moved([(_Placed(i.shape), sets) for i, sets in reads.items()], written, instruction.name)
 
     def _of_update(self, instruction: Instruction, updated: int, combines: bool) -> _Figures:
         """Operand 0 stays where it is: what is read are the other operands, and the old elements if they count."""
         operands = instruction.operands[1:]
         whole = [operand.shape for operand in dict.fromkeys(operands) if operand != instruction.operands[0]]
-        new = instruction.operands[updated].shape
-        read, written = _bytes([*whole, *([new] if combines else [])]), _bytes([new])
-        sure = sum(_bytes([shape]) or 0 for shape in whole) if not combines else 0
-        exact = not instruction.called_computations
-        return _Figures((0, 0, 0, read, 0, written), sure_bytes=sure, exact=exact)
+        new = _Placed(instruction.operands[updated].shape, instruction.shape)
+        read, written = _bytes([*_placed(whole), *([new] if combines else [])]), _bytes([new])
+        sure = sum((_bytes([one]) or _NO_BYTES)[0] for one in _placed(whole)) if not combines else 0
+        return replace(_moved_bytes(read, 0, written), sure_bytes=sure, exact=not instruction.called_computations)
 
     def _of_effect(self, instruction: Instruction) -> _Figures:
         """An operation without an array in its output, which would tell what it reads: it reads its operands whole."""
         reason = self._why_unknown(instruction)
-        read = _bytes(operand.shape for operand in dict.fromkeys(instruction.operands))
+        read = _bytes(_placed(operand.shape for operand in dict.fromkeys(instruction.operands)))
         if read is None:
             reason = f"{instruction.name} reads an array without bound"
         if reason is not None:
-            return _Figures((0, 0, 0, read, None, 0), exact=False, unknown=(reason,))
-        return _Figures((0, 0, 0, read, 0, 0), sure_bytes=read or 0)
+            return replace(_moved_bytes(read, None, _NO_BYTES), exact=False, unknown=(reason,))
+        found = _moved_bytes(read, 0, _NO_BYTES)
+        return replace(found, sure_bytes=found.by_space[0])
 
     def _why_unknown(self, instruction: Instruction) -> str | None:
         """Why it is not known what an operation reads that has no array in its output: what it does is not."""
@@ -395,8 +414,13 @@ class _Run(Run[_Figures]):
 
     # ------------------------------------------------------------------ a fusion
 
-    def of_fused(self, computation: Computation, *, with_bytes: bool = True) -> tuple[_Figures, list[_Counted]]:
-        """A fused computation that runs once, and what is evaluated inside."""
+    def of_fused(
+        self, computation: Computation, fusion: Instruction | None = None, *, with_bytes: bool = True
+    ) -> tuple[_Figures, list[_Counted]]:
+        """A fused computation that runs once, and what is evaluated inside.
+
+        The shapes of ``fusion`` tell in which memory spaces its operands and outputs are; without it those inside do.
+        """
         rules, at = self.rules, computation.module.instruction
         starts, written, evaluated = rules.propagation.fused(rules, computation.number)
         counted = [_Counted(at(number), needed, n) for number, needed, n in evaluated]
@@ -415,7 +439,10 @@ class _Run(Run[_Figures]):
             note = f"not counted: the operations that {instruction.name} alone needs"
             figures += _Figures(exact=False, notes=(note,), unknown=unknown, lacks_operations=True)
         if with_bytes:
-            figures += _moved(reads, [at(number).shape for number in written], computation.name)
+            read = [(_Placed(i.shape, _outside(i, fusion)), sets) for i, sets in reads.items()]
+            results = _outputs(fusion, len(written))
+            new = [_Placed(at(number).shape, place) for number, place in zip(written, results, strict=True)]
+            figures += _moved(read, new, computation.name)
             figures += _unread(i for i in computation if i.has_unnamed_operands)
         return figures, [one for one in counted if not isinstance(one.needed, str)]
 
@@ -448,7 +475,12 @@ class _Run(Run[_Figures]):
         seconds = None if self.device is None else figures.seconds(self.device)
         about = (self.device, seconds, figures.exact, figures.notes, tuple(parts))
         is_partial = bool(figures.unknown) or figures.lacks_operations
-        return CostReport(subject, times, flops, others, recomputed, read, reread, written, *about, is_partial)
+        by_space: Mapping[int, int] | Unknown = ReadOnlyDict({0: 0, **dict(sorted(figures.by_space.items()))})
+        if read is None or written is None:
+            by_space = Unknown("; ".join(figures.unknown) or "an array has no bound")
+        return CostReport(
+            subject, times, flops, others, recomputed, read, reread, written, by_space, *about, _is_partial=is_partial
+        )
 
     def inner(self, instruction: Instruction, times: int = 1) -> Iterator[CostReport]:
         """The reports of what a fusion evaluates inside."""
@@ -456,8 +488,8 @@ class _Run(Run[_Figures]):
         return iter(()) if fused is None else self.inner_of(self.of_fused(fused, with_bytes=False)[1], times)
 
     def inner_of(self, counted: Sequence[_Counted], times: int = 1) -> Iterator[CostReport]:
-        """The reports of instructions inside."""
-        for one in counted:
+        """The reports of instructions inside, in the order of the text."""
+        for one in sorted(counted, key=lambda one: one.instruction.number):
             yield self.report(one.instruction, self._arithmetic([one]).times(times), times, ())
 
 
@@ -507,41 +539,84 @@ def _count_reads(sets: Sequence[MapSet], shape: Shape) -> tuple[Count | None, Co
     return Count(n_paths if is_exact and all(m.count().exact for m in maps) else 0, n_paths), distinct
 
 
-def _moved(reads: Mapping[Instruction, Sequence[MapSet]], written: Sequence[Shape], by: str) -> _Figures:
+class _Placed(NamedTuple):
+    """A value that is moved, and one whose layouts say in which memory space its arrays are; by default its own."""
+
+    shape: Shape
+    place: Shape | None = None
+
+    def spaces(self) -> list[int]:
+        """The memory space of each array of the value; 0 where that is not said."""
+        inside = [array for _, array in arrays(self.shape)]
+        outside = inside if self.place is None else [array for _, array in arrays(self.place)]
+        outside = outside if len(outside) == len(inside) else inside
+        return [0 if array.layout is None else array.layout.memory_space for array in outside]
+
+
+def _placed(shapes: Iterable[Shape]) -> list[_Placed]:
+    return list(map(_Placed, shapes))
+
+
+def _outside(parameter: Instruction, fusion: Instruction | None) -> Shape | None:
+    """The operand that is the value of a parameter of a fused computation."""
+    number = parameter.parameter_number
+    return None if fusion is None or number is None or number >= len(fusion.operands) else fusion.operands[number].shape
+
+
+def _outputs(fusion: Instruction | None, n: int) -> Sequence[Shape | None]:
+    """The values of the ``n`` outputs of a fusion."""
+    if fusion is None:
+        return [None] * n
+    parts = fusion.shape.tuple_shapes if fusion.shape.is_tuple else ()
+    return parts if len(parts) == n else [fusion.shape] * n
+
+
+def _moved(reads: Iterable[tuple[_Placed, Sequence[MapSet]]], written: Sequence[_Placed], by: str) -> _Figures:
     """The bytes that are read of values, by all sets together, and written, by an instruction or computation."""
-    reasons = dict.fromkeys(str(maps.reason) for sets in reads.values() for maps in sets if maps.is_unknown)
+    reads = list(reads)
+    reasons = dict.fromkeys(str(maps.reason) for _, sets in reads for maps in sets if maps.is_unknown)
     unknown = tuple(f"{by}: {reason}" for reason in reasons)
-    read, sure, exact = 0, 0, True
+    read, sure, exact = Counter[int](), Counter[int](), True
     reread: int | None = 0
-    arrays_read = [(sets, value.shape, index) for value, sets in reads.items() for index in array_leaves(value.shape)]
-    for sets, whole, index in arrays_read:
-        shape = shape_at(whole, index)
-        try:
-            touched, distinct = _count_reads([maps._at(index) for maps in sets], shape)
-        except HlomapError:  # an array without bound
-            unknown += (f"{by} reads an array without bound",)
-            return _Figures((0, 0, 0, None, None, _bytes(written)), exact=False, unknown=unknown)
-        bits = shape.element_bits
-        read += -(-distinct.upper * bits // 8)
-        sure += -(-distinct.lower * bits // 8)
-        exact = exact and distinct.exact
-        again = None if touched is None else max(0, touched.upper - distinct.upper) * bits // 8
-        reread, exact = _sum(reread, again), exact and touched is not None and touched.exact
     n_written = _bytes(written)
+    for value, sets in reads:
+        for index, space in zip(array_leaves(value.shape), value.spaces(), strict=True):
+            shape = shape_at(value.shape, index)
+            try:
+                touched, distinct = _count_reads([maps._at(index) for maps in sets], shape)
+            except HlomapError:  # an array without bound
+                unknown += (f"{by} reads an array without bound",)
+                return replace(_moved_bytes(None, None, n_written), exact=False, unknown=unknown)
+            bits = shape.element_bits
+            read[space] += -(-distinct.upper * bits // 8)
+            sure[space] += -(-distinct.lower * bits // 8)
+            exact = exact and distinct.exact
+            again = None if touched is None else max(0, touched.upper - distinct.upper) * bits // 8
+            reread, exact = _sum(reread, again), exact and touched is not None and touched.exact
     if n_written is None:
         unknown += (f"{by} writes an array without bound",)
-    return _Figures((0, 0, 0, read, reread, n_written), Counter(), sure + (n_written or 0), exact, unknown=unknown)
+    sure.update(n_written or _NO_BYTES)
+    return replace(_moved_bytes(read, reread, n_written), sure_bytes=sure[0], exact=exact, unknown=unknown)
 
 
-def _bytes(shapes: Iterable[Shape]) -> int | None:
-    """The bytes of all arrays of some values."""
-    total = 0
-    for shape in shapes:
-        found = _extent([array for _, array in arrays(shape)])[1]
-        if found is None:
-            return None
-        total += found
-    return total
+_NO_BYTES = Counter[int]()
+
+
+def _moved_bytes(read: Counter[int] | None, reread: int | None, written: Counter[int] | None) -> _Figures:
+    """Bytes that are read, read again and written, by memory space; None where they are not known."""
+    totals = [None if one is None else sum(one.values()) for one in (read, written)]
+    by_space = (read or _NO_BYTES) + (written or _NO_BYTES)
+    return _Figures((0, 0, 0, totals[0], reread, totals[1]), by_space=by_space)
+
+
+def _bytes(values: Iterable[_Placed]) -> Counter[int] | None:
+    """The bytes of all arrays of some values, by memory space; None where an array has no bound."""
+    by_space: dict[int, list[Shape]] = {}
+    for value in values:
+        for space, (_, array) in zip(value.spaces(), arrays(value.shape), strict=True):
+            by_space.setdefault(space, []).append(array)
+    found = {space: _extent(group)[1] for space, group in by_space.items()}
+    return None if None in found.values() else Counter(found)
 
 
 def _dtype(instruction: Instruction) -> str:

@@ -90,7 +90,7 @@ class Run(ABC, Generic[A]):
         return self._known[key]
 
     def of_program(self, start: Computation | Instruction) -> tuple[A, dict[Instruction, int]]:
-        """What all that runs takes, and how often each instruction that counts runs."""
+        """What all that runs takes, and how often each instruction that counts runs, in the order of :meth:`_met`."""
         known: dict[Computation, A] = {}
         calls: dict[Computation, _Calls] = {}
         first = [start] if isinstance(start, Computation) else list(self.run_by(start))
@@ -101,7 +101,6 @@ class Run(ABC, Generic[A]):
         for computation in order:
             calls[computation] = []
             known[computation] = self._of_computation(computation, known, calls[computation])
-        runs: dict[Instruction, int] = {}
         times: Counter[Computation] = Counter()
         if isinstance(start, Computation):
             total = known[start]
@@ -111,7 +110,6 @@ class Run(ABC, Generic[A]):
             parts = [self._of_calls(start, known, own)] if first else []
             if self.counts(start):
                 parts.append(self.of_instruction(start))
-                runs[start] = 1
             total = self.total(parts)
             for called, n in own:
                 times[called] += n
@@ -119,9 +117,29 @@ class Run(ABC, Generic[A]):
             n = times[computation]
             for called, factor in calls[computation]:
                 times[called] += n * factor
-            if n:
-                runs |= {i: n for i in self.within(computation) if self.counts(i)}
-        return total, runs
+        return total, {i: n for i, n in self._met(start, times) if self.counts(i)}
+
+    def _met(
+        self, start: Computation | Instruction, times: Mapping[Computation, int]
+    ) -> Iterator[tuple[Instruction, int]]:
+        """The instructions that run, and how often, in the order in which a run meets them.
+
+        That is the order of the text, which is the schedule of a scheduled module; the instructions of a computation
+        follow the first instruction that runs it.
+        """
+        inside = iter(self.within(start) if isinstance(start, Computation) else [start])
+        stack = [(inside, times[start] if isinstance(start, Computation) else 1)]
+        entered = {start}
+        while stack:
+            instructions, n = stack[-1]
+            instruction = next(instructions, None)
+            if instruction is None:
+                stack.pop()
+                continue
+            yield instruction, n
+            inner = [c for c in dict.fromkeys(self.run_by(instruction)) if times[c] and c not in entered]
+            entered.update(inner)
+            stack += [(iter(self.within(c)), times[c]) for c in reversed(inner)]
 
     def uncounted(self) -> dict[Computation, str]:
         """After a walk, the computations that run an unknown number of times, with the reason."""
