@@ -28,6 +28,7 @@ from ..types import ReadOnlyDict, json_fields, subject_of
 from .executions import Run, effects, fused_by, runs_once
 from .queries import operand_maps, reached
 from .rule_provider import RuleProvider
+from .wire import wire_bytes
 
 _MAX_MAPS = 16  # of a union whose elements are counted by taking maps apart
 _MAX_LINES = 10
@@ -154,6 +155,11 @@ class CostReport:
         return self.subject.name
 
     @property
+    def wire_bytes(self) -> Count | Unknown:
+        """The least that the busiest device sends to others, see :func:`hlomap.collectives`."""
+        return wire_bytes(self.subject)[0].times(self.times).count
+
+    @property
     def intensity(self) -> float | None:
         """Flops for each byte of device memory that is read or written; None where none is, or that is unknown."""
         spaces = self.bytes_by_memory_space
@@ -165,7 +171,7 @@ class CostReport:
         head = {"name": self.name, "kind": type(self.subject).__name__.lower(), **json_fields(self, *_NUMBERS)}
         spaces = self.bytes_by_memory_space
         by_space = None if isinstance(spaces, Unknown) else {str(space): n for space, n in spaces.items()}
-        head["bytes_by_memory_space"] = by_space
+        head |= {"bytes_by_memory_space": by_space, **json_fields(self, "wire_bytes")}
         return head | {"device": self.device and self.device.name} | json_fields(self, "notes parts")
 
     def __repr__(self) -> str:
@@ -187,6 +193,8 @@ class CostReport:
         if not isinstance(self.bytes_by_memory_space, Unknown):
             spaces = ((space, n) for space, n in self.bytes_by_memory_space.items() if space)
             lines += [f"{n:,} bytes are in memory space {space}, not in device memory" for space, n in spaces]
+        sent, _ = wire_bytes(self.subject)
+        lines += [str(sent.times(self.times))] if sent.most or sent.unknown else []
         return "\n".join([*lines, *self.notes])
 
 

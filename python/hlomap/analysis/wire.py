@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 from .._core import Computation, Count, Instruction, Module
@@ -24,7 +25,9 @@ from .rule_provider import RuleProvider
 
 def operation_of(instruction: Instruction) -> Instruction:
     """The operation that an instruction is, or is a step of: the start, or what the start runs as its only work."""
-    start = instruction.async_steps[0] if instruction.async_steps else instruction
+    if not instruction.async_steps:
+        return instruction
+    start = instruction.async_steps[0]
     called = start.called_computations if lookup(start.opcode).forwards_calls else ()
     if len(called) != 1:
         return start
@@ -119,6 +122,9 @@ class WireBytes:
         """What all devices send."""
         return self._known(self.least_all_devices, self.most_all_devices)
 
+    def __str__(self) -> str:
+        return wire_words(self.count, self.count_all_devices)
+
     def _known(self, least: int, most: int) -> Count | Unknown:
         if self.unknown:
             more = f", and {len(self.unknown) - 1:,} more" if len(self.unknown) > 1 else ""
@@ -132,21 +138,26 @@ class WireBytes:
 _NOTHING = WireBytes()
 
 
+def wire_words(one: Count | Unknown, every: Count | Unknown) -> str:
+    """Wire bytes in words: ``416 wire bytes, 832 over all devices``."""
+    for found in (one, every):
+        if isinstance(found, Unknown):
+            return f"wire bytes are not known: {printable(found.reason)}"
+    return f"{_words(one)} wire bytes, {_words(every)} over all devices"
+
+
+def _words(found: Count | Unknown) -> str:
+    if isinstance(found, Unknown):
+        return "unknown"
+    return f"{found.upper:,}" if found.exact else f"{found.lower:,} to {found.upper:,}"
+
+
 class WireRun(Run[WireBytes]):
     """A walk over the instructions that may send something, inside fusions and in what is applied to elements too."""
 
     def __init__(self, module: Module) -> None:
         super().__init__(RuleProvider(module))
-        self._within: dict[Computation, list[Instruction]] = {}
-        is_scheduled = bool(module.attributes.get("is_scheduled"))
-        sends: dict[str, bool] = {}
-        for i in module.instructions:
-            opcode = i.opcode
-            if opcode not in sends:
-                sends[opcode] = lookup(opcode).exchange is not exchanges_nothing
-            may_send = sends[opcode] or i.has_unnamed_operands
-            if may_send or i.called_computations or not (is_scheduled or i.attributes.get("sharding") is None):
-                self._within.setdefault(i.computation, []).append(i)
+        self._within = _may_send(module)
 
     def within(self, computation: Computation) -> Sequence[Instruction]:
         return self._within.get(computation, ())
@@ -179,6 +190,22 @@ class WireRun(Run[WireBytes]):
 
     def key(self, instruction: Instruction) -> Hashable:
         return instruction.number  # shardings and groups are in no signature
+
+
+@lru_cache(maxsize=2)
+def _may_send(module: Module) -> Mapping[Computation, Sequence[Instruction]]:
+    """By computation the instructions that may send something or run computations; a module never changes."""
+    found: dict[Computation, list[Instruction]] = {}
+    is_scheduled = bool(module.attributes.get("is_scheduled"))
+    sends: dict[str, bool] = {}
+    for i in module.instructions:
+        opcode = i.opcode
+        if opcode not in sends:
+            sends[opcode] = lookup(opcode).exchange is not exchanges_nothing
+        may_send = sends[opcode] or i.has_unnamed_operands
+        if may_send or i.called_computations or not (is_scheduled or i.attributes.get("sharding") is None):
+            found.setdefault(i.computation, []).append(i)
+    return found
 
 
 Moved: TypeAlias = Mapping[Instruction, WireBytes]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, cast, overlo
 
 from .._core import Computation, Count, Instruction, Mesh, Module, Shape
 from ..analysis.table import Table
-from ..analysis.wire import WireBytes, WireRun, exchange_of, is_collective, operation_of
+from ..analysis.wire import WireBytes, WireRun, exchange_of, is_collective, operation_of, wire_words
 from ..answers import Unknown
 from ..errors import NotFoundError
 from ..hlo.unread import unread_reason
@@ -120,7 +120,7 @@ class Collective:
     @property
     def scheduling_name(self) -> str | None:
         """The name under which XLA's scheduler knew it, which events of a profile may have."""
-        return getattr(self.instruction.metadata, "scheduling_name", None)
+        return self.instruction.metadata.scheduling_name or self._operation.metadata.scheduling_name
 
     @property
     def op_name(self) -> str | None:
@@ -319,7 +319,7 @@ class Collectives(Table):
 
     def __str__(self) -> str:
         lines = [super().__str__()] if self.records else ["no collectives"]
-        lines.append(wire_words(self.wire_bytes, self.wire_bytes_all_devices))
+        lines.append(str(self._total))
         return "\n".join(lines)
 
 
@@ -378,8 +378,8 @@ def collectives(
     records = []
     for one in found:
         operation = one.operation
-        why_unknown = uncounted.get(operation.computation)
-        n = times.get(operation, 0) if why_unknown is None else Unknown(why_unknown)
+        why_unknown = uncounted.get(one.instruction.computation)
+        n = times.get(one.instruction, 0) if why_unknown is None else Unknown(why_unknown)
         axes = places.axes(operation, one.exchange)
         seconds = places.seconds(operation, one.exchange, n)
         kind = begun_by(operation.opcode)
@@ -509,18 +509,6 @@ def axes_of_exchange(
         known[key] = axes_of_pairs(mesh, groups) if exchange.is_pairs else axes_of_groups(mesh, groups)
     found = known[key]
     return found if found is not None else written or None
-
-
-def wire_words(one: Count | Unknown, every: Count | Unknown) -> str:
-    """Wire bytes in words: ``416 wire bytes, 832 over all devices``."""
-    if isinstance(one, Unknown) or isinstance(every, Unknown):
-        reason = one.reason if isinstance(one, Unknown) else cast(Unknown, every).reason
-        return f"wire bytes are not known: {printable(reason)}"
-
-    def number(count: Count) -> str:
-        return f"{count.upper:,}" if count.exact else f"{count.lower:,} to {count.upper:,}"
-
-    return f"{number(one)} wire bytes, {number(every)} over all devices"
 
 
 def exchange_words(operation: Instruction, exchange: Exchange | Unknown, mesh: Mesh | None = None) -> str:
