@@ -235,12 +235,8 @@ class Table:
     def __repr__(self) -> str:
         return f"<hlomap.Table: {len(self)} rows, {len(self._names)} columns>"
 
-    def _shown(self) -> Sequence[str]:
-        """The columns of the text."""
-        return _SHOWN_COLUMNS if "file" in self._names else _SHOWN_COLUMNS[1:]
-
     def __str__(self) -> str:
-        names = self._shown()
+        names = _SHOWN_COLUMNS if "file" in self._names else _SHOWN_COLUMNS[1:]
         columns = [islice(self._column(name), SHOWN_ROWS) for name in names]
         return first_rows(names, columns, len(self), len(self._names))
 

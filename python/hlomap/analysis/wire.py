@@ -75,19 +75,6 @@ class WireBytes:
     unknown: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, instruction: Instruction) -> WireBytes:
-        """Those of one run."""
-        is_scheduled = instruction.module.attributes.get("is_scheduled")
-        reason = None if is_scheduled else _why_not_partitioned(instruction)
-        found = exchange_of(instruction) if reason is None else Unknown(reason)
-        if found is None:
-            return _NOTHING
-        if isinstance(found, Unknown):
-            return cls(unknown=(f"{printable(instruction.name, 60)}: {found.reason}",))
-        one, every = found.wire_bytes, found.wire_bytes_all_devices
-        return cls(one.lower, one.upper, every.lower, every.upper)
-
-    @classmethod
     def sum(cls, parts: Iterable[WireBytes]) -> WireBytes:
         """Those of all parts."""
         found, unknown = [0] * 4, dict[str, None]()
@@ -158,12 +145,28 @@ class WireRun(Run[WireBytes]):
     def __init__(self, module: Module) -> None:
         super().__init__(RuleProvider(module))
         self._within = _may_send(module)
+        self._is_scheduled = bool(module.attributes.get("is_scheduled"))
+        self._exchanges: dict[int, Exchange | Unknown | None] = {}
+
+    def exchange(self, instruction: Instruction) -> Exchange | Unknown | None:
+        """:func:`exchange_of`, asked once."""
+        number = instruction.number
+        if number not in self._exchanges:
+            self._exchanges[number] = exchange_of(instruction)
+        return self._exchanges[number]
 
     def within(self, computation: Computation) -> Sequence[Instruction]:
         return self._within.get(computation, ())
 
     def measure(self, instruction: Instruction) -> WireBytes:
-        return WireBytes.of(instruction)
+        reason = None if self._is_scheduled else _why_not_partitioned(instruction)
+        found = self.exchange(instruction) if reason is None else Unknown(reason)
+        if found is None:
+            return _NOTHING
+        if isinstance(found, Unknown):
+            return WireBytes(unknown=(f"{printable(instruction.name, 60)}: {found.reason}",))
+        one, every = found.wire_bytes, found.wire_bytes_all_devices
+        return WireBytes(one.lower, one.upper, every.lower, every.upper)
 
     def total(self, amounts: Iterable[WireBytes]) -> WireBytes:
         return WireBytes.sum(amounts)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .._core import Instruction, Module
+from ..text import printable
 from . import console
 from .console import FILE, OUTPUT, parse_indices
 from .selection import Selection, find_instruction, parse_place
@@ -21,6 +22,7 @@ from .selection import Selection, find_instruction, parse_place
 if TYPE_CHECKING:
     from ..explanation.explain import Explanation
     from ..pictures.picture import Picture
+    from ..shardings.collectives import Collectives
     from ..tiles.readers import Readers
     from .listing import Direction, Listing, Part
 
@@ -44,6 +46,7 @@ _RUNS = re.compile("█+|▒+|░+|[^█▒░]+")  # the blocks of drawing.map_
 @click.option("--output", metavar="I,J", type=parse_indices, help="With --instruction: the output at this shape index.")
 @click.option("--input-to-output", is_flag=True, help="Map operand elements to the output elements that read them.")
 @click.option("--readers", metavar="NAME", help="Who reads this value from memory, how many bytes and how often.")
+@click.option("--collectives", "only_collectives", is_flag=True, help="What devices exchange, and how often.")
 @click.option("--picture", is_flag=True, help="With --instruction: draw what one element of the output reads.")
 @click.option("--svg", metavar="FILE", type=OUTPUT, help="With --instruction: write this picture to FILE as SVG.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array with an object for each module.")
@@ -59,6 +62,7 @@ def show(
     picture: bool,
     svg: Path | None,
     readers: str | None,
+    only_collectives: bool,
     as_json: bool,
     **filters: Any,
 ) -> None:
@@ -75,6 +79,7 @@ def show(
       hlomap show module.hlo --instruction fusion.3 --element 1,2
       hlomap show module.hlo --instruction fusion.3 --element 1,2 --picture --svg reads.svg
       hlomap show module.hlo --readers x.1
+      hlomap show module.hlo --collectives --json
       hlomap show module.hlo --json
     """
     from .listing import Listing, listing_lines
@@ -90,6 +95,8 @@ def show(
         (input_to_output and asks, "excludes --element and --output", "--input-to-output"),
         (instruction is not None and chosen, "excludes --all, --opcode, --fusion, --source and --top", "--instruction"),
         (readers is not None and is_chosen, "excludes what chooses other instructions", "--readers"),
+        (only_collectives and is_chosen, "excludes what chooses other instructions", "--collectives"),
+        (only_collectives and readers is not None, "excludes --readers", "--collectives"),
     ]
     for is_conflict, message, option in conflicts:
         if is_conflict:
@@ -98,10 +105,17 @@ def show(
     direction: Direction = "input_to_output" if input_to_output else "output_to_input"
     selection = Selection(**filters)
     values: list[Any] = []
-    for module in console.read_modules(file):
+    modules = console.read_modules(file)
+    for module in modules:
         if readers is not None:
             read = _readers(module, readers, selection.computation)
             values.append(read.to_dict()) if as_json else console.say(str(read))
+            continue
+        if only_collectives:
+            table = _collectives(module, selection.computation)
+            title = f"{printable(module.name)}\n" if len(modules) > 1 else ""
+            record = {"module": module.name, **table.to_dict()}
+            values.append(record) if as_json else console.say(title + table.text(None))
             continue
         if instruction is not None:
             found = find_instruction(module, instruction, selection.computation)
@@ -137,6 +151,14 @@ def _readers(module: Module, name: str, computation: str | None) -> Readers:
     labelled = [p for p in module.entry.parameters if p.metadata.op_name == name and computation is None]
     with console.blaming("--readers"):
         return readers(labelled[0] if labelled else find_instruction(module, name, computation, "--readers"))
+
+
+def _collectives(module: Module, computation: str | None) -> Collectives:
+    """Those of the entry, or of a computation."""
+    from ..shardings.collectives import collectives
+
+    with console.blaming("--computation"):
+        return collectives(module if computation is None else module.computation(computation))
 
 
 def _explanation(instruction: Instruction, element: tuple[int, ...], output: tuple[int, ...] | None) -> Explanation:

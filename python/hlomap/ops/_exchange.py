@@ -15,8 +15,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from fractions import Fraction
-from math import ceil
 from typing import NamedTuple, TypeAlias
 
 from .._core import Count, Instruction
@@ -40,14 +38,14 @@ class Exchange(NamedTuple):
 
 
 class Sent(NamedTuple):
-    """What the devices of a group send, in any unit: the busiest one, and all together."""
+    """What the devices of a group send, in any unit: n times what the busiest of n sends, and all together."""
 
-    busiest: Fraction
-    together: Fraction
+    n_busiest: int
+    together: int
 
 
-SentInGroup: TypeAlias = Callable[[int, Fraction], Sent]
-"""From the number of devices in a group, at least 2, and the size of the operands on each of them."""
+SentInGroup: TypeAlias = Callable[[int, int], Sent]
+"""From the number n of devices in a group, at least 2, and the size of the operands on each of them."""
 Exchanges: TypeAlias = Callable[[Instruction], Exchange | Unknown | None]
 """None where devices send nothing."""
 
@@ -57,24 +55,24 @@ def exchanges_nothing(instruction: Instruction) -> None:
     return
 
 
-def sent_for_sums(n: int, size: Fraction) -> Sent:
+def sent_for_sums(n: int, size: int) -> Sent:
     """Every device needs the combination of all."""
-    return Sent(2 * (n - 1) * size / n, 2 * (n - 1) * size)
+    return Sent(2 * (n - 1) * size, 2 * (n - 1) * size)
 
 
-def sent_for_whole(n: int, size: Fraction) -> Sent:
+def sent_for_whole(n: int, size: int) -> Sent:
     """Every device needs the arrays of all."""
-    return Sent((n - 1) * size, n * (n - 1) * size)
+    return Sent(n * (n - 1) * size, n * (n - 1) * size)
 
 
-def sent_for_parts(n: int, size: Fraction) -> Sent:
+def sent_for_parts(n: int, size: int) -> Sent:
     """Every device needs its part of the arrays of all, or of their combination."""
-    return Sent((n - 1) * size / n, (n - 1) * size)
+    return Sent((n - 1) * size, (n - 1) * size)
 
 
-def sent_for_one(n: int, size: Fraction) -> Sent:
+def sent_for_one(n: int, size: int) -> Sent:
     """All need the array of one device, or one device the combination of all."""
-    return Sent(size, (n - 1) * size)
+    return Sent(n * size, (n - 1) * size)
 
 
 def operand_bits(instruction: Instruction, n_operands: int | None = None) -> tuple[int, int]:
@@ -98,11 +96,10 @@ def exchange_in_groups(
     for (first, last), n in table.runs():
         sizes[n] += last - first + 1
 
-    def in_all_groups(bits: int) -> Sent:
-        size = Fraction(bits, 8)
-        found = [(sent(n, size), n_groups) for n, n_groups in sizes.items() if n > 1]
-        busiest = max((one.busiest for one, _ in found), default=Fraction(0))
-        return Sent(busiest, sum((one.together * n_groups for one, n_groups in found), Fraction(0)))
+    def in_all_groups(bits: int) -> tuple[int, int]:
+        found = [(sent(n, bits), n, n_groups) for n, n_groups in sizes.items() if n > 1]
+        busiest = max((_bytes(one.n_busiest, n) for one, n, _ in found), default=0)
+        return busiest, sum(one.together * n_groups for one, _, n_groups in found)
 
     return _exchange(instruction, table, n_operands, bits, in_all_groups, is_pairs=False)
 
@@ -110,13 +107,17 @@ def exchange_in_groups(
 def exchange_in_pairs(instruction: Instruction, table: GroupTable, n_operands: int, bits: tuple[int, int]) -> Exchange:
     """The exchange between the sources and targets of pairs; a device keeps what it would send to itself."""
     n_targets = Counter(source for source, target in table.groups if source != target)
-    most = max(n_targets.values(), default=0)
+    most, total = max(n_targets.values(), default=0), n_targets.total()
 
-    def in_all_pairs(bits: int) -> Sent:
-        size = Fraction(bits, 8)
-        return Sent(most * size, n_targets.total() * size)
+    def in_all_pairs(bits: int) -> tuple[int, int]:
+        return _bytes(most * bits), total * bits
 
     return _exchange(instruction, table, n_operands, bits, in_all_pairs, is_pairs=True)
+
+
+def _bytes(n_bits: int, of: int = 1) -> int:
+    """The bytes of a part of some bits, rounded up."""
+    return -(-n_bits // (8 * of))
 
 
 def _exchange(
@@ -124,14 +125,16 @@ def _exchange(
     table: GroupTable,
     n_operands: int,
     bits: tuple[int, int],
-    sent: Callable[[int], Sent],
+    sent: Callable[[int], tuple[int, int]],
     *,
     is_pairs: bool,
 ) -> Exchange:
-    found = [sent(n) for n in bits]
+    """The exchange where ``sent`` gives the bytes of the busiest device and the bits of all in one set of groups."""
     n_times = _n_same_groups(instruction, table.ids)
-    busiest = Count(*(ceil(one.busiest) for one in found))
-    return Exchange(table, is_pairs, n_operands, busiest, Count(*(ceil(one.together * n_times) for one in found)))
+    most = sent(bits[1])
+    least = most if bits[0] == bits[1] else sent(bits[0])
+    every = Count(_bytes(least[1] * n_times), _bytes(most[1] * n_times))
+    return Exchange(table, is_pairs, n_operands, Count(least[0], most[0]), every)
 
 
 def _n_same_groups(instruction: Instruction, ids: str) -> int:

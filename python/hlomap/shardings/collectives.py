@@ -13,8 +13,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, cast, overload
 
 from .._core import Computation, Count, Instruction, Mesh, Module, Shape
-from ..analysis.table import Table
-from ..analysis.wire import WireBytes, WireRun, exchange_of, is_collective, operation_of, wire_words
+from ..analysis.table import SHOWN_ROWS, Table, first_rows
+from ..analysis.wire import WireBytes, WireRun, is_collective, operation_of, wire_words
 from ..answers import Unknown
 from ..errors import NotFoundError
 from ..hlo.unread import unread_reason
@@ -297,9 +297,6 @@ class Collectives(Table):
         kinds = {name: kind for name, (kind, _, _) in COLUMNS.items()}
         return arrow.schema(kinds, {name: text for name, (_, text, _) in COLUMNS.items()})
 
-    def _shown(self) -> Sequence[str]:
-        return _SHOWN
-
     def to_dict(self) -> dict[str, Any]:
         """The table as JSON values: ``collectives``, a list of rows, and the sums."""
         return {"collectives": [row.to_dict() for row in self.records]} | json_fields(
@@ -317,10 +314,14 @@ class Collectives(Table):
     def __repr__(self) -> str:
         return f"<hlomap.results.Collectives: {len(self)} rows>"
 
+    def text(self, limit: int | None = SHOWN_ROWS) -> str:
+        """The first rows, all for None, and what the program sends."""
+        shown = [islice(self._column(name), limit) for name in _SHOWN]
+        lines = [first_rows(_SHOWN, shown, len(self), len(COLUMNS))] if self.records else ["no collectives"]
+        return "\n".join([*lines, str(self._total)])
+
     def __str__(self) -> str:
-        lines = [super().__str__()] if self.records else ["no collectives"]
-        lines.append(str(self._total))
-        return "\n".join(lines)
+        return self.text()
 
 
 def collectives(
@@ -417,7 +418,7 @@ def _walk(run: WireRun, start: Computation | Instruction) -> Iterator[_Found]:
             continue
         operation = operation_of(instruction)
         is_end = bool(instruction.async_steps) and instruction != instruction.async_steps[0]
-        exchange = None if is_end else exchange_of(operation)
+        exchange = None if is_end else run.exchange(operation)
         if exchange is not None and is_collective(operation, exchange):
             yield _Found(instruction, operation, exchange, where)
         if operation != instruction:
@@ -518,7 +519,7 @@ def exchange_words(operation: Instruction, exchange: Exchange | Unknown, mesh: M
     ...   p = f32[2] parameter(0)
     ...   ROOT g = f32[6] all-gather(p), replica_groups={{0,2,4},{1,3,5}}, dimensions={0}
     ... }''').entry.root
-    >>> exchange_words(gather, exchange_of(gather))
+    >>> exchange_words(gather, WireRun(gather.module).exchange(gather))
     '2 groups of 3 replicas: {0,2,4},{1,3,5}; 16 wire bytes, 96 over all devices'
     """
     if isinstance(exchange, Unknown):
