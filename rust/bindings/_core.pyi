@@ -360,6 +360,7 @@ def spread_bits(narrow: _Array, width: int, value: int, is_signed: bool, n_bytes
 @final
 class Module:
     name: str
+    program: int | None
     entry: Computation
     computations: tuple[Computation, ...]
     instructions: tuple[Instruction, ...]
@@ -709,8 +710,12 @@ class Diagnostic:
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
-def parse_text(source: str | bytes, name: str | None = None, strict: bool = False) -> list[Module]: ...
+def parse_text(
+    source: str | bytes, name: str | None = None, strict: bool = False, program: int | None = None
+) -> list[Module]: ...
 def unpack_head(head: bytes, n: int, /) -> tuple[str | None, bytes]: ...
+def is_trace_head(head: bytes, /) -> bool: ...
+def trace_programs(source: bytes, name: str | None = None, /) -> list[tuple[str, int | None]] | None: ...
 def is_module_head(head: bytes, /) -> bool: ...
 def known_attributes(owner: str, /) -> list[tuple[str, str, bool, list[str]]]: ...
 def known_opcodes() -> list[str]: ...
@@ -935,7 +940,14 @@ def _reads(
 def _read_profile(
     data: bytes, name: str | None, /
 ) -> tuple[
-    list[tuple[str, list[tuple[str, int | None, str, int, int, int]], tuple[int, int], tuple[int, int]]],
+    list[
+        tuple[
+            str,
+            list[tuple[str, int | None, str, int, int, int, int | None]],
+            tuple[int, int],
+            tuple[int, int],
+        ]
+    ],
     list[tuple[str, int | None, bytes]],
 ]: ...
 def _extent(parts: Sequence[Shape], /) -> tuple[int | None, int | None]: ...
@@ -969,7 +981,7 @@ def _module(
     text: str,
     filename: str | None,
     position: tuple[int, int],
-    ids: tuple[Sequence[int], Sequence[int], bytes] | None,
+    ids: tuple[Sequence[int], Sequence[int], bytes, int | None] | None,
     /,
 ) -> Module: ...
 def _diagnostic(fields: dict[str, Any], /) -> Diagnostic: ...

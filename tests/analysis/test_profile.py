@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import statistics
 from collections import defaultdict
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 from support.proto import field, fields
+from support.traces import Event, Plane, Ref, hlo_stats, space
 
 import hlomap as hm
 from hlomap.errors import HloSyntaxError
@@ -71,7 +73,7 @@ def test_a_stored_trace_of_a_cpu() -> None:
     data = CPU.read_bytes()
     found = hm.profile(CPU, device=hm.Device("d", dram_bytes_per_second=10**9))
     _check_sums(data, found)
-    assert not found.unmatched and found.modules["jit_step"].name == "jit_step"
+    assert not found.unmatched and found.modules["jit_step", 6].name == "jit_step"
     row = next(row for row in found if row.name == "wrapped_tanh")
     assert (row.bytes, row.calls, row.opcode) == (64 * 256 * 4 * 2, 3, "fusion")
     assert row.gb_per_s == pytest.approx(3 * row.bytes / row.time_us / 1e3)
@@ -167,7 +169,7 @@ def test_planes_of_two_gpus() -> None:
     assert (fusion.bytes, fusion.gb_per_s) == (2 * 64 * 32 * 4, 4 * 16384 / 16e-6 / 1e9)
     assert fusion.of_limit == pytest.approx(4 * 16384 / 1e12 / 16e-6)
     assert (dot.flops, dot.gflop_per_s) == (2 * 32 * 64 * 16, pytest.approx(2 * 65536 / 4e-6 / 1e9))
-    assert fusion.instruction == found.modules["step"]["fusion.1"]
+    assert fusion.instruction == found.modules["step", 17]["fusion.1"]
     assert (gone.bytes, gone.gb_per_s, gone.of_limit, gone.share) == (None, None, None, 1 / 21)
     assert gone.unmatched == "module step has no 'gone.9'" and found.unmatched == (gone,)
     assert found.time_us == 16 + 4 + 1
@@ -287,3 +289,174 @@ def test_paths(tmp_path: Path) -> None:
 def test_picture() -> None:
     drawn = str(hm.draw(hm.profile(TRACE, device="h100")))
     assert "fusion.1" in drawn and "16 us, 16,384 bytes, 4.1 GB/s" in drawn
+
+
+# ---------------------------------------------------------------------- kernels, launches, two programs of one name
+
+SMALL, LARGE = (
+    hm.parse(f"""HloModule jit_f
+    ENTRY e {{ x = f32[{m},{n}] parameter(0)
+      t = f32[{n},{m}] transpose(x), dimensions={{1,0}}
+      ROOT n = f32[{n},{m}] negate(t) }}""")
+    for m, n in ((8, 16), (64, 32))
+)
+US = 10**6
+
+
+def _proto(module: hm.Module) -> bytes:
+    return field(1, module.to_proto())
+
+
+def _two_gpus(small: int | None = 17, large: int | None = 18) -> list[Plane]:
+    """``t`` of 17 runs as two kernels, three times on each of two devices; ``t`` of 18 as one, twice on the first."""
+    of_small, of_large = hlo_stats("t", "jit_f", small), hlo_stats("t", "jit_f", large)
+    first = [
+        event
+        for k, (pad, move) in enumerate([(1, 9), (2, 2), (3, 4)])
+        for event in (
+            Event("pad_kernel", pad * US, of_small, at=100 * k * US),
+            Event("move_kernel", move * US, of_small, at=(100 * k + 50) * US),
+        )
+    ]
+    second = [Event(name, US, of_small, at=k) for k in range(3) for name in ("pad_kernel", "move_kernel")]
+    large_events = [Event("move_kernel", 7 * US, of_large), Event("move_kernel", 5 * US, of_large, at=8 * US)]
+    launches = [
+        Event("hipModuleLaunchKernel", 500 * US, of_small),
+        Event("hipModuleLaunchKernel", 300 * US, of_large),
+        Event("hipModuleLaunchKernel", 200 * US, hlo_stats("t")),  # which names neither module nor program
+        Event("fusion thunk", 40 * US, hlo_stats("t", "jit_f")),
+        Event("on the host alone", 11 * US, hlo_stats("n", "jit_f", small)),
+    ]
+    return [
+        Plane("/host:ROCTRACER", {"thread": launches}),
+        Plane("/device:GPU:0", {"Stream #7(Compute)": first[:4], "Stream #9": [*first[4:], *large_events]}),
+        Plane("/device:GPU:1", {"Stream #7(Compute)": second}),
+    ]
+
+
+def _metadata_plane(*programs: tuple[str, hm.Module, int | None]) -> Plane:
+    return Plane("/host:metadata", programs=[(title, _proto(module), id) for title, module, id in programs])
+
+
+TITLES = (("jit_f(17)", SMALL, 17), ("jit_f(18)", LARGE, None))  # older traces have the id in the title alone
+
+
+def test_kernels_executions_and_launches_counted_by_hand() -> None:
+    found = hm.profile(
+        space(*_two_gpus(), _metadata_plane(*TITLES)), device=hm.Device("d", dram_bytes_per_second=10**9)
+    )
+    small, large, host = found
+    # Kernels of the small program: 3 of two names on each device; pads take 1+2+3 us, moves 9+2+4, all others 1.
+    assert (small.program, small.name, small.kernels, small.calls) == (17, "t", 12, 6)
+    assert small.time_us == 6 + 15 + 6
+    assert small.median_us == 7.0  # of the executions of the first device: 10, 4 and 7; those of the second are 2
+    assert small.planes == ("/device:GPU:0", "/device:GPU:1")
+    assert (small.bytes, small.gb_per_s) == (1024, pytest.approx(6 * 1024 / 27e-6 / 1e9))
+    assert small.of_limit == pytest.approx(6 * 1024 / 10**9 / 27e-6)
+    assert (large.program, large.kernels, large.calls, large.time_us, large.median_us) == (18, 2, 2, 12.0, 7.0)
+    assert (large.bytes, large.gb_per_s) == (16384, pytest.approx(2 * 16384 / 12e-6 / 1e9))
+    # No device has events of `n`: what the host has of it stays a row.
+    assert (host.name, host.program, host.calls, host.time_us) == ("n", 17, 1, 11.0)
+    assert host.planes == ("/host:ROCTRACER",)
+    assert found.time_us == 27 + 12 + 11
+    assert {name: (own.events, own.time_us) for name, own in found.unplaced.items()} == {"/host:ROCTRACER": (4, 1040.0)}
+    assert list(found.modules) == [("jit_f", 17), ("jit_f", 18)]
+    for row in found:
+        assert row.instruction is not None
+        assert found.modules[row.module, row.program] is row.instruction.module
+    assert [row["program"] for row in found.to_dict()["rows"]] == [17, 18, 17] == found["program"]
+    assert [row["kernels"] for row in found.to_dict()["rows"]] == [12, 2, 1]
+    head, first, second = str(found).splitlines()[:3]
+    assert head.split()[:6] == ["program", "instruction", "us", "share", "calls", "kernels"]
+    assert first.split()[:6] == ["jit_f(17)", "t", "27", "54.0%", "6", "12"]
+    assert second.split()[:6] == ["jit_f(18)", "t", "12", "24.0%", "2", "2"]
+    drawn = str(hm.draw(found))
+    assert "jit_f(17) t" in drawn and "jit_f(18) t" in drawn
+
+
+def test_launches_alone_keep_their_rows() -> None:
+    (plane, *_) = _two_gpus()
+    found = hm.profile(space(plane, _metadata_plane(*TITLES)))
+    times = {(row.program, row.name): row.time_us for row in found}
+    assert times[17, "t"] == 500 and times[18, "t"] == 300 and not found.unplaced
+
+
+@pytest.mark.parametrize(
+    ("names", "calls", "median"),
+    [
+        ("aabaab", 2, 3.0),  # one kernel twice in each execution: 1+1+1 and 1+1+1
+        ("abaab", 2, None),  # which of three belong to the first execution?
+        ("aaa", 3, 1.0),
+        ("abc", 1, 3.0),
+    ],
+)
+def test_executions_of_several_kernels(names: str, calls: int, median: float | None) -> None:
+    events = [Event(name, US, hlo_stats("t", "jit_f", 17), at=k * US) for k, name in enumerate(names)]
+    # Lines need not be in order.
+    trace = space(Plane("/device:GPU:0", {"Stream": events[::-1]}), _metadata_plane(*TITLES))
+    (row,) = hm.profile(trace)
+    assert (row.kernels, row.calls, row.median_us, row.time_us) == (len(names), calls, median, len(names))
+
+
+def test_programs_of_one_name_that_are_given() -> None:
+    trace = space(*_two_gpus())
+    found = hm.profile(trace, module={17: SMALL, 18: LARGE})
+    assert [(row.program, row.bytes) for row in found][:2] == [(17, 1024), (18, 16384)]
+    assert found.modules == {("jit_f", 17): SMALL, ("jit_f", 18): LARGE}
+    # By name alone it would be a guess which one ran.
+    for row in hm.profile(trace, module=SMALL):
+        assert row.unmatched == "several programs have the name 'jit_f': 17 and 18; pass modules by id as `module`"
+    assert [row.bytes for row in hm.profile(trace, module={17: SMALL})][:2] == [1024, None]
+    with pytest.raises(ValueError, match="several modules have the name 'jit_f'; give them by program id"):
+        hm.profile(trace, module=[SMALL, LARGE])
+    with pytest.raises(TypeError, match="as a key"):
+        hm.profile(trace, module={"jit_f": SMALL})  # type: ignore[dict-item]
+    with pytest.raises(TypeError, match="as a value"):
+        hm.profile(trace, module={17: "jit_f"})  # type: ignore[dict-item]
+
+
+def test_a_module_of_another_name_stands_for_the_only_program() -> None:
+    trace = space(Plane("/device:GPU:0", {"Stream": [Event("k", US, hlo_stats("t", name)) for name in ("a", "b")]}))
+    assert {row.unmatched for row in hm.profile(trace, module=SMALL)} == {
+        "the profile has no module 'a'; pass it as `module`",
+        "the profile has no module 'b'; pass it as `module`",
+    }
+
+
+def test_a_program_that_the_file_does_not_have() -> None:
+    trace = space(*_two_gpus(), _metadata_plane(("jit_f(18)", LARGE, 18)))
+    by_program = {row.program: row for row in hm.profile(trace) if row.name == "t"}
+    assert by_program[17].unmatched == "the profile has module 'jit_f' of program 18, not 17; pass it as `module`"
+    assert by_program[18].unmatched is None
+
+
+def test_events_without_ids_match_a_name_that_is_unique() -> None:
+    trace = space(*_two_gpus(None, None)[1:], _metadata_plane(("jit_f(18)", LARGE, 18)))
+    (row,) = hm.profile(trace)
+    assert (row.program, row.calls, row.bytes) == (None, 6, 16384)  # the least count: 5 moves and 3 pads, then 3 and 3
+    both = hm.profile(space(*_two_gpus(None, None)[1:], _metadata_plane(*TITLES)))
+    assert both.rows[0].unmatched == "2 modules have an instruction of this name"
+
+
+def test_large_ids_print_as_in_titles() -> None:
+    id = 2**64 - 5
+    trace = space(
+        Plane("/device:TPU:0", {"XLA Ops": [Event("t", US, hlo_stats(Ref("t"), Ref("jit_f"), id))]}),
+        _metadata_plane((f"jit_f({id})", SMALL, None)),
+    )
+    (row,) = hm.profile(trace)
+    assert row.program == id and row.unmatched is None
+
+
+def test_hosts_that_have_other_programs_of_one_id(tmp_path: Path) -> None:
+    for name, module in (("a", SMALL), ("b", LARGE)):
+        device = Plane("/device:GPU:0", {"Stream": [Event("k", US, hlo_stats("t", "jit_f", 17))]})
+        (tmp_path / f"{name}.xplane.pb").write_bytes(space(device, _metadata_plane(("jit_f(17)", module, 17))))
+    (row,) = hm.profile(tmp_path)
+    assert row.unmatched == "hosts have different modules of this name and id"
+
+
+def test_compressed_traces(tmp_path: Path) -> None:
+    (tmp_path / "a.xplane.pb.gz").write_bytes(gzip.compress(CPU.read_bytes()))
+    assert hm.profile(tmp_path).to_dict() == hm.profile(CPU).to_dict()
+    assert hm.profile(tmp_path / "a.xplane.pb.gz").time_us == hm.profile(CPU).time_us

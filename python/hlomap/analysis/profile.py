@@ -7,18 +7,20 @@ row.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from operator import index
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._core import Instruction, Module, _read_profile
 from ..devices import Device, as_device
 from ..errors import HlomapError
 from ..hlo.load import parse
-from ..text import one_line, table_lines
-from ..types import ReadOnlyDict, expect_items, json_fields, wrong_type
+from ..text import joined, one_line, table_lines
+from ..types import ReadOnlyDict, expect, expect_items, is_index, json_fields, wrong_type
 from .cost import CostReport, costs_within
 from .executions import runs_once
 
@@ -29,16 +31,23 @@ _MAX_LINES = 20
 class ProfileRow:
     """The events of one instruction, on all planes together.  Numbers that cannot be computed are None."""
 
-    #: The name of the module as the events have it, without a program id.
+    #: The name of the module as the events have it.
     module: str
+    #: The id of the program, which tells programs of one name apart; None where the events have none.
+    program: int | None
     #: The name of the instruction as the events have it.
     name: str
     opcode: str | None
     #: Measured time of all calls, in microseconds.
     time_us: float
-    #: The middle of the times of the calls; of several planes the largest.
-    median_us: float
+    #: The middle of the times of the calls; of several planes the largest.  None where it cannot be told which kernels
+    #: belong to one call.
+    median_us: float | None
+    #: How often the instruction ran: on each plane as often as the kernel of it with the fewest events; several planes
+    #: add up.
     calls: int
+    #: How many events it has: kernels, copies, or calls of functions on a CPU.
+    kernels: int
     #: Part of the time of all rows that contain no others; None for a call or a loop, which contain the time of others.
     share: float | None
     #: Distinct bytes that one call reads and writes.
@@ -82,12 +91,14 @@ class Profile:
     #: The time of all rows that contain no others, in microseconds.
     time_us: float
     device: Device | None
-    #: By plane, the events that belong to no instruction: copies, the host's work, ends of operations.
+    #: By plane, the events that belong to no instruction: copies, the host's work, ends of operations.  Those of hosts
+    #: are among them where a device has events of the same instruction: they launch its kernels.
     unplaced: Mapping[str, Unplaced]
     #: By plane, events on lines that repeat those of other lines.
     repeated: Mapping[str, Unplaced]
-    #: By name the modules that are joined with events: those of the file, and those that were given.
-    modules: Mapping[str, Module] = field(repr=False)
+    #: The modules that are joined with events: those of the file by name and program id, as in the rows, and those that
+    #: were given by name and the id that they were given with, or None.
+    modules: Mapping[tuple[str, int | None], Module] = field(repr=False)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -106,6 +117,14 @@ class Profile:
         """The rows of which no instruction is known."""
         return tuple(row for row in self.rows if row.unmatched is not None)
 
+    def label(self, row: ProfileRow) -> str:
+        """The name of a row, after that of its program and its id where several programs have one name."""
+        return f"{_program(row)} {row.name}" if row.module in self._shared_names() else row.name
+
+    def _shared_names(self) -> set[str]:
+        programs = {(row.module, row.program) for row in self.rows}
+        return {name for name, n in Counter(name for name, _ in programs).items() if n > 1}
+
     def to_dict(self) -> dict[str, Any]:
         """The profile as JSON values."""
         device = None if self.device is None else self.device.name
@@ -116,10 +135,12 @@ class Profile:
 
     def text(self, top: int = _MAX_LINES) -> str:
         """The table of the first rows, and what is left out."""
-        head = ["instruction", "us", "share", "calls", "median us", "bytes", "reread", "GB/s", "flops", "GFLOP/s"]
-        has_limit = self.device is not None
-        table = [[*head, "of limit"] if has_limit else head]
-        table += [_cells(row, has_limit) for row in self.rows[:top]]
+        columns = {**_CELLS, **({} if self.device is None else _LIMIT)}
+        if not self._shared_names():
+            del columns["program"]
+        if all(row.kernels == row.calls for row in self.rows):
+            del columns["kernels"]
+        table = [list(columns)] + [[cell(row) for cell in columns.values()] for row in self.rows[:top]]
         lines = table_lines(table)
         left = self.rows[top:]
         if left:
@@ -136,30 +157,38 @@ class Profile:
         return self.text()
 
 
-def _cells(row: ProfileRow, has_limit: bool) -> list[str]:
-    def number(value: float | None, form: str) -> str:
-        return "" if value is None else f"{value:{form}}"
+def _number(value: float | None, form: str) -> str:
+    return "" if value is None else f"{value:{form}}"
 
-    cells = [
-        one_line(row.name, 60) + (" (?)" if row.unmatched else ""),
-        f"{row.time_us:.4g}",
-        number(row.share, ".1%"),
-        f"{row.calls:,}",
-        f"{row.median_us:.4g}",
-        number(row.bytes, ","),
-        number(row.bytes_reread, ","),
-        number(row.gb_per_s, ".3g"),
-        number(row.flops, ","),
-        number(row.gflop_per_s, ".3g"),
-    ]
-    return [*cells, number(row.of_limit, ".1%")] if has_limit else cells
+
+def _program(row: ProfileRow) -> str:
+    return one_line(row.module, 30) + ("" if row.program is None else f"({row.program})")
+
+
+_CELLS: dict[str, Callable[[ProfileRow], str]] = {
+    "program": _program,
+    "instruction": lambda row: one_line(row.name, 60) + (" (?)" if row.unmatched else ""),
+    "us": lambda row: f"{row.time_us:.4g}",
+    "share": lambda row: _number(row.share, ".1%"),
+    "calls": lambda row: f"{row.calls:,}",
+    "kernels": lambda row: f"{row.kernels:,}",
+    "median us": lambda row: _number(row.median_us, ".4g"),
+    "bytes": lambda row: _number(row.bytes, ","),
+    "reread": lambda row: _number(row.bytes_reread, ","),
+    "GB/s": lambda row: _number(row.gb_per_s, ".3g"),
+    "flops": lambda row: _number(row.flops, ","),
+    "GFLOP/s": lambda row: _number(row.gflop_per_s, ".3g"),
+}
+"""The columns of the table that is printed."""
+
+_LIMIT: dict[str, Callable[[ProfileRow], str]] = {"of limit": lambda row: _number(row.of_limit, ".1%")}
 
 
 def profile(
     path: str | os.PathLike[str] | bytes,
     /,
     *,
-    module: Module | Iterable[Module] | None = None,
+    module: Module | Iterable[Module] | Mapping[int, Module] | None = None,
     device: Device | str | None = None,
 ) -> Profile:
     """The measured time of each instruction, and what it read, wrote and computed in that time.
@@ -167,109 +196,217 @@ def profile(
     Args:
         path: a ``*.xplane.pb`` file, a folder that ``jax.profiler.trace`` wrote to (of several runs the newest counts,
             with the files of all hosts), or the bytes of a file.
-        module: the module or modules that ran, for a profile without HLO.  They take the place of those in the file
-            with the same name.
+        module: the module or modules that ran, for a profile without HLO, or a mapping of program ids to them where
+            several programs have one name.  They take the place of those in the file with the same name or id.
         device: with it, rows tell how close they come to its limits.
 
     Events are joined with instructions by program and name.  An instruction without events has no row; events whose
-    instruction is not known have a row with ``unmatched``, and events of no instruction are counted by plane.  Bytes
-    and flops are those of :func:`hlomap.cost`.
+    instruction is not known have a row with ``unmatched``, and events of no instruction are counted by plane.  Where a
+    device (``/device:``) has events of an instruction, those of hosts launch them and have no row.  Bytes and flops are
+    those of :func:`hlomap.cost`.
 
     Raises :class:`~hlomap.errors.HloSyntaxError` with the position for bytes that are not a profile,
-    ``FileNotFoundError`` for a path without one, and ``TypeError`` for other arguments.
+    ``FileNotFoundError`` for a path without one, ``ValueError`` for different modules of one name without ids, and
+    ``TypeError`` for other arguments.
 
     >>> found = profile("tests/cases/profiles/cpu.xplane.pb")
     >>> found.rows[0].name, found.rows[0].calls, found.rows[0].bytes
     ('ynn_fusion.3', 3, 229376)
     """
-    given: list[Module] = []
-    if module is not None:
-        takes = "a Module or several as `module`"
-        given = [module] if isinstance(module, Module) else expect_items(Module, module, "profile", takes)
+    known = _Modules(module)
     if device is not None:
         device = as_device(device, "profile")
-    events: dict[tuple[str, int | None, str], _Events] = {}
+    events: dict[_Key, dict[str, _Events]] = {}
     unplaced: dict[str, Unplaced] = {}
     repeated: dict[str, Unplaced] = {}
-    known = _Modules(given)
     for name, data in _files(path):
-        planes, modules = _read_profile(data, name)
-        for title, program, proto in modules:
-            known.add(title, program, proto)
+        planes, programs = _read_profile(data, name)
+        for of, program, proto in programs:
+            known.add((of, program), proto)
         for plane, ops, rest, again in planes:
-            for of_module, program, op, calls, ps, median in ops:
-                own = events.setdefault((of_module, program, op), _Events())
-                own.add(plane, calls, ps, median)
-            for target, (n, ps) in ((unplaced, rest), (repeated, again)):
-                if n:
-                    before = target.get(plane, Unplaced(0, 0.0))
-                    target[plane] = Unplaced(before.events + n, before.time_us + ps / 1e6)
-    found = {key: known.instruction(*key) for key in events}
-    total = sum(own.ps for key, own in events.items() if not _contains_others(found[key]))
+            for of, program, op, kernels, calls, ps, median in ops:
+                own = events.setdefault(_Key(of, program, op), {}).setdefault(plane, _Events())
+                own.add(kernels, calls, ps, median)
+            _count(unplaced, plane, *rest)
+            _count(repeated, plane, *again)
+    _set_aside_launches(events, unplaced)
+    known.close(events)
+    found = {key: known.instruction(key) for key in events}
+    sums = {key: sum(planes.values(), _Events()) for key, planes in events.items()}
+    total = sum(own.ps for key, own in sums.items() if not _contains_others(found[key]))
     reports = _reports([i for i in found.values() if isinstance(i, Instruction)], device)
-    rows = [_row(key, own, found[key], reports, total, device) for key, own in events.items()]
+    rows = [_row(key, own, tuple(events[key]), found[key], reports, total, device) for key, own in sums.items()]
     rows.sort(key=lambda row: -row.time_us)
-    places = ReadOnlyDict(unplaced), ReadOnlyDict(repeated), ReadOnlyDict(known.by_title())
+    places = ReadOnlyDict(unplaced), ReadOnlyDict(repeated), ReadOnlyDict(known.read())
     return Profile(tuple(rows), total / 1e6, device, *places)
 
 
+class _Key(NamedTuple):
+    """The instruction of events, as they name it; the name of the module may be empty."""
+
+    module: str
+    program: int | None
+    op: str
+
+
+@dataclass
 class _Events:
-    """The events of one name."""
+    """The events of one instruction on one plane, or on several."""
 
-    def __init__(self) -> None:
-        self.calls = self.ps = self.median = 0
-        self.planes: dict[str, None] = {}
+    kernels: int = 0
+    calls: int = 0
+    ps: int = 0
+    median: int | None = 0
 
-    def add(self, plane: str, calls: int, ps: int, median: int) -> None:
+    def add(self, kernels: int, calls: int, ps: int, median: int | None) -> None:
+        self.kernels += kernels
         self.calls += calls
         self.ps += ps
-        self.median = max(self.median, median)
-        self.planes[plane] = None
+        self.median = None if median is None or self.median is None else max(self.median, median)
+
+    def __add__(self, other: _Events) -> _Events:
+        both = replace(self)
+        both.add(other.kernels, other.calls, other.ps, other.median)
+        return both
+
+
+def _count(found: dict[str, Unplaced], plane: str, n: int, ps: int) -> None:
+    if n:
+        before = found.get(plane, Unplaced(0, 0.0))
+        found[plane] = Unplaced(before.events + n, before.time_us + ps / 1e6)
+
+
+def _set_aside_launches(events: dict[_Key, dict[str, _Events]], unplaced: dict[str, Unplaced]) -> None:
+    """Moves the events of hosts to those without a row, where a device has events of the same instruction.
+
+    A name or an id that events lack is that of any.
+    """
+    on_devices: dict[str, list[_Key]] = {}
+    for key, planes in events.items():
+        if any(map(_is_device, planes)):
+            on_devices.setdefault(key.op, []).append(key)
+    for key in list(events):
+        planes = events[key]
+        if any(_may_be_same(key, other) for other in on_devices.get(key.op, ())):
+            for plane in [plane for plane in planes if not _is_device(plane)]:
+                own = planes.pop(plane)
+                _count(unplaced, plane, own.kernels, own.ps)
+        if not planes:
+            del events[key]
+
+
+def _is_device(plane: str) -> bool:
+    return plane.startswith("/device:")
+
+
+def _may_be_same(a: _Key, b: _Key) -> bool:
+    is_module = a.module == b.module or not a.module or not b.module
+    return is_module and (a.program == b.program or a.program is None or b.program is None)
+
+
+_Program = tuple[str, int | None]
+"""The name of a module and the id of its program."""
 
 
 class _Modules:
     """The modules that events may name."""
 
-    def __init__(self, given: Sequence[Module]) -> None:
-        self.given = {module.name: module for module in given}
-        self._programs: dict[tuple[str, int | None], bytes] = {}
-        self._read: dict[tuple[str, int | None], Module | str] = {}
+    def __init__(self, given: Module | Iterable[Module] | Mapping[int, Module] | None) -> None:
+        self._given: dict[_Program, Module] = {}
+        self._programs: dict[_Program, list[bytes]] = {}
+        self._read: dict[_Program, Module | str] = {}
+        self._ids: dict[str, set[int]] = {}
+        self._is_single = False
+        takes = "a Module, several, or a mapping of program ids to them as `module`"
+        if isinstance(given, Mapping):
+            for program, module in given.items():
+                if not is_index(program):
+                    raise wrong_type("profile", takes, program, "as a key")
+                expect(Module, module, "profile", takes, "as a value")
+                self._given[module.name, index(program)] = module
+        elif given is not None:
+            for module in [given] if isinstance(given, Module) else expect_items(Module, given, "profile", takes):
+                before = self._given.setdefault((module.name, None), module)
+                if before is not module and str(before) != str(module):
+                    name = one_line(module.name, 60)
+                    raise ValueError(
+                        f"hm.profile: several modules have the name {name!r}; give them by program id, as in "
+                        "module={17: first, 18: second}"
+                    )
 
-    def add(self, title: str, program: int | None, proto: bytes) -> None:
-        name = title.rpartition("(")[0] if title.endswith(")") else title
-        self._programs.setdefault((name, program), proto)
+    def add(self, program: _Program, proto: bytes) -> None:
+        """A program of the file."""
+        protos = self._programs.setdefault(program, [])
+        if proto not in protos:
+            protos.append(proto)
 
-    def by_title(self) -> dict[str, Module]:
-        read = {name: module for (name, _), module in self._read.items() if isinstance(module, Module)}
-        return {**read, **self.given}
+    def close(self, events: Iterable[_Key]) -> None:
+        """Ends the reading of files: these are all events."""
+        ran = {(key.module, key.program) for key in events}
+        self._is_single = len(ran) == 1
+        for name, program in [*self._programs, *ran]:
+            if program is not None:
+                self._ids.setdefault(name, set()).add(program)
 
-    def instruction(self, name: str, program: int | None, op: str) -> Instruction | str:
-        """The instruction of an event, or why there is none."""
-        if name in self.given:
-            candidates: list[Module | str] = [self.given[name]]
-        elif (name, program) in self._programs:
-            candidates = [self._module((name, program))]
-        else:
-            keys = [key for key in self._programs if key[0] == name]
-            candidates = [self._module(key) for key in keys] or [*self.given.values()]
-        if not candidates:
-            return f"the profile has no module {name!r}; pass it as `module`" if name else "the event names no module"
+    def read(self) -> dict[_Program, Module]:
+        """The modules of the file that were read, and those that were given."""
+        return {key: module for key, module in self._read.items() if isinstance(module, Module)} | self._given
+
+    def instruction(self, key: _Key) -> Instruction | str:
+        """The instruction of events, or why there is none."""
+        candidates = self._candidates(key.module, key.program)
+        if isinstance(candidates, str):
+            return candidates
         found: list[Instruction] = []
         for module in candidates:
             if isinstance(module, str):
                 return module
             with suppress(KeyError):
-                found.append(module[op])
+                found.append(module[key.op])
         if len(found) == 1:
             return found[0]
-        return f"{len(found)} modules have an instruction of this name" if found else f"module {name} has no {op!r}"
+        name = one_line(key.module, 60)
+        return f"{len(found)} modules have an instruction of this name" if found else f"module {name} has no {key.op!r}"
 
-    def _module(self, key: tuple[str, int | None]) -> Module | str:
+    def _candidates(self, name: str, program: int | None) -> list[Module | str] | str:
+        """The modules that events of a program may be of, or why there is none."""
+        for (_, id), module in self._given.items():
+            if id is not None and id == program:
+                return [module]
+        ids = sorted(self._ids.get(name, ()))
+        if (name, None) in self._given and len(ids) < 2:
+            return [self._given[name, None]]
+        if (name, program) in self._programs:
+            return [self._module((name, program))]
+        if (name, None) in self._given:
+            programs = joined(list(map(str, ids)))
+            return f"several programs have the name {name!r}: {programs}; pass modules by id as `module`"
+        # Without an id every program of the name may be meant, without a name every one of the id.
+        fits = [key for key in self._programs if key[0] == name and None in (program, key[1])]
+        if not name and program is not None:
+            fits = [key for key in self._programs if key[1] == program]
+        if fits:
+            return [self._module(key) for key in fits]
+        # A module of another name stands for the only program that ran.
+        if (self._is_single or not name) and (given := [own for (_, id), own in self._given.items() if id is None]):
+            return [*given]
+        if not name:
+            return "the event names no module"
+        others = [str(id) for of, id in self._programs if of == name]
+        if others:
+            return f"the profile has module {name!r} of program {joined(others)}, not {program}; pass it as `module`"
+        return f"the profile has no module {name!r}; pass it as `module`"
+
+    def _module(self, key: _Program) -> Module | str:
         if key not in self._read:
             try:
-                self._read[key] = parse(self._programs[key])
+                modules = [parse(proto) for proto in self._programs[key]]
             except HlomapError as error:
                 self._read[key] = f"the module {key[0]} in the profile cannot be read: {one_line(str(error))}"
+                return self._read[key]
+            # The hosts of one program may have traced different source files.
+            texts = {module.to_string(metadata=False, backend_config=False) for module in modules if modules[1:]}
+            self._read[key] = "hosts have different modules of this name and id" if len(texts) > 1 else modules[0]
         return self._read[key]
 
 
@@ -286,8 +423,9 @@ def _reports(instructions: Sequence[Instruction], device: Device | None) -> dict
 
 
 def _row(
-    key: tuple[str, int | None, str],
+    key: _Key,
     own: _Events,
+    planes: tuple[str, ...],
     instruction: Instruction | str,
     reports: Mapping[Instruction, CostReport],
     total_ps: int,
@@ -306,12 +444,13 @@ def _row(
         return None if amount is None or not seconds else amount * own.calls / seconds / unit
 
     return ProfileRow(
-        key[0],
-        key[2],
+        *key[:2],
+        key.op,
         None if isinstance(instruction, str) else instruction.opcode,
         own.ps / 1e6,
-        own.median / 1e6,
+        None if own.median is None else own.median / 1e6,
         own.calls,
+        own.kernels,
         None if is_outer else own.ps / total_ps if total_ps else 0.0,
         moved,
         None if report is None else report.bytes_reread,
@@ -319,7 +458,7 @@ def _row(
         flops,
         rate(flops, 1e9),
         rate(None if report is None or device is None else report.time_at_least, 1),
-        tuple(own.planes),
+        planes,
         instruction if isinstance(instruction, str) else None,
         None if isinstance(instruction, str) else instruction,
     )
@@ -334,8 +473,8 @@ def _files(path: str | os.PathLike[str] | bytes) -> list[tuple[str | None, bytes
     place = Path(path)
     if not place.is_dir():
         return [(str(place), place.read_bytes())]
-    for pattern in ("*.xplane.pb", "*/*.xplane.pb", "plugins/profile/*/*.xplane.pb"):
-        files = sorted(place.glob(pattern))
+    for folder in ("", "*/", "plugins/profile/*/"):
+        files = sorted(file for end in ("pb", "pb.gz") for file in place.glob(f"{folder}*.xplane.{end}"))
         if files:
             newest = max(file.parent for file in files)
             return [(str(file), file.read_bytes()) for file in files if file.parent == newest]

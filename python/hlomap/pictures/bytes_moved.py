@@ -80,7 +80,8 @@ def draw_profile(found: Profile) -> Picture:
         parts = (row.time_us,) if row.of_limit is None else (least, row.time_us - least)
         bytes_moved = "" if row.bytes is None else f", {bytes_text(row.bytes)}"
         rate = "" if row.gb_per_s is None else f", {row.gb_per_s:.3g} GB/s"
-        bars.append(Bar(printable(row.name, 60), parts, f"{row.time_us:.4g} us{bytes_moved}{rate}"))
+        name = printable(found.label(row), 60)
+        bars.append(Bar(name, parts, f"{row.time_us:.4g} us{bytes_moved}{rate}"))
     left = len(found.rows) - len(bars)
     facts = f"{found.time_us:.4g} us" + (f"; {plural(left, 'row')} with less left out" if left else "")
     legend = () if found.device is None else ("least time of the device", "more than that")

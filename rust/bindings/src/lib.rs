@@ -63,7 +63,10 @@ mod _core {
             reshape_is_bitcast, spread_bits, squeeze_bits, transpose_is_bitcast, unpack_into,
         },
         module::{_module, PyComputation, PyModule_},
-        parse::{_read_profile, is_module_head, known_attributes, known_opcodes, parse_text, unpack_head},
+        parse::{
+            _read_profile, is_module_head, is_trace_head, known_attributes, known_opcodes, parse_text, trace_programs,
+            unpack_head,
+        },
         propagation::{_extent, _reads, PyPropagation},
         rows::{_row_columns, PyRows},
         rule_cache::PyRuleCache,

@@ -135,6 +135,9 @@ const NEAR_NAMES: usize = 5000;
 getters! { PyModule_, self, py;
     /// The name of the module; empty for text without one.
     name: &str = self.0.name();
+    /// The id of the program, for a module from a trace of XLA's profiler; None for others.  It tells programs of one
+    /// name apart, as in ``profile.modules[module.name, module.program]``.
+    program: Option<u64> = self.0.ids().and_then(|ids| ids.program);
     /// The problems of the text that parsing could skip, in text order.
     diagnostics: PyResult<Bound<'py, PyTuple>> =
         PyTuple::new(py, self.0.diagnostics().iter().map(|d| PyDiagnostic::new(self.0.source(), d)));
@@ -314,7 +317,8 @@ impl PyModule_ {
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let m = &self.0;
-        let ids = m.ids().map(|ids| (ids.computations.clone(), ids.instructions.clone(), ids.wordless.clone()));
+        let ids =
+            m.ids().map(|ids| (ids.computations.clone(), ids.instructions.clone(), ids.wordless.clone(), ids.program));
         by_function(py, "_module", (m.own_text(), m.source().name.as_deref(), m.position(), ids))
     }
 }
@@ -434,9 +438,14 @@ pub fn _module(
     text: &str,
     filename: Option<&str>,
     position: (usize, usize),
-    ids: Option<(Vec<i64>, Vec<i64>, Vec<u8>)>,
+    ids: Option<(Vec<i64>, Vec<i64>, Vec<u8>, Option<u64>)>,
 ) -> PyResult<PyModule_> {
-    let ids = ids.map(|(computations, instructions, wordless)| Ids { computations, instructions, wordless });
+    let ids = ids.map(|(computations, instructions, wordless, program)| Ids {
+        computations,
+        instructions,
+        wordless,
+        program,
+    });
     match unlocked(py, || hlo::parse_part(text, position, filename))? {
         Ok(mut modules) => Ok(PyModule_(modules.swap_remove(0).with_ids(ids))),
         Err(errors) => Err(syntax_error(py, &errors.source, &errors.problems)),

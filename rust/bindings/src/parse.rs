@@ -11,14 +11,16 @@ use crate::module::PyModule_;
 /// All modules of a text, parsed without the interpreter lock.
 ///
 /// ``source`` is HLO text as ``str`` or bytes, ``name`` its name in messages.  ``strict`` makes every diagnostic
-/// an error.  Raises :class:`~hlomap.errors.HloSyntaxError` with all problems of the text.
+/// an error.  Of a trace ``program`` is the only program that is read, by its position in :func:`trace_programs`.
+/// Raises :class:`~hlomap.errors.HloSyntaxError` with all problems of the text.
 #[pyfunction]
-#[pyo3(signature = (source, name=None, strict=false))]
+#[pyo3(signature = (source, name=None, strict=false, program=None))]
 pub fn parse_text(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,
     name: Option<&str>,
     strict: bool,
+    program: Option<usize>,
 ) -> PyResult<Vec<PyModule_>> {
     let parsed = if let Ok(text) = source.cast::<PyString>() {
         match text.to_str() {
@@ -32,7 +34,10 @@ pub fn parse_text(
         }
     } else if let Ok(bytes) = source.cast::<PyBytes>() {
         let bytes = bytes.as_bytes();
-        unlocked(py, || hlo::parse_bytes(bytes, name, strict))?
+        unlocked(py, || match program {
+            Some(number) => hlo::parse_program(bytes, number, name, strict),
+            None => hlo::parse_bytes(bytes, name, strict),
+        })?
     } else {
         return Err(wrong_type("parse", "HLO text (str) or bytes", source, ""));
     };
@@ -63,6 +68,24 @@ pub fn is_module_head(head: &[u8]) -> bool {
     hlo::is_module_head(head)
 }
 
+/// Whether bytes, or the first of them, are those of a trace of XLA's profiler.
+#[pyfunction]
+#[pyo3(signature = (head, /))]
+pub fn is_trace_head(head: &[u8]) -> bool {
+    hlo::is_profile(head)
+}
+
+/// The name and the id of each program in a trace of XLA's profiler; ``None`` for other bytes.
+///
+/// Raises :class:`~hlomap.errors.HloSyntaxError` for a damaged trace.
+#[pyfunction]
+#[pyo3(signature = (source, name=None, /))]
+pub fn trace_programs(py: Python<'_>, source: &[u8], name: Option<&str>) -> PyResult<Option<TracePrograms>> {
+    unlocked(py, || hlo::programs(source, name))?.map_err(|errors| syntax_error(py, &errors.source, &errors.problems))
+}
+
+type TracePrograms = Vec<(String, Option<u64>)>;
+
 /// The attributes of an operation, or of the header of a ``module``, sorted by name.
 ///
 /// For each the name, the form of its value, whether it is required, and the possible values of a keyword.
@@ -81,9 +104,10 @@ pub fn known_opcodes() -> Vec<&'static str> {
 }
 
 /// The planes of a profile: each name, its operations, and the number and picoseconds of the events of none and of those
-/// on lines that repeat others; and the modules in it, by name and program id.
+/// on lines that repeat others; and the programs in it, each with the name of its module, its id and its proto.
 ///
-/// An operation has the name of its module, its program id, its name, its calls, its picoseconds and their median.
+/// An operation has the name of its module, its program id, its name, its events, its executions, its picoseconds and
+/// the median of those of the executions.
 /// Raises :class:`~hlomap.errors.HloSyntaxError` for bytes that are not a profile.
 #[pyfunction]
 #[pyo3(signature = (data, name, /))]
@@ -93,16 +117,18 @@ pub fn _read_profile<'py>(
     name: Option<&str>,
 ) -> PyResult<ProfileParts<'py>> {
     let bytes = data.as_bytes();
-    let found = unlocked(py, || hlo::parse_profile(bytes, name))?
-        .map_err(|errors| syntax_error(py, &errors.source, &errors.problems))?;
-    let op = |o: &hlo::OpTime<'_>| (o.module.to_owned(), o.program, o.op.to_owned(), o.calls, o.ps, o.median_ps);
+    let failed = |errors: hlo::SyntaxErrors| syntax_error(py, &errors.source, &errors.problems);
+    let bytes = unlocked(py, || hlo::decompressed(bytes, name))?.map_err(failed)?;
+    let found = unlocked(py, || hlo::parse_profile(&bytes, name))?.map_err(failed)?;
+    let op =
+        |o: &hlo::OpTime<'_>| (o.module.to_owned(), o.program, o.op.to_owned(), o.kernels, o.calls, o.ps, o.median_ps);
     let rest = |r: hlo::Unmatched| (r.n, r.ps);
     let plane =
         |p: &hlo::Plane<'_>| (p.name.to_owned(), p.ops.iter().map(op).collect(), rest(p.rest), rest(p.repeated));
-    let module = |&(name, id, bytes): &(&str, Option<i64>, &[u8])| (name.to_owned(), id, PyBytes::new(py, bytes));
-    Ok((found.planes.iter().map(plane).collect(), found.modules.iter().map(module).collect()))
+    let program = |p: &hlo::Program<'_>| (p.name.to_owned(), p.id, PyBytes::new(py, p.proto));
+    Ok((found.planes.iter().map(plane).collect(), found.programs.iter().map(program).collect()))
 }
 
-type OpParts = (String, Option<i64>, String, u64, u128, u64);
+type OpParts = (String, Option<u64>, String, u64, u64, u128, Option<u64>);
 type PlaneParts = (String, Vec<OpParts>, (u64, u128), (u64, u128));
-type ProfileParts<'py> = (Vec<PlaneParts>, Vec<(String, Option<i64>, Bound<'py, PyBytes>)>);
+type ProfileParts<'py> = (Vec<PlaneParts>, Vec<(String, Option<u64>, Bound<'py, PyBytes>)>);

@@ -61,6 +61,7 @@ pub struct Module {
     pub(crate) fingerprints: OnceLock<Vec<[u8; 16]>>,
     pub(crate) shape_hashes: OnceLock<Vec<[u64; 2]>>,
     pub(crate) has_unbounded: OnceLock<bool>,
+    pub(crate) program_title: OnceLock<Option<String>>,
     pub(crate) backend: OnceLock<Option<&'static str>>,
     pub(crate) propagation: OnceLock<Option<&'static str>>,
 }
@@ -74,6 +75,8 @@ pub struct Ids {
     pub instructions: Vec<i64>,
     /// The encoded fields of the module that text has no words for, such as the kind of device.
     pub wordless: Vec<u8>,
+    /// The id of the program in the profile that the module was read from.
+    pub program: Option<u64>,
 }
 
 /// A sequence of instructions with a root.
@@ -215,8 +218,18 @@ impl Module {
 
     /// The module with the ids of a proto; those of computations and instructions are dropped if they do not fit it.
     pub fn with_ids(mut self, ids: Option<Ids>) -> Module {
-        self.ids = ids.map(|ids| if ids.fit(&self) { ids } else { Ids { wordless: ids.wordless, ..Ids::default() } });
+        self.ids = ids.map(|ids| match ids.fit(&self) {
+            true => ids,
+            false => Ids { wordless: ids.wordless, program: ids.program, ..Ids::default() },
+        });
         self
+    }
+
+    /// The name with the id of the program in the profile that the module was read from, as in `jit_f(17)`; `None` for
+    /// other modules.
+    pub fn program_title(&self) -> Option<&str> {
+        let title = || self.ids.as_ref().and_then(|ids| ids.program).map(|id| format!("{}({id})", self.name()));
+        self.program_title.get_or_init(title).as_deref()
     }
 
     /// The name; empty if it has none.

@@ -12,6 +12,7 @@ mod operands;
 mod resolve;
 mod tables;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
@@ -60,13 +61,14 @@ pub(crate) fn parse_source(
     p.modules(strict).map_err(|problems| SyntaxErrors { source: source.clone(), problems })
 }
 
-/// Parses bytes: text, or a proto that contains a module, either of them possibly compressed. Bytes that are neither
-/// give one error that describes them.
+/// Parses bytes: text, a proto that contains a module, or a profile that contains those of programs, all of them
+/// possibly compressed. Bytes that are none of these give one error that describes them.
 pub fn parse_bytes(bytes: &[u8], name: Option<&str>, strict: bool) -> Result<Vec<Module>, SyntaxErrors> {
-    let decompressed = compression::decompress(bytes).map_err(|e| {
-        SyntaxErrors::of_bytes(name, Diagnostic::expected(Span::default(), format!("{} data", e.format), e.reason))
-    })?;
+    let decompressed = decompressed(bytes, name)?;
     let bytes = decompressed.as_ref();
+    if proto::profile::is_profile(bytes) {
+        return proto::parse_programs(bytes, None, name, strict);
+    }
     if proto::may_be_module(bytes) {
         return proto::parse_proto(bytes, name, strict);
     }
@@ -86,6 +88,38 @@ pub fn parse_bytes(bytes: &[u8], name: Option<&str>, strict: bool) -> Result<Vec
     let span = Span::new(before.len(), before.len() + 1);
     let source = Arc::new(Source::new(text, name));
     Err(SyntaxErrors { source, problems: vec![Diagnostic::expected(span, "HLO text", found)] })
+}
+
+/// Parses the program of this number of a profile, as [`programs`] counts them.
+pub fn parse_program(
+    bytes: &[u8],
+    number: usize,
+    name: Option<&str>,
+    strict: bool,
+) -> Result<Vec<Module>, SyntaxErrors> {
+    proto::parse_programs(&decompressed(bytes, name)?, Some(number), name, strict)
+}
+
+/// The name and the id of each program in a profile, possibly compressed; `None` for other bytes.
+pub fn programs(bytes: &[u8], name: Option<&str>) -> Result<Option<Vec<(String, Option<u64>)>>, SyntaxErrors> {
+    const HEAD: usize = 1 << 16;
+    let is_profile = match compression::compression_format(bytes) {
+        Some(_) => proto::profile::is_profile(&compression::decompress_head(bytes, HEAD)),
+        None => proto::profile::is_profile(bytes),
+    };
+    if !is_profile {
+        return Ok(None);
+    }
+    let bytes = decompressed(bytes, name)?;
+    let found = proto::profile::programs(&bytes).map_err(|e| SyntaxErrors::of_bytes(name, e.problem("a profile")))?;
+    Ok(Some(found.iter().map(|program| (program.name.to_owned(), program.id)).collect()))
+}
+
+/// The bytes of a source without its compression.
+pub fn decompressed<'a>(bytes: &'a [u8], name: Option<&str>) -> Result<Cow<'a, [u8]>, SyntaxErrors> {
+    compression::decompress(bytes).map_err(|e| {
+        SyntaxErrors::of_bytes(name, Diagnostic::expected(Span::default(), format!("{} data", e.format), e.reason))
+    })
 }
 
 /// The format of bytes that are not text, by their magic bytes.

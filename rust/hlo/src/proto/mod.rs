@@ -145,7 +145,36 @@ impl Ids {
 
 /// Reads the modules in a proto.
 pub fn parse_proto(bytes: &[u8], name: Option<&str>, strict: bool) -> Result<Vec<Module>, SyntaxErrors> {
-    match read_modules(bytes, name, strict, Vec::new()) {
+    proto_at(bytes, 0, name, strict)
+}
+
+/// Reads the programs of a profile, or `only` the one with this number.
+pub(crate) fn parse_programs(
+    bytes: &[u8],
+    only: Option<usize>,
+    name: Option<&str>,
+    strict: bool,
+) -> Result<Vec<Module>, SyntaxErrors> {
+    let bad = |e: wire::WireError| SyntaxErrors::of_bytes(name, e.problem("a profile with the HLO of programs"));
+    let programs = profile::programs(bytes).map_err(bad)?;
+    let chosen = programs.iter().enumerate().filter(|(k, _)| only.is_none_or(|only| only == *k));
+    let mut modules = Vec::new();
+    for (_, program) in chosen {
+        let of_program = |mut module: Module| {
+            module.ids.get_or_insert_default().program = program.id;
+            module
+        };
+        modules.extend(proto_at(program.proto, program.at, name, strict)?.into_iter().map(of_program));
+    }
+    match modules.is_empty() {
+        true => Err(bad(wire::WireError { at: 0, found: "one without HLO".into() })),
+        false => Ok(modules),
+    }
+}
+
+/// Reads the modules in a proto that begins at an offset of the input.
+fn proto_at(bytes: &[u8], at: usize, name: Option<&str>, strict: bool) -> Result<Vec<Module>, SyntaxErrors> {
+    match read_modules(bytes, at, name, strict, Vec::new()) {
         Ok(read) => read,
         Err(e) => Err(SyntaxErrors::of_bytes(name, e.problem("an HLO proto"))),
     }
@@ -169,7 +198,7 @@ pub(crate) fn parse_text_format(text: &str, name: Option<&str>, strict: bool) ->
         let text = format!("line {line}, column {column}: ").into();
         Diagnostic { span: Span::default(), kind: DiagnosticKind::Bytes, text, ..lost.clone() }
     };
-    match read_modules(&encoded.bytes, name, strict, encoded.lost.iter().map(moved).collect()) {
+    match read_modules(&encoded.bytes, 0, name, strict, encoded.lost.iter().map(moved).collect()) {
         Ok(read) => read,
         Err(e) => {
             // A field that is not known, such as a word with a typing error, may be why.
@@ -184,13 +213,14 @@ pub(crate) fn parse_text_format(text: &str, name: Option<&str>, strict: bool) ->
 /// The modules in a message; the first one gets the diagnostics.
 fn read_modules(
     bytes: &[u8],
+    at: usize,
     name: Option<&str>,
     strict: bool,
     diagnostics: Vec<Diagnostic>,
 ) -> Wire<Result<Vec<Module>, SyntaxErrors>> {
     let (mut modules, mut errors) = (Vec::new(), None);
     let mut diagnostics = Some(diagnostics);
-    find_modules(bytes, 0, 0, &mut |m| {
+    find_modules(bytes, at, 0, &mut |m| {
         let limit = m.bytes().len().saturating_mul(GROWTH).saturating_add(1 << 16);
         match read::module(m, name, strict, limit, 0, diagnostics.take().unwrap_or_default())? {
             Ok(module) => modules.push(module),
@@ -200,7 +230,7 @@ fn read_modules(
     })?;
     match errors {
         Some(errors) => Ok(Err(errors)),
-        None if modules.is_empty() => bad(0, "a message without an HLO module"),
+        None if modules.is_empty() => bad(at, "a message without an HLO module"),
         None => Ok(Ok(modules)),
     }
 }
