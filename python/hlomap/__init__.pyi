@@ -29,6 +29,7 @@ from ._core import (
 from .analysis.bitcasts import is_bitcast as is_bitcast
 from .analysis.cost import cost as cost
 from .analysis.custom_rules import register_rule as register_rule, unregister_rule as unregister_rule
+from .analysis.gemm import gemm as gemm
 from .analysis.loops import loop as loop
 from .analysis.profile import profile as profile
 from .analysis.queries import (

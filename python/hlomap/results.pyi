@@ -1,6 +1,7 @@
 # The classes of results; lazy.py imports each on its first use.
 from ._core import Cost as Cost, Count as Count
 from .analysis.cost import BytesMoved as BytesMoved, CostReport as CostReport
+from .analysis.gemm import Gemm as Gemm
 from .analysis.loops import CarriedValue as CarriedValue, Loop as Loop, LoopCounter as LoopCounter
 from .analysis.profile import Profile as Profile, ProfileRow as ProfileRow, Unplaced as Unplaced
 from .analysis.reads import Reads as Reads

@@ -128,7 +128,7 @@ def _sparse_product(_: Instruction, shapes: Shapes, results: Shapes) -> Mixing:
     return Mixing("which elements a sparse product reads is in its indices", kept, _workspaces(results))
 
 
-def _block_scaled_gemm(instruction: Instruction, shapes: Shapes, results: Shapes) -> Mixing:
+def block_scaled_gemm(instruction: Instruction, shapes: Shapes, results: Shapes) -> Mixing:
     """``__cublas$lt$matmul$mx``: a and b are those of a product, the other operands have an order of their own."""
     output = results[0]
     require(len(shapes) >= 4, f"{len(shapes)} operands, where a product with scales has at least 4")
@@ -231,7 +231,7 @@ MIXING: Mapping[str, Find] = {
     **dict.fromkeys(("ApproxTopK", "PartialReduce"), _some_of_a_row),
     **dict.fromkeys(("AwsNeuronGeluBackward", "AwsNeuronSiluBackward"), _elementwise),
     "ConcatBitcast": _slices,
-    "__cublas$lt$matmul$mx": _block_scaled_gemm,
+    "__cublas$lt$matmul$mx": block_scaled_gemm,
     "__cudnn$convForwardGraph": _whole("a graph of cuDNN follows the convolution"),
     "__onednn$matmul_reorder": lambda *_: Mixing("the order of prepacked weights is oneDNN's own"),
     "cpu_csr_sparse_dense_ffi": _sparse_product,

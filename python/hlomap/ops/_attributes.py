@@ -7,6 +7,7 @@ operation may both rely on it and still check each other.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import gcd
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from .._core import Instruction
@@ -116,6 +117,33 @@ class WindowedDim(NamedTuple):
         """Low, high and interior."""
         return self.pad_low, self.pad_high, self.base_dilation - 1
 
+    @property
+    def matrix_role(self) -> MatrixRole | None:
+        """What a convolution along this dimension is in a product of matrices; None where it is none.
+
+        Output o sums over operand elements i and window elements w, below ``size``, where ``base_dilation * i =
+        stride * o + window_dilation * w - pad_low``; the kernel element is w, or ``size - 1 - w`` where it is reversed.
+        Along ``rows`` that is i = o; along ``columns`` the kernel element is o, along ``contracted`` it is i, and along
+        ``batch`` both are o, for one w alone.
+        """
+        n, low, stride = self.size, self.pad_low, self.stride
+        base, step = self.base_dilation, self.window_dilation
+        sizes = self.operand_size, n, self.output_size
+        # The kernel element is first + sign * w, so that kernel element e is read at w = sign * (e - first).
+        sign, first = (-1, n - 1) if self.reversal and n > 1 else (1, 0)
+        if n == 1 and sizes[0] == sizes[2] and low == 0 and (base == stride or sizes[0] == 1):
+            return "rows"
+        if sizes[2] == 1 and sizes[0] == n and sign == 1 and low == 0 and base == step:
+            return "contracted"
+        if sizes[0] == 1 and sizes[2] == n and low == step * first and stride == -sign * step:
+            return "columns"
+        if sizes == (n, n, n) and low == step * first and base == stride + sign * step:
+            # Another term is ``step / gcd`` operand elements and ``base / gcd`` window elements away, which is in range
+            # for some output element unless it is too far.
+            farthest = max(base, step) if sign == 1 else base + step
+            return "batch" if farthest // gcd(base, step) >= n else None
+        return None
+
 
 def windowed_dims(window: Any, operand_sizes: Sequence[int], output_sizes: Sequence[int]) -> list[WindowedDim]:
     """The dimensions of a ``window`` attribute over an operand and an output of those sizes."""
@@ -127,6 +155,51 @@ def windowed_dims(window: Any, operand_sizes: Sequence[int], output_sizes: Seque
 
 
 # --------------------------------------------------------------------------------------------------------- products
+
+
+MatrixRole: TypeAlias = Literal["batch", "rows", "columns", "contracted"]
+"""Whether a dimension of a product numbers matrices, rows of the left factor, columns of the right one, or terms."""
+
+
+class MatrixDims(NamedTuple):
+    """The dimensions of an array that number its matrices, their rows and their columns."""
+
+    batch: tuple[int, ...]
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+
+
+class MatrixProduct(NamedTuple):
+    """A product of matrices: operand 0 times operand 1 is the first array of the output.
+
+    Batch dimensions are paired in order in all three arrays, rows in operand 0 and output, columns in operand 1 and
+    output; the columns of operand 0 are paired with the rows of operand 1.  The other fields are as the operation has
+    them; None where it says nothing.
+    """
+
+    lhs: MatrixDims
+    rhs: MatrixDims
+    output: MatrixDims
+    algorithm: str | None = None
+    epilogue: str | None = None
+    alpha: complex | None = None
+    beta: float | None = None
+
+
+def matrix_product(instruction: Instruction) -> MatrixProduct | Unknown:
+    """The product that a dot is; not known of one with sparse operands, which hold only some of the terms."""
+    left, right = product_sides(instruction)
+    if sparse_sides(instruction) != (None, None):
+        return Unknown(f"{instruction.name}: an operand is sparse")
+    n_batch, n_rows, rank = len(left.batch), len(left.free), instruction.shape.rank
+    require(rank == n_batch + n_rows + len(right.free), f"the output of rank {rank} is that of another product")
+    dims = tuple(range(rank))
+    return MatrixProduct(
+        MatrixDims(left.batch, left.free, left.contracted),
+        MatrixDims(right.batch, right.contracted, right.free),
+        MatrixDims(dims[:n_batch], dims[n_batch : n_batch + n_rows], dims[n_batch + n_rows :]),
+        instruction.attributes.get("algorithm"),
+    )
 
 
 class ProductSide(NamedTuple):

@@ -15,6 +15,7 @@ from .._core import Computation, Expr, Footprint as Footprint, Instruction, Shap
 from ..answers import Unknown
 from ..maps.device_groups import GroupTable
 from ..types import ShapeIndex
+from ._attributes import MatrixProduct
 from ._evaluation import EvalContext, Evaluate
 from ._exchange import Exchanges, SentInGroup, exchanges_nothing
 from ._folding import Fold
@@ -256,6 +257,9 @@ class OpRule(NamedTuple):
     runs: Literal["once", "loop", "branch"] | None = None
     """How often the called computations run, if they are the work of the operation: once, in a loop (the body and a
     condition), or one of them."""
+    matrix_product: Callable[[Instruction], MatrixProduct | Computation | Unknown | None] | None = None
+    """The product of matrices that the operation computes; a computation of another module in which it is; None where
+    there is none, as where the attribute itself is None."""
     updated_operand: Callable[[Instruction], int | None] | None = None
     """The operand that has the new elements of the output.  The output takes the memory of operand 0 of the same
     number of arrays, whose other elements stay where they are."""

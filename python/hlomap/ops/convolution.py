@@ -16,7 +16,7 @@ from ..answers import Unknown
 from ..dtypes import numpy_dtype
 from ..errors import UnsupportedError
 from ..lazy import np
-from ._attributes import SparseSide, WindowedDim, sparse_sides, windowed_dims
+from ._attributes import MatrixDims, MatrixProduct, MatrixRole, SparseSide, WindowedDim, sparse_sides, windowed_dims
 from ._indexing.contraction import extra_operand, whole_index
 from ._indexing.maps import inverted, single_map
 from ._indexing.window import operand_index, output_index, windows_along
@@ -74,6 +74,43 @@ def convolution_attributes(instruction: Instruction) -> Convolution | Unknown:
         dims = [dim._replace(reversal=not dim.reversal) for dim in dims]
     features, batches = held * (sparse.block if sparse else 1), output[labels.output_batch]
     return Convolution(labels, dims, image, output, *groups, batches, features, held, outputs // max(groups), sparse)
+
+
+def matrix_product(instruction: Instruction) -> MatrixProduct | Unknown | None:
+    """Input times kernel where each spatial dimension is one of a product: a window of one element, or of all, or one
+    that pairs elements; features are summed, and groups are none."""
+    c = convolution_attributes(instruction)
+    if isinstance(c, Unknown):
+        return c
+    roles = [dim.matrix_role for dim in c.dims]
+    if max(c.feature_groups, c.batch_groups) > 1 or None in roles:
+        return None
+    if c.sparse is not None:
+        return Unknown(f"{instruction.name}: the kernel is sparse")
+
+    def dims(spatial: Sequence[int], role: MatrixRole, *first: int) -> tuple[int, ...]:
+        return (*first, *(dim for dim, of in zip(spatial, roles, strict=True) if of == role))
+
+    labels = c.labels
+    image, kernel, output = labels.input_spatial, labels.kernel_spatial, labels.output_spatial
+    return MatrixProduct(
+        MatrixDims(
+            dims(image, "batch"),
+            dims(image, "rows", labels.input_batch),
+            dims(image, "contracted", labels.input_feature),
+        ),
+        MatrixDims(
+            dims(kernel, "batch"),
+            dims(kernel, "contracted", labels.kernel_input_feature),
+            dims(kernel, "columns", labels.kernel_output_feature),
+        ),
+        MatrixDims(
+            dims(output, "batch"),
+            dims(output, "rows", labels.output_batch),
+            dims(output, "columns", labels.output_feature),
+        ),
+        instruction.attributes.get("algorithm"),
+    )
 
 
 def _kernel_index(c: Convolution, feature: ExprLike, out: ExprLike, elements: Sequence[ExprLike]) -> list[ExprLike]:
@@ -190,4 +227,5 @@ register(
     used=used,
     builder_methods=("conv",),
     operations="multiply-adds",
+    matrix_product=matrix_product,
 )

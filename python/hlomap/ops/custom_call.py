@@ -17,6 +17,8 @@ from ..library_calls import attention
 from ..library_calls.attention import Band, Role
 from ..library_calls.definitions import definition_of
 from ..library_calls.mixing import Mixing, mixing_of
+from ..library_calls.products import ProductCall, product_call_of
+from ._attributes import MatrixDims, MatrixProduct
 from ._indexing.maps import by_number, forward_from_operand, forward_to_outputs, inverted, map_keeping, single_map
 from ._numpy.input_checks import call_user_function, check_value, owned
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Steps, Value, register
@@ -237,6 +239,32 @@ def _operations(instruction: Instruction) -> Operations | Computation | Unknown:
     return definition if isinstance(definition, Unknown) else unknown
 
 
+def _matrix_product(instruction: Instruction) -> MatrixProduct | Computation | Unknown | None:
+    """What a call of cuBLAS says of its product; of another library call what its definition has."""
+    found = product_call_of(instruction)
+    if isinstance(found, ProductCall):
+        dims = found.dims
+        n_batch, n_rows, n_columns = len(dims["lhs_batch"]), len(found.free[0]), len(found.free[1])
+        output = range(n_batch + n_rows + n_columns)
+        return MatrixProduct(
+            MatrixDims(tuple(dims["lhs_batch"]), tuple(found.free[0]), tuple(dims["lhs_contracting"])),
+            MatrixDims(tuple(dims["rhs_batch"]), tuple(dims["rhs_contracting"]), tuple(found.free[1])),
+            MatrixDims(tuple(output[:n_batch]), tuple(output[n_batch:][:n_rows]), tuple(output[n_batch + n_rows :])),
+            found.algorithm, found.epilogue, found.alpha, found.beta,
+        )  # fmt: skip
+    if found is not None:
+        return found
+    definition = definition_of(instruction)
+    if isinstance(definition, Instruction):
+        return definition.called_computations[0]
+    target = target_of(instruction)
+    is_described = target in ANNOTATIONS | SINKS | SHARDS or mixing_of(instruction) is not None
+    if definition is None and is_described and instruction.attributes.get("dim_labels") is None:
+        return None
+    unknown = Unknown(f"{instruction.name}: whether custom-call to {target!r} is a product is not known")
+    return unknown if definition is None else definition
+
+
 def _exchange(instruction: Instruction) -> Unknown | None:
     """Code that nobody describes may exchange anything, where there is another device; libraries run on one."""
     target = target_of(instruction)
@@ -255,4 +283,5 @@ register(
     has_side_effect=True,
     exchange=_exchange,
     operations=_operations,
+    matrix_product=_matrix_product,
 )

@@ -13,7 +13,7 @@ from .._core import Expr, Instruction, Variable
 from ..answers import Unknown
 from ..dtypes import numpy_dtype
 from ..errors import UnsupportedError
-from ._attributes import ProductSide, product_labels, product_sides, sparse_sides
+from ._attributes import ProductSide, matrix_product, product_labels, product_sides, sparse_sides
 from ._folding import on_integers
 from ._indexing.contraction import extra_operand, whole_index
 from ._indexing.maps import dim_exprs, inverted, range_exprs, single_map
@@ -136,4 +136,5 @@ register(
     folds=on_integers(evaluate),
     builder_methods=("dot", "dot_general"),
     operations="multiply-adds",
+    matrix_product=matrix_product,
 )

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from .._core import Instruction
 from ..dtypes import numpy_dtype
 from ..lazy import np
-from ._attributes import product_labels, product_sides
+from ._attributes import matrix_product, product_labels, product_sides
 from ._indexing.contraction import map_by_labels
 from ._indexing.maps import single_map
 from ._numpy.contraction import sum_of_products
@@ -69,4 +69,11 @@ def _scaled(side: Array, scales: Array) -> Array:
     return side * scales
 
 
-register("scaled-dot", output_to_input, input_to_output, evaluate, operations="multiply-adds")
+register(
+    "scaled-dot",
+    output_to_input,
+    input_to_output,
+    evaluate,
+    operations="multiply-adds",
+    matrix_product=matrix_product,
+)
