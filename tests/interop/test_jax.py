@@ -131,7 +131,7 @@ shapes = [jax.ShapeDtypeStruct(shape, "float32") for shape in ((8, 16), (16, 4))
 for source, arguments in ((f, shapes), (f.lower(*shapes), ())):
     module = hm.from_jax(source, *arguments, stage="before_partitioning")
     (dot,) = (i for i in module.entry if i.opcode == "dot")
-    print(dot.shape.dimensions, dot.attributes["sharding"], hm.partitioned(dot).bytes)
+    print(dot.shape.dimensions, dot.attributes["sharding"], hm.partitioned(dot).least_bytes)
 """
 
 

@@ -231,7 +231,7 @@ def test_halos(sizes: str, ways: str, window: str, wanted: int) -> None:
       ROOT r = f32[{sizes}] reduce-window(p, z), window={{{window}}}, to_apply=sum, sharding={sharding}
     }}""")
     found = hm.partitioned(module["r"])
-    assert isinstance(found, hm.results.Partitioned) and found.bytes == wanted
+    assert isinstance(found, hm.results.Partitioned) and found.least_bytes == wanted
 
 
 # --------------------------------------------------------------------------------------------------------------- XLA
@@ -274,7 +274,7 @@ def test_xla_moves_at_least_that_much(name: str) -> None:
         if instruction.operands:
             found = hm.partitioned(instruction)
             assert not isinstance(found, hm.Unknown) or "has no sharding" in found.reason, found
-            total += 0 if isinstance(found, hm.Unknown) else found.bytes
+            total += 0 if isinstance(found, hm.Unknown) else found.least_bytes
     moved = inserted_bytes(after)
     assert total < moved if name in LESS else total == moved, f"{total} of {moved}"
     assert (total > 0) == (moved > 0) or name == "embedding"  # which row is read is known when the program runs

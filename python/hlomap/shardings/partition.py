@@ -90,8 +90,8 @@ class Partitioned:
     """What the answer assumes: that values without a sharding are replicated, as the shardings are propagated."""
 
     @property
-    def bytes(self) -> int:
-        """The bytes that must move in all, whoever computes what; 0 where nothing has to."""
+    def least_bytes(self) -> int:
+        """A lower bound for any partitioner: the bytes that all devices receive at least, whoever computes what."""
         return sum(self.least.tolist())
 
     @property
@@ -108,7 +108,7 @@ class Partitioned:
         name = self.instruction.name
         said = sharding_of(self.instruction, ()) or _EVERYWHERE
         sharding = sharding_text(said, mesh_of(self.instruction))
-        lines = [f"{name} {sharding}: at least {self.bytes:,} bytes between devices"]
+        lines = [f"{name} {sharding}: at least {self.least_bytes:,} bytes between devices"]
         if not self.remote_bytes:
             lines[0] = f"{name}: no communication"
         lines += [f"  {read}" for read in self.reads]
@@ -127,10 +127,11 @@ def partitioned(instruction: Instruction, /) -> Partitioned | Unknown:
     elements are.  Before propagation it is also ``Unknown`` where the instruction has no sharding, and where an operand
     has none but comes from split values.
 
-    ``.reads`` has the elements of each operand that a device needs and does not hold, as maps and bytes.  ``.bytes`` is
-    what must move in any case: instead of operands, other devices may send elements of the result, or summands of them.
-    It holds for whoever moves values that the instruction itself has; an algorithm may need less that passes on
-    something else, such as the end of a running sum, or that computes the operand a second time.
+    ``.reads`` has the elements of each operand that a device needs and does not hold, as maps and bytes.
+    ``.least_bytes`` is a lower bound for any partitioner, over all devices: instead of operands, other devices may send
+    elements of the result, or summands of them.  Collectives send more where elements travel twice, as in an
+    all-reduce.  The bound holds for whoever moves values that the instruction itself has; an algorithm may need less
+    that passes on something else, such as the end of a running sum, or that computes the operand a second time.
 
     >>> module = hm.parse('''ENTRY e {
     ...   a = f32[16,32] parameter(0), sharding={devices=[1,4]<=[4]}
