@@ -358,6 +358,7 @@ def results(dump: hm.DumpDirectory) -> Iterator[object]:
     yield from (hm.explain(dot, (1, 1)), hm.draw(dot, element=(1, 1)), hm.verify(FUSED["n"]), hm.analyze(FUSED))
     yield from (hm.schedule(fusion), hm.coalescing(fusion), hm.utilization(fusion), hm.flat_thread_map(square))
     yield from (hm.partitioned(fusion), hm.partitioned(dot), hm.sharding_of(dot), hm.reshard(square, both, rows))
+    yield hm.reshard(square, [both, rows], rows, mesh=hlo.Mesh.parse("mesh['x'=4]"), links={"x": 1e9})
     trace = Path(__file__).parent / "cases" / "profiles" / "cpu.xplane.pb"
     yield from (hm.cost(FUSED), hm.cost(LOOP["w"], hm.Device.named("h100")), hm.profile(trace))
     yield hm.gemm(dot)

@@ -98,7 +98,7 @@ TOPICS = [
         "devices",
         "Shardings",
         "Which device holds which elements, and what has to move.",
-        ["partitioned", "reshard", "sharding_of", *results("Partitioned RemoteReads Reshard")],
+        ["partitioned", "reshard", "sharding_of", *results("Partitioned RemoteReads Reshard Reshards")],
     ),
     (
         "explain",

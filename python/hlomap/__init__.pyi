@@ -68,7 +68,7 @@ from .schedules.thread_map import emitter_thread_map as emitter_thread_map, thre
 from .shardings.collectives import collectives as collectives
 from .shardings.partition import partitioned as partitioned
 from .shardings.program import sharding_of as sharding_of
-from .shardings.reshard import reshard as reshard
+from .shardings.reshards import reshard as reshard
 from .tiles.coalescing import coalescing as coalescing
 from .tiles.readers import readers as readers
 from .tiles.tiling import tile as tile

@@ -29,6 +29,7 @@ from .schedules.schedule import OutputSchedule as OutputSchedule, Schedule as Sc
 from .shardings.collectives import Collective as Collective, Collectives as Collectives
 from .shardings.partition import Partitioned as Partitioned, RemoteReads as RemoteReads
 from .shardings.reshard import Reshard as Reshard
+from .shardings.reshards import Reshards as Reshards
 from .tiles.coalescing import Coalescing as Coalescing
 from .tiles.frontier import TileFrontier as TileFrontier
 from .tiles.readers import Reader as Reader, Readers as Readers

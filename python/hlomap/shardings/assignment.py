@@ -105,7 +105,7 @@ def assign(sharding: Sharding, shape: Shape, num_devices: int | None = None) -> 
     kind = sharding.kind
     if kind == "tuple":
         raise ShapeError(f"{_shown(sharding)} is for a tuple: take the sharding of one array, sharding.parts[i]")
-    if not shape.is_array or -1 in shape.dimensions:
+    if not is_bounded(shape):
         raise ShapeError(f"a sharding divides an array with bounded dimensions, found {one_line(str(shape))}")
     parts = _tiled(sharding, shape.rank) if kind == "tiled" else _untiled(sharding, kind, shape.rank, num_devices)
     if isinstance(parts, Unknown):
@@ -114,6 +114,11 @@ def assign(sharding: Sharding, shape: Shape, num_devices: int | None = None) -> 
     if num_devices is not None and kind == "named" and sharding.device is None and is_everywhere(sharding):
         return Assignment(shape, *_replicated(shape.rank, max(num_devices, 1 + found.last_device)))
     return found
+
+
+def is_bounded(shape: Shape) -> bool:
+    """Whether a shape is that of an array with bounded dimensions."""
+    return shape.is_array and -1 not in shape.dimensions
 
 
 def _untiled(sharding: Sharding, kind: str, rank: int, num_devices: int | None) -> _Parts | Unknown:

@@ -16,11 +16,14 @@ from .._core import Instruction, Mesh, Sharding
 from ..errors import HlomapError, NotFoundError, ShapeError
 from ..lazy import np
 from ..types import wrong_type
+from .moves import Pairs, Placements, to_bytes
 from .orders import Ints
-from .tiles import Tiles, n_common
+from .tiles import Flags, Tiles, n_common
 
 _SHARDY_MESH = re.compile(r"#sdy\.mesh<\[((?:\"[^\"'\[\]]*\"=\d+(?:, ?)?)*)\](?:, device_ids=\[([\d, ]*)\])?>")
 _MAX_DEVICES = 1 << 16
+_MAX_CELLS = 1 << 20  # of a table
+_MAX_LAYER = 1 << 26  # of the tables of a layer
 
 
 def mesh_of(instruction: Instruction) -> Mesh | None:
@@ -188,3 +191,72 @@ def _missing(held: Tiles, holders: np.ndarray, needed: Tiles, takers: np.ndarray
     present = np.flatnonzero(holders)[first]
     shared = sum(int(n_common(held, row, needed, wanted).sum()) for row in present.tolist())
     return int(needed.n_elements[wanted].sum()) - shared
+
+
+def least_seconds_of_pairs(pairs: Pairs, bits: Ints, most: Ints, mesh: Mesh, speeds: list[float]) -> np.ndarray:
+    """:func:`least_seconds` for each of many pairs, of elements of so many bits, the ``most`` that a device receives.
+
+    Devices at one position along an axis have tiles whose positions are independent of each other between dimensions,
+    if shardings follow the mesh.  Then what some need and none holds is a difference of products.  NaN for other pairs.
+    """
+    sizes = list(mesh.axes.values())
+    total = sum(speed for speed, size in zip(speeds, sizes, strict=True) if size > 1)
+    seconds = to_bytes(most, bits) / total if total else np.zeros(len(pairs))
+    holds_at, needs_at = mesh_positions(mesh, pairs.held.devices), mesh_positions(mesh, pairs.needed.devices)
+    for axis, (speed, size) in enumerate(zip(speeds, sizes, strict=True)):
+        if size > 1 and not max(_n_cells(pairs.held, size), _n_cells(pairs.needed, size)) <= _MAX_LAYER:
+            return np.full(len(pairs), np.nan)
+        if size > 1:
+            held, needed = (_Layer(pairs.held, holds_at[:, axis], size), _Layer(pairs.needed, needs_at[:, axis], size))
+            wanted, present = (table[pairs.side_at].prod(axis=1) for table in _lengths(pairs, held, needed))
+            missing = (wanted - present).max(axis=1)
+            bound = missing * bits / 8 / (len(mesh.devices) // size * speed)
+            seconds = np.where(held.is_grid[pairs.at] & needed.is_grid[pairs.to], np.maximum(seconds, bound), np.nan)
+    return seconds
+
+
+def _n_cells(placements: Placements, size: int) -> int:
+    tiles = len(placements.positions) * (int(placements.n_tiles.max()) + 1)
+    return size * max(tiles, placements.numbers.size)
+
+
+class _Layer:
+    """The tiles that devices have at each position along an axis of a mesh."""
+
+    def __init__(self, placements: Placements, position: Ints, size: int) -> None:
+        n_tiles = int(placements.n_tiles.max()) + 1
+        self.present: Flags = np.zeros((len(placements.positions), size, n_tiles), np.bool_)
+        """``[row of positions, position along the axis, position of a tile]``; the last tile is nowhere."""
+        self.present[np.arange(len(placements.positions))[:, None], position, placements.positions] = True
+        n_positions = self.present.sum(axis=2)
+        numbers = np.zeros((len(placements.numbers), size, len(placements.devices)), np.bool_)
+        numbers[np.arange(len(numbers))[:, None], position, placements.numbers] = True
+        self.is_grid: Flags = (numbers.sum(axis=2) == n_positions[placements.sides].prod(axis=1)).all(axis=1)
+        """``[placement]``: whether each position along a dimension occurs with each one along the others."""
+
+
+def _lengths(pairs: Pairs, held: _Layer, needed: _Layer) -> tuple[Ints, Ints]:
+    """``[side, position along the axis]``: the elements along a dimension that devices need, and that some hold too."""
+    sides = pairs.sides
+    cells = max(held.present[0].size, needed.present[0].size)
+    parts = [slice(k, k + max(1, _MAX_CELLS // cells)) for k in range(0, pairs.n_sides, max(1, _MAX_CELLS // cells))]
+    found: list[tuple[Ints, Ints]] = []
+    for rows in parts:
+        size, (held_size, needed_size) = sides.size[rows], (one[rows, None] for one in sides.tile_sizes)
+        is_held, is_needed = held.present[sides.held_at[rows]], needed.present[sides.needed_at[rows]]
+        edges = np.minimum(np.arange(is_held.shape[2] + 1) * held_size, size)
+        lengths = is_held * np.diff(edges)[:, None]
+        before: Ints = np.cumsum(lengths, axis=2) - lengths
+        low = np.minimum(np.arange(is_needed.shape[2]) * needed_size, size)
+        high = np.minimum(low + needed_size, size)
+
+        def held_below(x: Ints, held_size: Ints = held_size, before: Ints = before, is_held: Flags = is_held) -> Ints:
+            """``[side, position, tile]``: the held elements below each of some elements."""
+            tile = np.minimum(x // np.maximum(held_size, 1), is_held.shape[2] - 1)
+            at = np.broadcast_to(tile[:, None], (len(tile), is_held.shape[1], tile.shape[1]))
+            inside = (x - tile * held_size)[:, None] * np.take_along_axis(is_held, at, axis=2)
+            return np.asarray(np.take_along_axis(before, at, axis=2) + inside)
+
+        both = (held_below(high) - held_below(low)) * is_needed
+        found.append((((high - low)[:, None] * is_needed).sum(axis=2), both.sum(axis=2)))
+    return np.concatenate([one for one, _ in found]), np.concatenate([one for _, one in found])

@@ -1,7 +1,7 @@
 """Elements that must move between devices to change the sharding of an array.
 
-:func:`reshard` is the entry point, :class:`Reshard` its answer.  Laws: a device receives what it needs and does not
-hold, once; the named collective moves these bytes and no more.
+:class:`Reshard` is the answer of ``hm.reshard`` for one pair of shardings.  Laws: a device receives what it needs and
+does not hold, once; the named collective moves these bytes and no more.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from math import prod
 
 from .._core import Mesh, Shape, Sharding
 from ..answers import Unknown
-from ..errors import SizeError, UnsupportedError
+from ..errors import ShapeError, SizeError, UnsupportedError
 from ..lazy import np
 from ..maps.enumerate_pairs import unravel_points
 from ..text import one_line, plural
-from ..types import expect, read_only
+from ..types import read_only
 from .assignment import Assignment, assign
-from .device_maps import read_count
 from .meshes import least_seconds, mesh_positions, read_links
+from .moves import Collective, Pairs, Placements, measure, to_bytes, wire_bytes
 from .orders import Ints, place_values
-from .tiles import Tiles, n_common, overlap, rank_within
+from .tiles import Flags, Tiles, n_common, overlap, rank_within
 
 _MAX_PAIRS = 1 << 22
 
@@ -38,6 +38,8 @@ class Reshard:
     """The single step that does it: ``"nothing"``, ``"slice"`` (each device keeps a part of what it has),
     ``"all-gather"``, ``"all-to-all"`` or ``"collective-permute"``, these three perhaps of a slice of what a device has;
     else ``"several"``."""
+    wire_bytes: int
+    """The least that the busiest device sends in this collective; a lower bound for ``"several"``."""
     groups: Ints | None
     """``[group, position]``: the devices of each group of the collective, (source, target) of a permutation; ``None``
     for ``"nothing"``, ``"slice"`` and ``"several"``."""
@@ -52,14 +54,19 @@ class Reshard:
     _mesh: Mesh | None = field(repr=False)
 
     @property
-    def bytes(self) -> int:
-        """The bytes that move in all."""
+    def total_wire_bytes(self) -> int:
+        """The bytes that all devices send: what they receive."""
         return sum(self.received.tolist())
 
     @property
-    def bytes_per_device(self) -> int:
-        """The most that a device receives."""
-        return int(self.received.max(initial=0))
+    def exact(self) -> bool:
+        """Whether ``wire_bytes`` is the number itself, not a lower bound."""
+        return self.collective != "several"
+
+    @property
+    def reason(self) -> str | None:
+        """Why ``wire_bytes`` is a lower bound; ``None`` where it is exact."""
+        return None if self.exact else "no single collective does it"
 
     @property
     def group_size(self) -> int | None:
@@ -87,20 +94,21 @@ class Reshard:
             _check_number(n_groups * size * size)
             senders = np.tile(self.groups, (1, size)).reshape(-1)
             receivers = np.repeat(self.groups, size, axis=1).reshape(-1)
-        elif self.bytes:
+        elif self.total_wire_bytes:
             senders, receivers = _holders(self._held, self._needed, self.collective == "collective-permute")
         else:
             senders = receivers = np.zeros(0, np.int64)
         at, to = self._held.rows_of(senders)[0], self._needed.rows_of(receivers)[0]
-        sent = _to_bytes(n_common(self._held, at, self._needed, to), self.shape)
+        sent = to_bytes(n_common(self._held, at, self._needed, to), self.shape.element_bits)
         order = np.lexsort((senders, receivers))
         order = order[(sent[order] > 0) & (senders[order] != receivers[order])]
         return read_only(senders[order]), read_only(receivers[order]), read_only(sent[order])
 
     def __str__(self) -> str:
         lines = [f"{self.collective}: {self.shape.without_layout()} from {self.source} to {self.target}"]
-        if self.bytes:
-            lines.append(f"  {self.bytes:,} bytes in all, at most {self.bytes_per_device:,} to a device")
+        if self.total_wire_bytes:
+            least = "" if self.exact else "at least "
+            lines.append(f"  {least}{self.wire_bytes:,} wire bytes, {self.total_wire_bytes:,} over all devices")
         if self.groups is not None:
             along = f" along {', '.join(map(repr, self.axes))}" if self.axes else ""
             of = f"{plural(len(self.groups), 'group')} of {self.group_size} devices"
@@ -110,64 +118,45 @@ class Reshard:
         return "\n".join(lines)
 
 
-def reshard(
+def reshard_one(
     shape: Shape,
-    /,
     source: Sharding,
     target: Sharding,
-    *,
-    num_devices: int | None = None,
-    mesh: Mesh | None = None,
-    links: Mapping[str, float] | None = None,
+    num_devices: int | None,
+    mesh: Mesh | None,
+    links: Mapping[str, float] | None,
 ) -> Reshard | Unknown:
-    """The bytes that must move from the sharding ``source`` of an array to ``target``, and the least collective.
-
-    ``num_devices`` is the number of devices of a replicated sharding, by default as many as the other one has.
-    ``links`` gives for each axis of the mesh the bytes per second that a device receives along it, from devices that
-    differ from it in this axis alone; then ``.seconds`` is a lower bound of the time.  ``mesh`` is by default that of
-    a named sharding.
-
-    The answer is ``Unknown`` for parts that are summands, manual or not decided.  Raises
-    :class:`~hlomap.errors.ShapeError` where a sharding does not fit the shape or ``links`` not the mesh.
-
-    >>> by_rows = hm.hlo.Sharding.parse("{devices=[8,1]<=[8]}")
-    >>> by_columns = hm.hlo.Sharding.parse("{devices=[1,8]<=[8]}")
-    >>> found = reshard(hm.Shape("f32", [64, 64]), by_rows, by_columns)
-    >>> print(found)
-    all-to-all: f32[64,64] from {devices=[8,1]<=[8]} to {devices=[1,8]<=[8]}
-      14,336 bytes in all, at most 1,792 to a device
-      1 group of 8 devices: {0,1,2,3,4,5,6,7}
-    >>> reshard(hm.Shape("f32", [64, 64]), by_rows, hm.hlo.Sharding.parse("{manual}"))
-    Unknown(reason='what moves is not known for {manual}: devices have arrays of their own (manual)')
-    """
-    expect(Shape, shape, "reshard", "a Shape", "read text with hm.Shape.parse")
-    for given in (source, target):
-        expect(Sharding, given, "reshard", "a Sharding", "read text with hm.hlo.Sharding.parse")
-    if mesh is not None:
-        expect(Mesh, mesh, "reshard", "a Mesh as `mesh`")
-    n = read_count(num_devices, "reshard")
+    """The answer for one array and two shardings; see :func:`~hlomap.shardings.reshards.reshard`."""
     try:
-        before, after = (_assign(sharding, shape, n or 1) for sharding in (source, target))
-        if n is None:
+        before, after = (assign_known(sharding, shape, num_devices or 1) for sharding in (source, target))
+        if num_devices is None:
             n = 1 + max(before.last_device, after.last_device)
-            before, after = (_assign(sharding, shape, n) for sharding in (source, target))
-        if shape.n_elements * shape.element_bits * after.n_replicas >= 1 << 66:
-            raise SizeError(f"the bytes of {one_line(str(shape))} on all devices do not fit in 64 bits")
+            before = assign_known(source, shape, n) if may_be_on_all(before) else before
+            after = assign_known(target, shape, n) if may_be_on_all(after) else after
+        if after.n_replicas > most_replicas(shape):
+            raise SizeError(f"the bits of {one_line(str(shape))} on all devices do not fit in 64 bits")
         held, needed = Tiles.of(before), Tiles.of(after)
-        received = read_only(_to_bytes(needed.n_elements - overlap(held, needed), shape))
-        collective, groups = _collective(held, needed, received)
     except UnsupportedError as error:
         return Unknown(str(error))
+    first, sizes = np.zeros(1, np.int64), np.array([shape.dimensions or (1,)], np.int64)
+    found = measure(Pairs(Placements([held]), first, Placements([needed]), first, sizes))
+    collective, bits = str(Collective(found.collectives[0])), shape.element_bits
+    received = to_bytes(found.missing[0].astype(np.int64), bits)
+    groups = _groups(collective, held, needed, received > 0, found.gathered[0].tolist()[: shape.rank])
     mesh = mesh or source.mesh or target.mesh
     speeds = read_links(links, mesh, np.union1d(held.devices, needed.devices))
     seconds = None if speeds is None or mesh is None else least_seconds(held, needed, received, mesh, speeds)
-    if groups is not None:
-        read_only(groups)
-    devices = read_only(needed.devices)
-    return Reshard(shape, source, target, collective, groups, devices, received, seconds, held, needed, mesh)
+    arrays = (None if groups is None else read_only(groups), read_only(needed.devices), read_only(received))
+    wire = int(wire_bytes(found.shares, np.array([bits]))[0])
+    return Reshard(shape, source, target, collective, wire, *arrays, seconds, held, needed, mesh)
 
 
-def _assign(sharding: Sharding, shape: Shape, num_devices: int) -> Assignment:
+def assign_known(sharding: Sharding, shape: Shape, num_devices: int) -> Assignment:
+    """The tiles of a sharding whose devices hold the elements themselves.
+
+    Raises :class:`~hlomap.errors.UnsupportedError` for others, and :class:`~hlomap.errors.ShapeError` where it does not
+    fit the shape.
+    """
     found = assign(sharding, shape, num_devices)
     reason = found.reason if isinstance(found, Unknown) else found.uncertain
     if isinstance(found, Unknown) or reason is not None:
@@ -175,64 +164,43 @@ def _assign(sharding: Sharding, shape: Shape, num_devices: int) -> Assignment:
     return found
 
 
-def _to_bytes(n_elements: Ints, shape: Shape) -> Ints:
-    return -(-n_elements * shape.element_bits // 8)
+def may_be_on_all(assignment: Assignment) -> bool:
+    """Whether the devices may be as many as there are, since nothing is split."""
+    return prod(assignment.tiles) == 1
 
 
-# ----------------------------------------------------------------------------------------------------- the collective
+def most_replicas(shape: Shape) -> int:
+    """The number of replicas of an array whose bits, together, fit in 63."""
+    return ((1 << 63) - 1) // max(1, shape.n_elements * shape.element_bits)
 
 
-def _collective(held: Tiles, needed: Tiles, received: Ints) -> tuple[str, Ints | None]:
-    """The name and the groups; a permutation has its pairs as groups."""
-    if not received.any():
-        is_same = len(held.devices) == len(needed.devices) and (held.n_elements == needed.n_elements).all()
-        return ("nothing" if is_same else "slice"), None
-    ratios = _ratios(held.assignment, needed.assignment)
-    if ratios is None:
-        return "several", None
-    gathered = [max(1, ratio) for ratio in ratios]
-    if max(gathered, default=1) == 1:
-        lacking = needed.devices[received > 0]
-        if rank_within(_tile_of(held.assignment, needed)[received > 0]).max() >= held.assignment.n_replicas:
-            return "several", None
+def reason_of(shape: Shape, source: Sharding, target: Sharding, num_devices: int | None) -> str:
+    """The reason for which the answer for a pair is unknown or none."""
+    try:
+        found = reshard_one(shape, source, target, num_devices, None, None)
+    except (ShapeError, SizeError) as error:
+        return str(error)
+    assert isinstance(found, Unknown)
+    return found.reason
+
+
+# --------------------------------------------------------------------------------------------------------- the groups
+
+
+def _groups(collective: str, held: Tiles, needed: Tiles, lacks: Flags, gathered: list[int]) -> Ints | None:
+    """The groups of a collective; a permutation has its pairs as groups."""
+    if collective == "collective-permute":
         senders, receivers = _holders(held, needed, True)
-        return "collective-permute", np.stack([senders, receivers], axis=1)[np.isin(receivers, lacking)]
-    if len(held.devices) != len(needed.devices) or (held.devices != needed.devices).any():
-        return "several", None
-    split = [max(1, -ratio) for ratio in ratios]
-    blocks = held.positions // gathered
-    if (blocks != needed.positions // split).any():
-        return "several", None
-    size = prod(gathered)
-    # An all-gather where a device for each tile needs the same; else what each needs differs within a group.
-    same = held.numbers * needed.assignment.n_devices + needed.numbers
-    order = np.lexsort((held.numbers, rank_within(same), needed.numbers))
-    if len(order) % size == 0 and _is_one_of_each(held, needed, order.reshape(-1, size)):
-        return "all-gather", held.devices[order].reshape(-1, size)
-    block = blocks @ np.array(place_values(held.assignment.tiles), np.int64)
-    order = np.lexsort((held.numbers, rank_within(held.numbers), block))
-    return "all-to-all", held.devices[order].reshape(-1, size)
-
-
-def _ratios(held: Assignment, needed: Assignment) -> list[int] | None:
-    """For each dimension the tiles of ``held`` in one of ``needed``, negative where it is the other way round; None
-    where tiles of one are not whole tiles of the other."""
-    found = []
-    sides = zip(held.tiles, held.tile_sizes, needed.tiles, needed.tile_sizes, strict=True)
-    for n, s, n_needed, s_needed in sides:
-        if n_needed and n % n_needed == 0 and s_needed == s * (n // n_needed):
-            found.append(n // n_needed)
-        elif n_needed % n == 0 and s == s_needed * (n_needed // n):
-            found.append(-(n_needed // n))
-        else:
-            return None
-    return found
-
-
-def _is_one_of_each(held: Tiles, needed: Tiles, rows: Ints) -> bool:
-    """Whether each row has devices with different tiles that need the same tile."""
-    numbers, wanted = held.numbers[rows], needed.numbers[rows]
-    return bool((np.diff(numbers, axis=1) > 0).all() and (wanted == wanted[:, :1]).all())
+        return np.stack([senders, receivers], axis=1)[np.isin(receivers, needed.devices[lacks])]
+    if collective == "all-gather":  # a device for each tile needs the same
+        same = held.numbers * needed.assignment.n_devices + needed.numbers
+        order = np.lexsort((held.numbers, rank_within(same), needed.numbers))
+    elif collective == "all-to-all":
+        block = (held.positions // gathered) @ np.array(place_values(held.assignment.tiles), np.int64)
+        order = np.lexsort((held.numbers, rank_within(held.numbers), block))
+    else:
+        return None
+    return held.devices[order].reshape(-1, prod(gathered))
 
 
 # ------------------------------------------------------------------------------------------------------------- pairs

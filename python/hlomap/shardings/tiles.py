@@ -17,7 +17,7 @@ from .orders import Ints
 
 Flags: TypeAlias = "npt.NDArray[np.bool_]"
 
-_MAX_DEVICES = 1 << 22
+MAX_DEVICES = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +33,8 @@ class Tiles:
     @classmethod
     def of(cls, assignment: Assignment) -> Tiles:
         """Raises :class:`~hlomap.errors.UnsupportedError` for more than 2**22 devices."""
-        if assignment.n_devices > _MAX_DEVICES:
-            raise UnsupportedError(f"{assignment.n_devices} devices; at most {_MAX_DEVICES} are listed")
+        if assignment.n_devices > MAX_DEVICES:
+            raise UnsupportedError(f"{assignment.n_devices} devices; at most {MAX_DEVICES} are listed")
         devices = assignment.devices()
         order = np.argsort(devices, kind="stable")
         return cls(assignment, devices[order], order.astype(np.int64) // assignment.n_replicas)
@@ -59,10 +59,7 @@ class Tiles:
 
     def rows_of(self, devices: Ints) -> tuple[Ints, Flags]:
         """The rows of devices, and which of them have one."""
-        if len(devices) == len(self.devices) and (devices == self.devices).all():
-            return np.arange(len(devices)), np.ones(len(devices), np.bool_)
-        rows = np.minimum(np.searchsorted(self.devices, devices), len(self.devices) - 1)
-        return rows, self.devices[rows] == devices
+        return rows_among(self.devices, devices)
 
     def parts_of(self, devices: Ints) -> tuple[Ints, Ints, Flags]:
         """For each device the first element and the one after the last, and whether it has any; zeros if not."""
@@ -71,6 +68,14 @@ class Tiles:
         low, high = low[rows], high[rows]
         has_part: Flags = has_row & np.all(low < high, axis=1)
         return low * has_part[:, None], high * has_part[:, None], has_part
+
+
+def rows_among(listed: Ints, devices: Ints) -> tuple[Ints, Flags]:
+    """The rows of devices in an ascending list, and which of them are in it; any row for the others."""
+    if np.array_equal(listed, devices):
+        return np.arange(len(devices)), np.ones(len(devices), np.bool_)
+    rows = np.minimum(np.searchsorted(listed, devices), len(listed) - 1)
+    return rows, listed[rows] == devices
 
 
 def overlap(held: Tiles, needed: Tiles) -> Ints:
