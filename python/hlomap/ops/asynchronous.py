@@ -20,7 +20,7 @@ from ._evaluation import Evaluate
 from ._exchange import exchanges_nothing
 from ._indexing.maps import by_number, forward_from_operand, forward_to_outputs, inverted_at, merge_parts
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value
-from ._operations import unknown_operations
+from ._operations import Cost, unknown_operations
 from ._registry import lookup, register, register_derived
 from ._rule import (
     NOTHING,
@@ -295,11 +295,19 @@ def _rule(opcode: str, wrapped: Callable[[], OpRule]) -> OpRule:
         forwards_calls=is_long,
         in_place=lambda instruction: {(0, k): InPlace(k, replaces=False) for k in range(len(instruction.operands))},
         first_state=2,
-        operations=None if is_long else unknown_operations("the wrapped operation has no computation"),
+        operations=None if op is None else _operations_of(op),
         runs="once" if is_long else None,
         moves_nothing=is_long,
         value_of_parameter=bound_value if is_long or (op and op.value_of_parameter) else None,
     )
+
+
+def _operations_of(op: OpRule) -> Cost:
+    """What the start of an operation takes; what is counted by name needs the shapes of the operation itself."""
+    count = op.operations
+    if callable(count):
+        return lambda instruction: count(wrapped_operation(instruction))
+    return "moves" if count == "moves" else unknown_operations("the wrapped operation has no computation")
 
 
 for _step in _STEPS:
