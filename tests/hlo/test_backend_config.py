@@ -103,6 +103,15 @@ def test_depth_is_bounded() -> None:
         assert config_of(opened) == opened
 
 
+def test_a_library_call_with_a_config_that_is_too_deep_is_unknown() -> None:
+    config = '{"gemm_backend_config":' + "[" * 100_000
+    call = (
+        f'ROOT c = f32[2,2] custom-call(x, x), custom_call_target="__cublas$gemm", backend_config={json.dumps(config)}'
+    )
+    maps = hm.output_to_input(hm.parse(f"ENTRY e {{ x = f32[2,2] parameter(0)\n {call} }}").entry)[0]
+    assert maps.is_unknown and maps.reason is not None and "neither a JSON object" in maps.reason
+
+
 def test_modules_and_computations_have_them_too() -> None:
     module = hm.parse(
         'HloModule m, backend_config={"a":1}\nENTRY e { ROOT x = f32[] parameter(0) }, backend_config="{\\"b\\":2}"'

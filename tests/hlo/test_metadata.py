@@ -84,12 +84,12 @@ def test_tables_that_are_damaged_end() -> None:
             assert source is not None and source.stack == ()
 
 
-def test_a_deep_stack_is_whole() -> None:
-    n = 5000
+@pytest.mark.parametrize(("n", "n_frames"), [(1000, 1000), (5000, 1000)])
+def test_deep_stacks_are_followed_as_deep_as_python_calls(n: int, n_frames: int) -> None:
     head, _, _ = TABLES.partition("StackFrames")
     frames = "".join(f"{k} {{file_location_id={1 + k % 3} parent_frame_id={k}}}\n" for k in range(1, n + 1))
     for found in parsed(f"{head}StackFrames\n{frames}\n", f"stack_frame_id={n}"):
-        assert len(found.frames) == n and found.frames[-1] == Frame("lib/b.py", 20, 1, 20, 9, "outer.<locals>.inner")
+        assert found.frames == tuple((MAIN, INNER, MIDDLE)[k % 3] for k in range(n, n - n_frames, -1))
 
 
 def test_the_name_for_the_scheduler() -> None:
@@ -111,7 +111,18 @@ def test_metadata_is_equal_by_its_frames() -> None:
         frames=[INNER, MIDDLE, MAIN],
     )
     assert one == made and hash(one) == hash(made)
+    # Without frames it has the place that it names.
+    place = parsed("", 'source_file="x.py" source_line=5 source_column=2')[0]
+    assert hm.hlo.Metadata(source_file="x.py", source_line=5, source_column=2) == place
+    assert place.frames == (Frame("x.py", 5, 2),) and hm.hlo.Metadata("x").frames == ()
     assert str(INNER) == "lib/b.py:20:1 in outer.<locals>.inner" and str(Frame()) == "?"
+
+
+def test_the_builder_writes_the_name_and_the_place() -> None:
+    (found,) = set(parsed("", 'op_name="a" source_file="x.py" source_line=5 scheduling_name="s.1"'))
+    for given in (found, {"op_name": "a", "source_file": "x.py", "source_line": 5, "scheduling_name": "s.1"}):
+        b = hm.Builder("m")
+        assert b.build(b.parameter(0, "f32[]", "p").annotated(metadata=given))["p"].metadata == found
 
 
 @pytest.mark.jax

@@ -183,7 +183,7 @@ def _groups(value: Any) -> str:
 def _metadata(value: Metadata | Mapping[str, Any]) -> str:
     """The fields of metadata without the stack frame, which indexes a table of the module that it was read from."""
     made = value if isinstance(value, Metadata) else Metadata(**value)
-    fields = ("op_type", "op_name", "source_file", "source_line", "source_column")
+    fields = ("op_type", "op_name", "source_file", "source_line", "source_column", "scheduling_name")
     found = {field: getattr(made, field) for field in fields if getattr(made, field) is not None}
     if not isinstance(value, Metadata) and len(found) < len(value):
         raise TypeError

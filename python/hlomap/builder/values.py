@@ -137,8 +137,9 @@ class Value(NamesMethods):
         """Sets attributes of the instruction and returns this Value; attributes left out keep their values.
 
         ``layout`` is the layout of an array, or the shape with layouts of a tuple.  ``metadata`` has the fields
-        ``op_name``, ``op_type``, ``source_file``, ``source_line`` and ``source_column``.  Control predecessors are
-        Values written earlier.  :meth:`Builder.annotating` annotates all instructions of a ``with`` block.
+        ``op_name``, ``op_type``, ``source_file``, ``source_line``, ``source_column`` and ``scheduling_name``.  Control
+        predecessors are Values written earlier.  :meth:`Builder.annotating` annotates all instructions of a ``with``
+        block.
 
         >>> x = b.parameter(0, "f32[4,6]", "x").annotated(layout="{0,1}")
         >>> print((-x).annotated(sharding="{devices=[2,1]<=[2]}", metadata={"op_name": "neg", "source_line": 3}))

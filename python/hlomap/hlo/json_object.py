@@ -105,7 +105,7 @@ def _read(text: str) -> JsonObject | None:
     if not text.lstrip(" \t\r\n").startswith("{") or _depth(text) > _MAX_DEPTH:
         return None
     try:
-        found = json.loads(text, object_pairs_hook=_object, parse_constant=_refused, parse_float=_float, parse_int=_int)
+        found = _DECODER.decode(text)
         if _SURROGATE.search(text):
             json.dumps(_plain(found), ensure_ascii=False).encode()
     except ValueError:
@@ -161,3 +161,6 @@ def _int(text: str) -> int:
 
 def _refused(constant: str) -> None:
     raise ValueError(constant)
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_refused, parse_float=_float, parse_int=_int)

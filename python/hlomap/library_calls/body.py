@@ -286,10 +286,10 @@ class Config(dict[str, Any]):
     @classmethod
     def whole(cls, instruction: Instruction) -> Config:
         """An instruction's ``backend_config``; empty where it has none."""
-        found = instruction.attributes.get("backend_config", "")
+        found = instruction.attributes.get("backend_config") or {}
         if isinstance(found, Mapping):
             return cls(found, "backend_config")
-        text = found or "{}"
+        text = str(found)
         entries = re.findall(rf"(\w+) = ({_FFI_VALUE})(?: : \w+)?", text)
         rest = re.sub(rf"\w+ = {_FFI_VALUE}(?: : \w+)?", "", text)
         try:

@@ -242,7 +242,7 @@ pub struct PyMetadata {
     /// The id of the innermost stack frame.
     #[pyo3(get)]
     stack_frame_id: Option<i64>,
-    /// The name of the instruction for the scheduler, equal in the modules before and after scheduling.
+    /// The name that the instruction had when it was scheduled, which later passes may change.
     #[pyo3(get)]
     scheduling_name: Option<String>,
     stack: Stack,
@@ -278,7 +278,7 @@ impl Hash for Stack {
 }
 
 getters! { PyMetadata, self, py;
-    /// The stack frames of the operation, innermost first: the calls that led to it.
+    /// The stack frames of the operation, innermost first: the calls that led to it, at most 1000.
     ///
     /// They come from the tables of stack frames in the module; where its metadata has a source file or a line alone,
     /// that is the only frame.  A stack that the tables do not have up to its outermost frame is left out, as XLA does.
@@ -292,6 +292,7 @@ getters! { PyMetadata, self, py;
 }
 
 record! {
+    #[allow(clippy::too_many_arguments, reason = "a record in Python")]
     #[pyo3(signature = (op_name=None, op_type=None, source_file=None, source_line=None, source_column=None,
         function=None, stack_frame_id=None, scheduling_name=None, frames=Arg::from(Vec::new())),
         text_signature = "(op_name=None, op_type=None, source_file=None, source_line=None, source_column=None, \
@@ -302,7 +303,16 @@ record! {
         stack_frame_id: Option<Arg<'_, i64>>, scheduling_name: Option<Arg<'_, String>>,
         frames: Arg<'_, Vec<PyFrame>>
     ) {
-        let stack = Stack::Given(frames);
+        let is_place = frames.is_empty() && (source_file.is_some() || source_line.is_some());
+        let place = is_place.then(|| PyFrame {
+            file: source_file.clone(),
+            line: source_line,
+            column: source_column,
+            end_line: None,
+            end_column: None,
+            function: function.clone(),
+        });
+        let stack = Stack::Given(frames.into_iter().chain(place).collect());
         Ok(PyMetadata {
             op_name, op_type, source_file, source_line, source_column, function, stack_frame_id, scheduling_name, stack,
         })

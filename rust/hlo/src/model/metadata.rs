@@ -80,7 +80,7 @@ pub struct Metadata<'m> {
     pub function: Option<Cow<'m, str>>,
     /// The id of the innermost stack frame.
     pub stack_frame_id: Option<i64>,
-    /// The name that scheduling goes by.
+    /// The name of the instruction when it was scheduled.
     pub scheduling_name: Option<Cow<'m, str>>,
 }
 
@@ -115,6 +115,9 @@ impl fmt::Display for Frame<'_> {
     }
 }
 
+/// The frames of one stack that are followed: as deep as Python calls functions by default.
+const MAX_FRAMES: usize = 1000;
+
 impl Module {
     /// The stack frames of an instruction, innermost first: those of the tables, else the place that its metadata has.
     pub fn frames(&self, id: InstructionId) -> Vec<Frame<'_>> {
@@ -128,14 +131,14 @@ impl Module {
         vec![Frame { file: m.source_file, line, column, end_line, end_column, function: None }]
     }
 
-    /// The stack frames from the one with this id outwards; none for an id that the tables do not resolve, up to the
-    /// outermost frame.
+    /// The stack frames from the one with this id outwards, at most the innermost [`MAX_FRAMES`]; none for an id that the
+    /// tables do not resolve, up to the outermost frame.
     pub fn stack(&self, id: i64) -> impl Iterator<Item = Frame<'_>> {
         let known = move |id: i64| {
             let frame = self.frames.frames.get(&id).filter(|_| self.frames.is_sound(id));
             frame.map(|&[location, parent]| (location, parent.saturating_sub(1)))
         };
-        let chain = std::iter::successors(known(id), move |&(_, parent)| known(parent));
+        let chain = std::iter::successors(known(id), move |&(_, parent)| known(parent)).take(MAX_FRAMES);
         chain.map(|(location, _)| self.frame_at(self.frames.locations.get(&location).unwrap_or(&[0; 6])))
     }
 
