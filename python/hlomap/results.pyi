@@ -21,6 +21,7 @@ from .explorer.page import ExplorerPage as ExplorerPage
 from .guard.check import CheckReport as CheckReport, Limit as Limit, Violation as Violation
 from .guard.fixture import Hlo as Hlo
 from .layouts.bitcasts import BitcastFactors as BitcastFactors
+from .library_calls.kernels import KernelCost as KernelCost
 from .maps.set_questions import CommonElement as CommonElement, MapPoint as MapPoint
 from .maps.simplification import SimplifyStep as SimplifyStep, SimplifyTrace as SimplifyTrace
 from .ops._indexing.loops.window import Access as Access

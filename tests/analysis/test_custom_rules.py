@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import hlomap as hm
+from hlomap.ops import lookup
 
 CALL = """ENTRY e {
   p = f32[5] parameter(0)
@@ -19,8 +20,8 @@ NOTHING: list[hm.IndexingMap] = []
 
 @pytest.fixture
 def register() -> Iterator[Callable[..., hm.Instruction]]:
-    def register(*rules: Any) -> hm.Instruction:
-        hm.register_rule("rule", *rules)
+    def register(*rules: Any, **more: Any) -> hm.Instruction:
+        hm.register_rule("rule", *rules, **more)
         return hm.parse(CALL).entry.root
 
     yield register
@@ -63,3 +64,102 @@ def test_interrupts_are_not_caught(register: Callable[..., hm.Instruction]) -> N
 
 def _known(found: hm.MapSet) -> None:
     assert not found.is_unknown, found.reason
+
+
+def test_a_cost_alone(register: Callable[..., hm.Instruction]) -> None:
+    """The maps stay unknown; a report has the numbers, a note and no bound from them, and a table has the numbers."""
+    call = register(cost=lambda call: (7 * call.shape.n_elements, 5, 100))
+    device = hm.Device("d", f32_flops_per_second=1, dram_bytes_per_second=1)
+    found = hm.cost(call, device)
+    assert (found.flops, found.transcendentals, found.exact) == (42, 5, False)
+    # 24 bytes of the output, 24 of the operands, and what is read again.
+    assert (found.bytes_written, found.bytes_read, found.bytes_reread) == (24, 24, 52)
+    assert found.time_at_least == 24.0
+    assert found.notes == ("'rule': as its registered cost says",)
+    assert str(found).splitlines()[-2:] == ["a part is not known", *found.notes]
+    assert hm.analyze(call.computation.module)["flops"] == [42, 42]
+    assert hm.output_to_input(call)[0].is_unknown
+
+
+def test_maps_tell_bytes_better(register: Callable[..., hm.Instruction]) -> None:
+    one = hm.IndexingMap([6], [0])
+    call = register(lambda *_: [one, NOTHING], cost=lambda _: hm.results.KernelCost(9, bytes_accessed=1000))
+    found = hm.cost(call)
+    assert (found.flops, found.transcendentals, found.bytes_read, found.bytes_written) == (9, 0, 4, 24)
+
+
+def test_a_new_cost_replaces_the_old_one(register: Callable[..., hm.Instruction]) -> None:
+    """Whatever was asked before: of the module, of another one with equal instructions, of a table."""
+    call = register(cost=lambda _: (1, 0))
+    module = call.computation.module
+    for n in (1, 2, 3):
+        register(cost=lambda _, n=n: (n, 0))
+        other = hm.parse(CALL)
+        assert [hm.cost(m).flops for m in (module, other)] == [n, n]
+        assert [hm.analyze(m)["flops"][0] for m in (module, other)] == [n, n]
+    hm.unregister_rule("rule")
+    assert hm.cost(module).notes == ("not counted: custom-call to 'rule' has no known operations",)
+    assert hm.analyze(module)["flops"] == [None, None]
+    register(lambda *_: [NOTHING, NOTHING])
+    assert hm.cost(module).notes == ("not counted: custom-call to 'rule' has no known operations",)
+
+
+def test_a_cost_in_place_of_that_of_an_opcode() -> None:
+    """Inside a fusion, too, of which only the elements count that are needed."""
+    module = hm.parse("""HloModule m
+f { p = f32[8] parameter(0)  n = f32[8] negate(p)  ROOT s = f32[4] slice(n), slice={[0:4]} }
+ENTRY e { p = f32[8] parameter(0)  q = f32[8] negate(p)  ROOT r = f32[4] fusion(q), kind=kLoop, calls=f }""")
+    hm.register_rule("negate", cost=lambda i: (0, 3 * i.shape.n_elements))
+    try:
+        assert [(part.name, part.flops, part.transcendentals) for part in hm.cost(module).parts] == [
+            ("q", 0, 24), ("r", 0, 12)
+        ]  # fmt: skip
+        assert not hm.output_to_input(module["r"])[0].is_unknown
+    finally:
+        hm.unregister_rule("negate")
+    assert [part.flops for part in hm.cost(module).parts] == [8, 4]
+
+
+def test_an_exchange_is_unknown_without_maps(register: Callable[..., hm.Instruction]) -> None:
+    """A cost does not say what a kernel exchanges with other devices."""
+    register(cost=lambda _: (1, 0))
+    call = hm.parse(f"HloModule m, num_partitions=2\n{CALL}").entry.root
+    assert lookup("custom-call").exchanges(call) is not None
+    register(lambda *_: [NOTHING, NOTHING], cost=lambda _: (1, 0))
+    assert lookup("custom-call").exchanges(call) is None
+
+
+EXPECTED = "expected flops and transcendentals, and maybe bytes, as integers of at least 0"
+
+
+@pytest.mark.parametrize(
+    "returned", [None, (), (1,), (-1, 0), (1.0, 0), (1, 0, -5), (1, None), (True, 0), "12", {"flops": 1}, (1, 2, 3, 4)]
+)
+def test_wrong_costs_are_notes(register: Callable[..., hm.Instruction], returned: object) -> None:
+    found = hm.cost(register(cost=lambda _: returned))
+    assert found.notes == (f"not counted: the cost registered for 'rule' returned {returned!r}, {EXPECTED}",)
+    assert (found.flops, found.exact) == (0, False)
+
+
+def test_a_cost_may_raise_anything(register: Callable[..., hm.Instruction]) -> None:
+    found = hm.cost(register(cost=raising(ZeroDivisionError("no rows"))))
+    assert found.notes == ("not counted: the cost registered for 'rule' failed (ZeroDivisionError: no rows)",)
+    with pytest.raises(KeyboardInterrupt):
+        hm.cost(register(cost=raising(KeyboardInterrupt())))
+    assert hm.cost(register(cost=lambda _: (2**128, 0))).notes == (
+        "not counted: c: expected numbers of operations below 2**128",
+    )
+
+
+def test_costs_that_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"^hm.register_rule: expected a function as `output_to_input`, got None$"):
+        hm.register_rule("rule")
+    with pytest.raises(TypeError, match=r"^hm.register_rule: expected a function as `cost`, got int$"):
+        hm.register_rule("rule", cost=7)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"expected a function as `output_to_input`, got None$"):
+        hm.register_rule("rule", None, lambda *_: [], cost=lambda _: (1, 0))
+    for opcode in ("fusion", "while", "conditional", "call"):
+        with pytest.raises(ValueError, match=f"the cost of '{opcode}' is that of the computations that it runs"):
+            hm.register_rule(opcode, cost=lambda _: (1, 0))
+    with pytest.raises(hm.errors.NotFoundError):
+        hm.unregister_rule("rule")

@@ -22,6 +22,7 @@ from ..hlo.unread import unread_reason
 from ..maps.map_set import MapSet
 from ..maps.union_count import UNBOUNDED
 from ..ops import lookup
+from ..ops._operations import Operations
 from ..ops._shapes import array_leaves, arrays, shape_at
 from ..text import table_lines
 from ..types import ReadOnlyDict, json_fields, subject_of
@@ -387,13 +388,27 @@ class _Run(Run[_Figures]):
         if not array_leaves(instruction.shape):
             return figures + self._of_effect(instruction)
         reads: dict[Instruction, list[MapSet]] = {}
+        kept = {alias.output_index for alias in instruction.attributes.get("output_to_operand_aliasing", ())}
+        unsure = []
         for index in array_leaves(instruction.shape):
             found = operand_maps(self.rules, instruction, index)
             for k, operand in enumerate(instruction.operands):
                 reads.setdefault(operand, []).append(found.get(k, MapSet()))
+            # Nothing of an operand's memory has to be written by code that is not known, nor a workspace.
+            is_unknown = any(maps.is_unknown for maps in found.values())
+            if (index in kept and is_unknown) or (instruction.operands and not (is_unknown or any(found.values()))):
+                unsure.append(_Placed(shape_at(instruction.shape, index)))
         aliases = op.in_place(instruction)
         written = _placed(s for i, s in arrays(instruction.shape) if i not in aliases and not op.is_state(i))
-        return figures + _moved([(_Placed(i.shape), sets) for i, sets in reads.items()], written, instruction.name)
+        read = [(_Placed(i.shape), sets) for i, sets in reads.items()]
+        moved = _moved(read, written, instruction.name, unsure)
+        estimate = self._estimate(instruction) if moved.unknown else None
+        return figures + (moved if estimate is None else _estimated(moved, estimate))
+
+    def _estimate(self, instruction: Instruction) -> Operations | None:
+        """What somebody says that an operation takes, without proof."""
+        found = self.rules.counted(instruction)
+        return found if isinstance(found, Operations) and found.estimate is not None else None
 
     def _of_update(self, instruction: Instruction, updated: int, combines: bool) -> _Figures:
         """Operand 0 stays where it is: what is read are the other operands, and the old elements if they count."""
@@ -458,6 +473,7 @@ class _Run(Run[_Figures]):
         flops, others, exact, sure = 0, 0, True, Counter[str]()
         evaluated: int | None = 0
         notes: dict[str, None] = {}
+        estimates: dict[str, None] = {}
         for one in counted:
             if isinstance(one.needed, str):
                 exact, evaluated = False, None
@@ -466,10 +482,14 @@ class _Run(Run[_Figures]):
             n_flops, n_others, is_exact = one.needed
             flops, others = flops + n_flops, others + n_others
             exact, evaluated = exact and is_exact, _sum(evaluated, one.evaluated)
+            estimate = None if is_exact else self._estimate(one.instruction)
+            if estimate is not None:
+                estimates[str(estimate.estimate)] = None
             if self.device is not None and is_exact:
                 sure[_dtype(one.instruction)] += n_flops
         numbers = (flops, others, evaluated, 0, 0, 0)
-        return _Figures(numbers, sure, exact=exact, notes=tuple(notes), lacks_operations=bool(notes))
+        all_notes = (*notes, *estimates)
+        return _Figures(numbers, sure, exact=exact, notes=all_notes, lacks_operations=bool(all_notes))
 
     # ------------------------------------------------------------------ reports
 
@@ -579,8 +599,16 @@ def _outputs(fusion: Instruction | None, n: int) -> Sequence[Shape | None]:
     return parts if len(parts) == n else [fusion.shape] * n
 
 
-def _moved(reads: Iterable[tuple[_Placed, Sequence[MapSet]]], written: Sequence[_Placed], by: str) -> _Figures:
-    """The bytes that are read of values, by all sets together, and written, by an instruction or computation."""
+def _moved(
+    reads: Iterable[tuple[_Placed, Sequence[MapSet]]],
+    written: Sequence[_Placed],
+    by: str,
+    unsure: Sequence[_Placed] = (),
+) -> _Figures:
+    """The bytes that are read of values, by all sets together, and written, by an instruction or computation.
+
+    It need not write those of the written values that are ``unsure``.
+    """
     reads = list(reads)
     reasons = dict.fromkeys(str(maps.reason) for _, sets in reads for maps in sets if maps.is_unknown)
     unknown = tuple(f"{by}: {reason}" for reason in reasons)
@@ -603,8 +631,29 @@ def _moved(reads: Iterable[tuple[_Placed, Sequence[MapSet]]], written: Sequence[
             reread, exact = _sum(reread, again), exact and touched is not None and touched.exact
     if n_written is None:
         unknown += (f"{by} writes an array without bound",)
-    sure.update(n_written or _NO_BYTES)
+    else:
+        sure.update(n_written)
+        sure.subtract(_bytes(unsure) or _NO_BYTES)
     return replace(_moved_bytes(read, reread, n_written), sure_bytes=sure[0], exact=exact, unknown=unknown)
+
+
+def _estimated(moved: _Figures, estimate: Operations) -> _Figures:
+    """The bytes of an operation that reads unknown elements, from an estimate of all that it accesses, if it has one.
+
+    It writes its outputs and reads the rest, each byte of its operands once before any again; all in device memory.
+    """
+    n = estimate.n_bytes
+    if n is None:
+        return moved
+    _, _, _, read, _, written = moved.numbers
+    n_written = n if written is None else min(n, written)
+    n_read = n - n_written if read is None else min(n - n_written, read)
+    return replace(
+        moved,
+        numbers=(0, 0, 0, n_read, n - n_written - n_read, n_written),
+        by_space=Counter({0: n_read + n_written}),
+        unknown=(str(estimate.estimate),),
+    )
 
 
 _NO_BYTES = Counter[int]()

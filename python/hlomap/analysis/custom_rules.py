@@ -8,19 +8,22 @@ a rule returns are maps from elements of one array to elements of another; anyth
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 from .._core import IndexingMap, Instruction, Shape
 from ..answers import Unknown
 from ..errors import NotFoundError, ShapeError, UnsupportedError
+from ..library_calls.kernels import KernelCost
 from ..maps.map_set import MapSet
 from ..maps.variables import with_conditions
+from ..ops import _rule, lookup
 from ..ops._indexing.maps import inverted, merge_parts
+from ..ops._operations import Operations, estimated
 from ..ops._registry import custom_rules
 from ..ops._rule import CustomRule, Footprint, OperandIndexing, RuleContext, RuleResult
 from ..ops._shapes import elements_of, shape_at
-from ..text import error_text, plural
-from ..types import ShapeIndex, expect, expect_items
+from ..text import error_text, one_line, plural
+from ..types import ShapeIndex, expect, expect_items, is_index
 from .rule_cache import clear
 
 Maps: TypeAlias = IndexingMap | MapSet | Iterable[IndexingMap]
@@ -35,12 +38,13 @@ InputToOutput: TypeAlias = Callable[[Instruction, int, ShapeIndex], Sequence[Par
 def register_rule(
     name: str,
     /,
-    output_to_input: OutputToInput,
+    output_to_input: OutputToInput | None = None,
     input_to_output: InputToOutput | None = None,
     *,
     constant_operands: Sequence[int] = (),
+    cost: Callable[[Instruction], Sequence[int | None]] | None = None,
 ) -> None:
-    """Register the indexing rule of a custom call target, or replace that of an opcode.
+    """Register the indexing rule of a custom call target, its cost, or both; or replace those of an opcode.
 
     ``output_to_input(instruction, index)`` returns one item for each operand: a map from the elements of the array
     ``index`` of the output (``()`` where that is an array) to the operand's elements, or several maps, or a
@@ -51,8 +55,16 @@ def register_rule(
     Where the rule raises an exception, or returns a map whose domain or image leaves the arrays, the result is unknown
     with that reason.
 
-    The rule replaces an earlier one of the same name.  The semantics of the operation stay the same, and
-    :func:`hlomap.verify` checks the rule against them.  Worker processes that are already running keep the old rule.
+    ``cost(instruction)`` returns what one run takes, for :func:`hlomap.cost`: flops and transcendentals, and as a third
+    number, if that is known, the bytes that it reads and writes, which count where the maps are unknown.  They are
+    integers of at least 0, in a tuple or a :class:`~hlomap.results.KernelCost`.  Nobody can check them, so that the
+    report is not ``exact`` and ``time_at_least`` does not count them.  Anything else that it returns or raises is a
+    note of the report.  With ``cost`` alone the maps stay as they are.
+
+    The rule replaces an earlier one of the same name, its cost included.  The semantics of the operation stay the same,
+    and :func:`hlomap.verify` checks the maps against them.  Worker processes that are already running keep the old
+    rule.  Raises ``TypeError`` where no function is given, and ``ValueError`` for the cost of an opcode that runs
+    computations, such as ``fusion``.
 
     >>> def shifted(call: hm.Instruction, index: tuple[int, ...]) -> list[hm.IndexingMap]:
     ...     n, = call.shape.dimensions
@@ -72,10 +84,39 @@ def register_rule(
     """
 
     expect(str, name, "register_rule", "an opcode or custom-call target (str) as `name`")
-    expect(Callable, output_to_input, "register_rule", "a function as `output_to_input`")  # type: ignore[arg-type]
+    if output_to_input is not None or cost is None or input_to_output is not None:
+        expect(Callable, output_to_input, "register_rule", "a function as `output_to_input`")  # type: ignore[arg-type]
+    if cost is not None:
+        expect(Callable, cost, "register_rule", "a function as `cost`")  # type: ignore[arg-type]
+        if lookup(name).runs is not None:
+            raise ValueError(f"hm.register_rule: the cost of {name!r} is that of the computations that it runs")
     if input_to_output is not None:
         expect(Callable, input_to_output, "register_rule", "a function as `input_to_output`")  # type: ignore[arg-type]
     constant_operands = expect_items(int, constant_operands, "register_rule", "operand numbers as `constant_operands`")
+
+    maps = None if output_to_input is None else _maps(output_to_input, input_to_output)
+    operations = None if cost is None else _operations(name, cost)
+    custom_rules[name] = CustomRule(maps, tuple(constant_operands), operations)
+    clear()
+
+
+def unregister_rule(name: str, /) -> None:
+    """Removes a rule; raises :class:`~hlomap.errors.NotFoundError`, a ``KeyError``, where no rule has that name.
+
+    >>> unregister_rule("never_registered")
+    Traceback (most recent call last):
+    hlomap.errors.NotFoundError: hm.unregister_rule: no rule is registered for 'never_registered'
+    """
+    expect(str, name, "unregister_rule", "an opcode or custom-call target (str)")
+    if custom_rules.pop(name, None) is None:
+        raise NotFoundError(f"unregister_rule: no rule is registered for {name!r}")
+    clear()
+
+
+def _maps(
+    output_to_input: OutputToInput, input_to_output: InputToOutput | None
+) -> tuple[_rule.OutputToInput, _rule.InputToOutput]:
+    """The rules of an op rule that registered functions are."""
 
     def backward(instruction: Instruction, index: ShapeIndex, context: RuleContext) -> list[OperandIndexing]:
         start = shape_at(instruction.shape, index)
@@ -95,21 +136,35 @@ def register_rule(
             shape_at(operands[operand], index), elements_of(shape) if shape.is_tuple else [shape], operands,
         )  # fmt: skip
 
-    custom_rules[name] = CustomRule(backward, forward, tuple(constant_operands))
-    clear()
+    return backward, forward
 
 
-def unregister_rule(name: str, /) -> None:
-    """Removes a rule; raises :class:`~hlomap.errors.NotFoundError`, a ``KeyError``, where no rule has that name.
+def _operations(
+    name: str, cost: Callable[[Instruction], Sequence[int | None]]
+) -> Callable[[Instruction], Operations | Unknown]:
+    """The trait of an op rule that a registered cost is."""
 
-    >>> unregister_rule("never_registered")
-    Traceback (most recent call last):
-    hlomap.errors.NotFoundError: hm.unregister_rule: no rule is registered for 'never_registered'
-    """
-    expect(str, name, "unregister_rule", "an opcode or custom-call target (str)")
-    if custom_rules.pop(name, None) is None:
-        raise NotFoundError(f"unregister_rule: no rule is registered for {name!r}")
-    clear()
+    def operations(instruction: Instruction) -> Operations | Unknown:
+        about = f"the cost registered for {name!r}"
+        try:
+            found = cost(instruction)
+            numbers = found if isinstance(found, (tuple, list)) and len(found) in (2, 3) else (None,)
+            *counts, n_bytes = numbers if len(numbers) == 3 else (*numbers, None)
+            if all(map(_is_count, counts)) and (n_bytes is None or _is_count(n_bytes)):
+                flops, transcendentals = map(int, counts)
+                taken = KernelCost(flops, transcendentals, None if n_bytes is None else int(n_bytes))
+                return estimated(taken, f"{name!r}: as its registered cost says")
+            returned = one_line(repr(found), 60)
+        except Exception as error:
+            return Unknown(f"{about} failed ({error_text(error)})")
+        expected = "flops and transcendentals, and maybe bytes, as integers of at least 0"
+        return Unknown(f"{about} returned {returned}, expected {expected}")
+
+    return operations
+
+
+def _is_count(n: object) -> TypeGuard[int]:
+    return is_index(n) and not isinstance(n, bool) and n >= 0
 
 
 def _to_operand_indexing(result: PartResult) -> OperandIndexing:

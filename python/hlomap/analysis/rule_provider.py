@@ -99,7 +99,7 @@ class RuleProvider:
             by_opcode=op.constant_operands is no_constant_operands and not custom_rules and updated is None,
             sizes_class=op.sizes_class,
             unshared=op.surroundings is not None,
-            work="counted" if callable(plain.operations) else plain.operations or plain.runs or "unknown",
+            work="counted" if callable(op.operations) else op.operations or plain.runs or "unknown",
             moves_nothing=plain.moves_nothing,
             updated_operand=None if updated is None else updated(instruction),
         )
@@ -154,18 +154,24 @@ class RuleProvider:
             _trip_counts[key] = count
         return count
 
-    def operations(self, instruction: Instruction) -> Operations | str:
+    def operations(self, instruction: Instruction) -> tuple[int, int, tuple[int, ...], bool] | str:
         """The operations of an instruction that has a function for them, or why they are unknown."""
-        try:
-            count = lookup(instruction.opcode).operations
-            found = count(instruction) if callable(count) else Unknown("")
-        except (HlomapError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            return f"{instruction.name}: attributes and shapes do not fit ({error_text(error)})"
+        found = self.counted(instruction)
         if isinstance(found, Computation):
             rules = RuleProvider(found.module)
             once = rules.propagation.once(rules, found.number)
-            return once if isinstance(once, str) else Operations(once[0], once[1], (), once[2])
-        return found.reason if isinstance(found, Unknown) else found
+            return once if isinstance(once, str) else (once[0], once[1], (), once[2])
+        return found.reason if isinstance(found, Unknown) else found.counted
+
+    # Called by the walk of costs, too.
+
+    def counted(self, instruction: Instruction) -> Operations | Computation | Unknown:
+        """What the function of an instruction for its operations says."""
+        try:
+            count = op_of(instruction).operations
+            return count(instruction) if callable(count) else Unknown("")
+        except (HlomapError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            return Unknown(f"{instruction.name}: attributes and shapes do not fit ({error_text(error)})")
 
     def distinct(self, maps: Sequence[IndexingMap]) -> tuple[int, int]:
         """Bounds of the number of elements that maps into one array reach, which maps are taken apart to count."""

@@ -273,7 +273,16 @@ def _computation(name: str, lines: Sequence[str]) -> str:
     return f"{name} {{\n  {text}\n}}"
 
 
-_FFI_VALUE = r'(?:"[^"\\]*"|[\w.+-]+)'
+_FFI_VALUE = r'(?:"[^"\\]*(?:\\.[^"\\]*)*"|[\w.+-]+)'
+# A name begins at the beginning of a word, so that a long word is looked at once.
+_FFI_ENTRY = re.compile(rf"\b(\w+) = ({_FFI_VALUE})(?: : \w+)?", re.DOTALL)
+
+
+def _ffi_value(text: str) -> Any:
+    """A value of a typed call; MLIR writes bytes of a string that are not printable as two hexadecimal digits."""
+    if not text.startswith('"'):
+        return json.loads(text)
+    return re.sub(r"\\(?:([0-9A-Fa-f]{2})|(.))", lambda m: chr(int(m[1], 16)) if m[1] else m[2], text[1:-1])
 
 
 class Config(dict[str, Any]):
@@ -287,17 +296,21 @@ class Config(dict[str, Any]):
     def whole(cls, instruction: Instruction) -> Config:
         """An instruction's ``backend_config``; empty where it has none."""
         found = instruction.attributes.get("backend_config") or {}
-        if isinstance(found, Mapping):
-            return cls(found, "backend_config")
-        text = str(found)
-        entries = re.findall(rf"(\w+) = ({_FFI_VALUE})(?: : \w+)?", text)
-        rest = re.sub(rf"\w+ = {_FFI_VALUE}(?: : \w+)?", "", text)
+        if not isinstance(found, Mapping):
+            found = cls._typed(str(found))
+        if found is None:
+            raise NotUnderstood("its backend_config is neither a JSON object nor a list of attributes")
+        return cls(found, "backend_config")
+
+    @staticmethod
+    def _typed(text: str) -> dict[str, Any] | None:
+        entries = _FFI_ENTRY.findall(text)
+        if not entries or not re.fullmatch(r"\s*\{[,\s]*\}\s*", _FFI_ENTRY.sub("", text)):
+            return None
         try:
-            if entries and re.fullmatch(r"\s*\{[,\s]*\}\s*", rest):
-                return cls({name: json.loads(value) for name, value in entries}, "backend_config")
+            return {name: _ffi_value(value) for name, value in entries}
         except ValueError:
-            pass
-        raise NotUnderstood("its backend_config is neither a JSON object nor a list of attributes")
+            return None
 
     @classmethod
     def of(cls, instruction: Instruction, part: str, before_2024: str | None = None) -> Config:
@@ -333,6 +346,12 @@ class Config(dict[str, Any]):
         text = str(self.get(field, default))
         require(re.fullmatch(r"-?[0-9]{1,18}", text) is not None, f"{self._what}.{field} is {text[:80]}")
         return int(text)
+
+    def count(self, field: str) -> int:
+        """An integer of at least 0, which is 0 if it is not there."""
+        n = self.integer(field, 0)
+        require(n >= 0, f"{self._what}.{field} is {n}")
+        return n
 
     def flag(self, field: str, default: bool) -> bool:
         """True or false."""

@@ -13,17 +13,33 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from .._core import Computation, Instruction
 from ..answers import Unknown
+from ..library_calls.kernels import KernelCost
 from ._shapes import arrays
 
 
 class Operations(NamedTuple):
     """A number of operations, and how often each called computation runs; ``exact`` is False where they are at most so
-    many."""
+    many, or where ``estimate`` says in words who estimates them, and maybe the bytes that are accessed.
+
+    The compiled core counts with the first four.
+    """
 
     flops: int = 0
     transcendentals: int = 0
     calls: tuple[int, ...] = ()
     exact: bool = True
+    n_bytes: int | None = None
+    estimate: str | None = None
+
+    @property
+    def counted(self) -> tuple[int, int, tuple[int, ...], bool]:
+        """The fields that the compiled core counts with."""
+        return self[:4]
+
+
+def estimated(cost: KernelCost, estimate: str) -> Operations:
+    """The operations of a kernel as somebody estimates them, which proves nothing."""
+    return Operations(cost.flops, cost.transcendentals, (), False, cost.bytes_accessed, estimate)
 
 
 Counted: TypeAlias = Literal["moves", "each", "transcendental", "applied", "multiply-adds", "reduced"]

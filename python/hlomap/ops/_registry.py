@@ -98,15 +98,19 @@ def op_of(instruction: Instruction) -> OpRule:
         rule = custom_rules.get(target) if isinstance(target, str) else None
         rule = rule if rule is not None else custom_rules.get(instruction.opcode)
         if rule is not None:
+            operations = op.operations if rule.operations is None else rule.operations
+            if rule.maps is None:
+                return op._replace(operations=operations)
             constant_operands = rule.constant_operands
             return OpRule(
-                op.opcode,
-                rule.output_to_input,
-                rule.input_to_output,
-                op.evaluate,
-                lambda instruction: constant_operands,
+                op.opcode, *rule.maps, op.evaluate, lambda instruction: constant_operands, operations=operations
             )
     return op
+
+
+def has_custom_maps(*names: str) -> bool:
+    """Whether a user has registered maps for one of these opcodes or custom call targets."""
+    return any(name in custom_rules and custom_rules[name].maps is not None for name in names)
 
 
 @lru_cache(maxsize=256)
@@ -121,7 +125,7 @@ def unknown_op(opcode: str) -> OpRule:
         return [unknown] * n_outputs(instruction.shape)
 
     def exchange(instruction: Instruction) -> Unknown | None:
-        return unknown if has_several_devices(instruction) and opcode not in custom_rules else None
+        return unknown if has_several_devices(instruction) and not has_custom_maps(opcode) else None
 
     return OpRule(opcode, output_to_input, input_to_output, _unsupported, exchange=exchange)
 

@@ -19,7 +19,7 @@ from ._attributes import MatrixProduct
 from ._evaluation import EvalContext, Evaluate
 from ._exchange import Exchanges, SentInGroup, exchanges_nothing
 from ._folding import Fold
-from ._operations import Cost
+from ._operations import Cost, Operations
 
 ExprLike: TypeAlias = Expr | int
 Bounds: TypeAlias = tuple[int, int]
@@ -270,8 +270,9 @@ class OpRule(NamedTuple):
 
 
 class CustomRule(NamedTuple):
-    """A rule that a user has registered for an opcode or a custom call target, in place of the op rule's own."""
+    """What a user has registered for an opcode or a custom call target, in place of what the op rule has: maps in both
+    directions, the operations, or all of them."""
 
-    output_to_input: OutputToInput
-    input_to_output: InputToOutput
+    maps: tuple[OutputToInput, InputToOutput] | None
     constant_operands: tuple[int, ...]
+    operations: Callable[[Instruction], Operations | Unknown] | None

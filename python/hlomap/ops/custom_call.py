@@ -16,14 +16,15 @@ from ..errors import UnsupportedError
 from ..library_calls import attention
 from ..library_calls.attention import Band, Role
 from ..library_calls.definitions import definition_of
+from ..library_calls.kernels import KERNELS, Estimate, estimate_of
 from ..library_calls.mixing import Mixing, mixing_of
 from ..library_calls.products import ProductCall, product_call_of
 from ._attributes import MatrixDims, MatrixProduct
 from ._indexing.maps import by_number, forward_from_operand, forward_to_outputs, inverted, map_keeping, single_map
 from ._numpy.input_checks import call_user_function, check_value, owned
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Steps, Value, register
-from ._operations import Operations
-from ._registry import custom_rules
+from ._operations import Operations, estimated
+from ._registry import has_custom_maps
 from ._rule import NOTHING, Footprint, OperandIndexing, has_several_devices
 from ._shapes import n_outputs, require, same_arrays, shape_at
 
@@ -37,12 +38,6 @@ ANNOTATIONS = {
 
 SINKS = {"control_dep", "dce_sink", "xla.sdy.ShardingGroup"}
 """Targets that only order or keep what they read: their result is an empty tuple."""
-
-OPAQUE = {
-    "AwsNeuronCustomNativeKernel", "__gpu$xla.gpu.triton", "mosaic_gpu", "mosaic_gpu_v2", "tpu_custom_call",
-    "triton_kernel_call", "triton_kernel_call_ffi",
-}  # fmt: skip
-"""Targets that run code which the module does not show."""
 
 
 def target_of(instruction: Instruction) -> str:
@@ -158,7 +153,7 @@ def _why_unknown(instruction: Instruction) -> Unknown:
             return found
     target = target_of(instruction)
     why = f"no rule for custom-call to {target!r}"
-    if target in OPAQUE:
+    if target in KERNELS:
         why += f", which runs code of its own: give its maps with hlomap.register_rule({target!r}, ...)"
     return Unknown(why)
 
@@ -229,14 +224,19 @@ def _shard_map(instruction: Instruction, number: int, *, to_output: bool) -> Foo
 
 
 def _operations(instruction: Instruction) -> Operations | Computation | Unknown:
-    """Those of the definition of a library call; annotations and sinks take none."""
+    """Those of the definition of a library call, or of the estimate of a kernel; annotations and sinks take none."""
     if is_annotation(instruction) or target_of(instruction) in SINKS:
         return Operations()
     definition = definition_of(instruction)
     if isinstance(definition, Instruction):
         return definition.called_computations[0]
+    estimate = estimate_of(instruction)
+    if isinstance(estimate, Estimate):
+        return estimated(
+            estimate.cost, f"custom-call to {target_of(instruction)!r}: as the kernel's {estimate.field} says"
+        )
     unknown = Unknown(f"custom-call to {target_of(instruction)!r} has no known operations")
-    return definition if isinstance(definition, Unknown) else unknown
+    return next((found for found in (definition, estimate) if isinstance(found, Unknown)), unknown)
 
 
 def _matrix_product(instruction: Instruction) -> MatrixProduct | Computation | Unknown | None:
@@ -268,7 +268,7 @@ def _matrix_product(instruction: Instruction) -> MatrixProduct | Computation | U
 def _exchange(instruction: Instruction) -> Unknown | None:
     """Code that nobody describes may exchange anything, where there is another device; libraries run on one."""
     target = target_of(instruction)
-    is_known = target in ANNOTATIONS | SINKS | SHARDS or {"custom-call", target} & custom_rules.keys()
+    is_known = target in ANNOTATIONS | SINKS | SHARDS or has_custom_maps(instruction.opcode, target)
     if is_known or not has_several_devices(instruction):
         return None
     is_library = mixing_of(instruction) is not None or definition_of(instruction) is not None
