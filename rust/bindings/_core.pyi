@@ -361,6 +361,7 @@ def spread_bits(narrow: _Array, width: int, value: int, is_signed: bool, n_bytes
 class Module:
     name: str
     program: int | None
+    _title: str
     entry: Computation
     computations: tuple[Computation, ...]
     instructions: tuple[Instruction, ...]

@@ -92,7 +92,7 @@ def test_printing_shows_the_first_rows() -> None:
     assert str(hm.analyze(hm.parse(GOOD))).splitlines() == [
         "instruction  opcode  operand_name  exact  bytes  maps",
         "n            negate  p             True   48     (d0, d1) -> (d0, d1), domain: d0 in [0, 3], d1 in [0, 2]",
-        "1 row, 39 columns; their names: table.columns",
+        "1 row, 40 columns; their names: table.columns",
     ]
     lines = str(hm.analyze(DUMPS)).splitlines()
     assert lines[0].startswith("module ") and lines[-2] == "… 144 more rows" and len(lines) == 13

@@ -317,6 +317,7 @@ class _Modules:
         self._read: dict[_Program, Module | str] = {}
         self._ids: dict[str, set[int]] = {}
         self._is_single = False
+        by_name: dict[str, list[Module]] = {}
         takes = "a Module, several, or a mapping of program ids to them as `module`"
         if isinstance(given, Mapping):
             for program, module in given.items():
@@ -326,13 +327,18 @@ class _Modules:
                 self._given[module.name, index(program)] = module
         elif given is not None:
             for module in [given] if isinstance(given, Module) else expect_items(Module, given, "profile", takes):
-                before = self._given.setdefault((module.name, None), module)
-                if before is not module and str(before) != str(module):
-                    name = one_line(module.name, 60)
-                    raise ValueError(
-                        f"hm.profile: several modules have the name {name!r}; give them by program id, as in "
-                        "module={17: first, 18: second}"
-                    )
+                same = by_name.setdefault(module.name, [])
+                if all(other is not module and str(other) != str(module) for other in same):
+                    same.append(module)
+        for name, modules in by_name.items():
+            # Modules from a trace have ids, which need not be those of another trace: a unique name is enough.
+            by_id = {None if len(modules) == 1 else module.program: module for module in modules}
+            if len(by_id) < len(modules) or (None in by_id and len(modules) > 1):
+                raise ValueError(
+                    f"hm.profile: several modules have the name {one_line(name, 60)!r}; give them by program id, as in "
+                    "module={17: first, 18: second}"
+                )
+            self._given |= {(name, id): module for id, module in by_id.items()}
 
     def add(self, program: _Program, proto: bytes) -> None:
         """A program of the file."""

@@ -46,7 +46,7 @@ FILE_COLUMNS: Final[dict[str, tuple[Kind, str]]] = {
     "step": ("int", "Number of the pass after which the module was dumped; null for other stages."),
     "pipeline": ("text", "Pipeline of that pass."),
     "pass": ("text", "Name of that pass."),
-    "form": ("text", "`text`, `proto` or `StableHLO`: what the file holds."),
+    "form": ("text", "`text`, `proto`, `trace` or `StableHLO`: what the file holds."),
 }
 """The columns before :data:`COLUMNS` in a table of files, each with its kind and what its values mean."""
 

@@ -78,6 +78,7 @@ def _parse_size(context: click.Context, option: click.Parameter, text: str | Non
 @click.option("--modules", is_flag=True, help="Keep the content of the files in the dataset.")
 @click.option("--timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), help="Time limit of a file.")
 @click.option("--memory", metavar="SIZE", callback=_parse_size, help="Memory limit of a worker, such as 2GB.")
+@click.option("--program", metavar="ID|NAME", help="Only this program of traces (default: all).")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as a JSON object.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress and no summary.")
 def analyze(paths: tuple[str, ...], output: str, as_json: bool, quiet: bool, **options: Any) -> None:

@@ -10,7 +10,7 @@ import click
 
 from ..errors import HlomapError
 from ..text import table_lines
-from .console import FILE, print_json, read_modules, say
+from .console import FILE, PROGRAM, print_json, read_modules, say
 
 if TYPE_CHECKING:
     from ..guard.check import CheckReport
@@ -23,6 +23,7 @@ _RULES = ("max_bytes", "max_reads", "forbid", "max_count", "max_wire_bytes", "bi
 )
 @click.argument("file", type=FILE)
 @click.argument("rules", metavar="RULES.toml", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@PROGRAM
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array with an object for each module.")
 def check(file: Path, rules: Path, as_json: bool) -> None:
     """Check limits of what FILE moves, reads, copies and exchanges.

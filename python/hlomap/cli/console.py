@@ -18,7 +18,7 @@ import click
 
 from .._core import Module
 from ..devices import Device, Limits
-from ..errors import HlomapError
+from ..errors import HlomapError, NotFoundError
 from ..text import UNSAFE
 
 _STYLES = {
@@ -121,22 +121,77 @@ def parse_indices(text: str) -> tuple[int, ...]:
         raise click.BadParameter(f"expected comma-separated integers such as 1,0, found {text!r}") from None
 
 
-def read_modules(file: Path) -> list[Module]:
-    """The modules in a file; exits with 1 if it is not HLO."""
-    from ..hlo.load import parse_all, read_source
+def _keep_program(context: click.Context, option: click.Parameter, text: str | None) -> None:
+    context.meta[_PROGRAM] = text
 
-    shown = Path("<stdin>") if str(file) == "-" else file
-    with failing(file):
-        data = read_source(file, max_bytes())
-    with failing(shown):
-        return parse_all(data, name=str(shown))
+
+_PROGRAM = "hlomap.program"
+
+PROGRAM = click.option(
+    "--program",
+    metavar="ID|NAME",
+    expose_value=False,
+    callback=_keep_program,
+    help="Only this program of a trace (default: all).",
+)
+"""The option of commands that call :func:`read_modules`, which heeds it."""
+
+
+def program() -> str | None:
+    """The program of a trace that the option names."""
+    found: str | None = click.get_current_context().meta.get(_PROGRAM)
+    return found
+
+
+def read_modules(file: Path) -> list[Module]:
+    """The modules in a file; exits with 1 if it is not HLO.
+
+    Of a trace these are all programs, or those that :data:`PROGRAM` names.
+    """
+    modules, is_trace = _read(file)
+    _check_program([is_trace], file)
+    return modules
 
 
 def read_module(file: Path) -> Module:
     """The module in a file; exits with 1 if it is not HLO, or several modules."""
-    modules = read_modules(file)
+    return _only(file, read_modules(file))
+
+
+def read_pair(*files: Path) -> list[Module]:
+    """The module in each of two files; the option :data:`PROGRAM` is about those that are traces."""
+    read = [_read(file) for file in files]
+    _check_program([is_trace for _, is_trace in read], *files)
+    return [_only(file, modules) for file, (modules, _) in zip(files, read, strict=True)]
+
+
+def _read(file: Path) -> tuple[list[Module], bool]:
+    """The modules in a file, and whether it is a trace."""
+    from ..hlo.load import parse_all, parse_programs, read_source, trace_programs
+
+    shown, chosen = "<stdin>" if str(file) == "-" else str(file), program()
+    with failing(file):
+        data = read_source(file, max_bytes())
+    with failing(Path(shown)):
+        if chosen is None or trace_programs(data, shown) is None:
+            return parse_all(data, name=shown), False
+        with blaming("--program", NotFoundError):
+            return parse_programs(data, shown, chosen), True
+
+
+def _check_program(are_traces: list[bool], *files: Path) -> None:
+    if program() is not None and not any(are_traces):
+        names = " and ".join(map(str, files))
+        raise click.BadParameter(f"{names}: not a trace of XLA's profiler", param_hint="--program")
+
+
+def _only(file: Path, modules: list[Module]) -> Module:
     if len(modules) != 1:
-        fail(file, f"expected one module, found {len(modules)}; split the file")
+        from ..hlo.load import listed_programs
+
+        titles = listed_programs(modules)
+        advice = "split the file" if titles is None else f"choose one with --program: {titles}"
+        fail(file, f"expected one module, found {len(modules)}; {advice}")
     return modules[0]
 
 
@@ -214,11 +269,11 @@ def failing(file: Path, output: str | Path | None = None) -> Iterator[None]:
 
 
 @contextmanager
-def blaming(option: str) -> Iterator[None]:
+def blaming(option: str, kind: type[HlomapError] = HlomapError) -> Iterator[None]:
     """Turns errors into those of an argument."""
     try:
         yield
-    except HlomapError as error:
+    except kind as error:
         raise click.BadParameter(str(error), param_hint=option) from error
 
 

@@ -42,8 +42,9 @@ from .verify import verify
 def main(max_bytes: int) -> None:
     """Analyse XLA HLO: which input elements does each output element read?
 
-    FILE is HLO text or a serialized HLO proto, optionally compressed (gzip, xz, zstd), or StableHLO, which needs
-    jaxlib; - reads the module from standard input (analyze reads a list of paths instead).
+    FILE is HLO text, a serialized HLO proto or a trace of the profiler (*.xplane.pb), optionally compressed (gzip, xz,
+    zstd), or StableHLO, which needs jaxlib; - reads the module from standard input (analyze reads a list of paths
+    instead).
     """
 
 
@@ -56,6 +57,7 @@ for _command in (show, check, query, analyze, verify, run):
 )
 @click.argument("before", type=FILE)
 @click.argument("after", type=FILE)
+@console.PROGRAM
 @click.option(
     "--exit-code", is_flag=True, help="Exit with 1 if the programs differ, or may differ; layouts do not count."
 )
@@ -84,7 +86,7 @@ def diff(before: Path, after: Path, exit_code: bool, as_json: bool, form: str) -
 
     if as_json and form != "text":
         raise click.BadParameter("excludes --json", param_hint="--format")
-    found = compare(console.read_module(before), console.read_module(after))
+    found = compare(*console.read_pair(before, after))
     if as_json:
         console.print_json(found.to_dict())
     elif form == "github":
@@ -100,6 +102,7 @@ def diff(before: Path, after: Path, exit_code: bool, as_json: bool, form: str) -
 @main.command(epilog="Exit codes: 0 success, 1 a file cannot be read as HLO or written, 2 wrong arguments.")
 @click.argument("path", metavar="FILE|DUMP", type=click.Path(exists=True, allow_dash=True, path_type=Path))
 @click.argument("after", required=False, type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
+@console.PROGRAM
 @click.option("-o", "--output", metavar="HTML", required=True, type=OUTPUT, help="File to write.")
 def explore(path: Path, after: Path | None, output: Path) -> None:
     """Write a page: the module as a graph, and what elements read.
@@ -119,6 +122,8 @@ def explore(path: Path, after: Path | None, output: Path) -> None:
     console.refuse_overwriting(output, path, after)
     if path.is_dir() and after is not None:
         raise click.BadParameter("a dump directory has its own stages; give two files", param_hint="AFTER")
+    if path.is_dir() and console.program() is not None:
+        raise click.BadParameter("name the trace, not a directory", param_hint="--program")
     with console.failing(path, output):
         if path.is_dir():
             dump = DumpDirectory(path)
@@ -126,7 +131,7 @@ def explore(path: Path, after: Path | None, output: Path) -> None:
                 console.fail(path, "no file in this directory is HLO")
             page = make_page(dump)
         else:
-            page = make_page(console.read_module(path), None if after is None else console.read_module(after))
+            page = make_page(*console.read_pair(path, *([] if after is None else [after])))
         page.write(output)
 
 
@@ -152,7 +157,12 @@ def profile(path: Path, modules: tuple[Path, ...], device: Device | None, top: i
 
     given = [module for file in modules for module in console.read_modules(file)]
     with console.failing(path):
-        found = read(path, module=given or None, device=device)
+        try:
+            found = read(path, module=given or None, device=device)
+        except ValueError as error:
+            if isinstance(error, HlomapError):
+                raise
+            raise click.BadParameter(str(error).removeprefix("hm.profile: "), param_hint="--module") from error
     if as_json:
         console.print_json(found.to_dict())
     else:
@@ -202,6 +212,7 @@ def layout(
 
 @main.command(epilog="Exit codes: 0 success, 1 FILE cannot be read as HLO or has no such tiling, 2 wrong arguments.")
 @click.argument("file", type=FILE)
+@console.PROGRAM
 @click.option("--instruction", metavar="NAME", required=True, help="The instruction or fusion whose output is tiled.")
 @click.option("--shape-index", metavar="I,J", type=parse_indices, help="Which output (default: the first).")
 @click.option(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .console import FILE, blaming, failing, max_bytes, number, print_json, refuse_overwriting, say
+from .console import FILE, PROGRAM, blaming, failing, number, print_json, read_module, refuse_overwriting, say
 
 if TYPE_CHECKING:
     from .._core import Instruction
@@ -21,6 +21,7 @@ _N_SHOWN = 8
 
 @click.command(epilog="Exit codes: 0 success, 1 FILE cannot be run, 2 wrong arguments.")
 @click.argument("file", type=FILE)
+@PROGRAM
 @click.option(
     "--inputs",
     metavar="NPZ",
@@ -57,7 +58,6 @@ def run(
       hlomap run module.hlo --print fusion.3
       hlomap run module.hlo --json
     """
-    from ..hlo.load import load
     from ..interpreter import execute
     from . import run_file
 
@@ -67,7 +67,7 @@ def run(
         output += ".npz"  # as NumPy does
     refuse_overwriting(output, file, inputs)
     with failing(file):
-        module = load(file, max_bytes=max_bytes())
+        module = read_module(file)
         replicas = replicas or int(module.attributes.get("replica_count", 1))
         partitions = partitions or int(module.attributes.get("num_partitions", 1))
         n_devices = replicas * partitions

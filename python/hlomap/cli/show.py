@@ -31,6 +31,7 @@ _RUNS = re.compile("█+|▒+|░+|[^█▒░]+")  # the blocks of drawing.map_
 
 @click.command(epilog="Exit codes: 0 success, 1 FILE cannot be read as HLO, 2 wrong arguments or no such name.")
 @click.argument("file", type=FILE)
+@console.PROGRAM
 @click.option("--instruction", metavar="NAME", help="One instruction; for a fusion also the instructions inside.")
 @click.option("--computation", metavar="NAME", help="One computation.")
 @click.option("--all", "everything", is_flag=True, help="Also fused computations, and those applied to elements.")
@@ -128,7 +129,7 @@ def show(
                 values.append(explanation.to_dict()) if as_json else console.say(str(explanation))
                 _print_picture(drawn if picture else None)
                 continue
-            listed = Listing(module.name, [_instruction_part(found, direction, output)])
+            listed = Listing(module._title, [_instruction_part(found, direction, output)])
         else:
             listed = _module_listing(module, selection, direction, top, limit)
         if only_unknown:
@@ -208,7 +209,9 @@ def _module_listing(module: Module, selection: Selection, direction: Direction, 
             Part("ENTRY " * (c == module.entry) + c.name, c.name, entries(instructions, direction))
             for c, instructions in sections
         )
-        return Listing(module.name, parts, None if selection.computation else found, selection.left_out(module, found))
+        return Listing(
+            module._title, parts, None if selection.computation else found, selection.left_out(module, found)
+        )
     selected = {instruction for _, instructions in sections for instruction in instructions}
     if by != "bytes":
         from ..analysis.cost import cost
@@ -216,10 +219,10 @@ def _module_listing(module: Module, selection: Selection, direction: Direction, 
         numbers = {part.subject: getattr(part, by) for part in cost(module).parts if part.subject in selected}
         order = sorted((i for i in found.moved if numbers.get(i)), key=lambda i: -numbers[i])[:most]
         shown = entries(order, direction, lambda i: f"{numbers[i]:,} {by}, moves {found.moved[i]} bytes")
-        return Listing(module.name, [Part(f"the most {by}", "", shown)], found)
+        return Listing(module._title, [Part(f"the most {by}", "", shown)], found)
     top = [instruction for instruction in found.moved if instruction in selected][:most]
     most_moved = entries(top, direction, lambda i: f"moves {found.moved[i]} bytes, {found.share(i)}")
-    return Listing(module.name, [Part("the most bytes", "", most_moved)], found)
+    return Listing(module._title, [Part("the most bytes", "", most_moved)], found)
 
 
 def _unknown_parts(parts: Iterable[Part]) -> Iterator[Part]:

@@ -12,7 +12,7 @@ import click
 
 from ..text import cut, plural
 from ..types import json_fields
-from .console import FILE, number, print_json, printable_lines, progress_bar, read_modules, say
+from .console import FILE, PROGRAM, number, print_json, printable_lines, progress_bar, read_modules, say
 
 if TYPE_CHECKING:
     from ..verification.verify import CheckResult
@@ -22,6 +22,7 @@ _MAX_REASONS = 10
 
 @click.command(epilog="Exit codes: 0 no map is unsound, 1 a map is unsound or FILE is not HLO, 2 wrong arguments.")
 @click.argument("file", type=FILE)
+@PROGRAM
 @click.option("--all", "show_all", is_flag=True, help="Print every result (default: only unsound ones).")
 @number("--max-changes", least=1, default=32, help="Elements to change in each operand array.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array with an object for each result.")
@@ -43,8 +44,8 @@ def verify(file: Path, show_all: bool, max_changes: int, as_json: bool) -> None:
 
     results: list[tuple[str, CheckResult]] = []
     for module in read_modules(file):
-        with progress_bar(f"verify {printable_lines(module.name[:40])}".replace("[", "(")) as progress:
-            results += [(module.name, r) for r in check(module, max_changes=max_changes, progress=progress)]
+        with progress_bar(f"verify {printable_lines(module._title[:40])}".replace("[", "(")) as progress:
+            results += [(module._title, r) for r in check(module, max_changes=max_changes, progress=progress)]
     if as_json:
         fields = "direction output operand shape_index status claims_exact n_changes n_draws witness reason"
         about = "computation:instruction.computation instruction"

@@ -90,6 +90,7 @@ def analyze_corpus(
     timeout: float | None = None,
     memory: int | None = None,
     max_bytes: int = MAX_BYTES,
+    program: int | str | None = None,
     progress: Callable[[CorpusProgress], None] | None = None,
 ) -> CorpusSummary:
     """Analyze every module of a corpus into a dataset, or into one file: what ``hlomap analyze`` does.
@@ -111,6 +112,7 @@ def analyze_corpus(
         timeout: seconds for one file.
         memory: bytes for one worker.
         max_bytes: the largest file that is read, in bytes; a larger one is an error in its row.
+        program: of traces only the programs with this id or name, or both as in ``"jit_f(17)"``.
         progress: called about once a second.
 
     Returns:
@@ -146,6 +148,8 @@ def analyze_corpus(
     options: dict[str, Any] = {"modules": modules, "timeout": timeout, "memory": memory}
     if max_bytes != MAX_BYTES:
         options["max_bytes"] = max_bytes
+    if program is not None:
+        options["program"] = str(program)
     target = os.fspath(output)
     run = _Run(
         Inputs(names),

@@ -28,7 +28,7 @@ class Task:
     """One shard of ``n_files``: ``output`` is the folder of the dataset with the identity ``dataset``.
 
     Limits are for one file: ``timeout`` is in seconds, ``memory`` in bytes; ``max_bytes`` is the largest file that is
-    read.
+    read.  Of traces ``program`` names those that are analyzed.
     """
 
     output: str
@@ -40,6 +40,7 @@ class Task:
     timeout: float | None = None
     memory: int | None = None
     max_bytes: int = MAX_BYTES
+    program: str | None = None
 
 
 class Verdict(NamedTuple):

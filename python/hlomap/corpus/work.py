@@ -17,12 +17,13 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
+from .._core import Module
 from ..analysis.rows import analyze
 from ..analysis.table import Table, count_problems
-from ..errors import DatasetError, HlomapError
+from ..errors import DatasetError, HlomapError, NotFoundError
 from ..hlo.discover import kind_and_form
 from ..hlo.dump_directory import name_columns
-from ..hlo.load import parse_all, too_large
+from ..hlo.load import parse_all, parse_programs, too_large, trace_programs
 from ..interop.arrow import from_rows
 from ..interop.row_files import PartWriter
 from ..interop.stablehlo import can_convert
@@ -210,7 +211,7 @@ class _Shard:
         try:
             with _time_limit(self._task.timeout):
                 with self.timed("parse"):
-                    modules = parse_all(content, name=source.label)
+                    modules = _modules(content, source.label, self._task.program)
                 with self.timed("analyze"):
                     tables = [analyze(module) for module in modules]
             with self.timed("write"):
@@ -227,7 +228,7 @@ class _Shard:
         else:
             row.update(
                 status="done",
-                file_module=modules[0].name,
+                file_module=modules[0].name if modules else None,
                 n_modules=len(modules),
                 instructions=sum(module.n_instructions for module in modules),
                 computations=sum(len(module.computations) for module in modules),
@@ -257,6 +258,15 @@ class _Shard:
         n_errors, unknown = count_problems(tables)
         report.error_rows += n_errors
         report.unknown.update(unknown)
+
+
+def _modules(content: bytes, name: str, program: str | None) -> list[Module]:
+    """The modules of a file; of a trace only those of a program, which may be none."""
+    if program is None or trace_programs(content, name) is None:
+        return parse_all(content, name=name)
+    with contextlib.suppress(NotFoundError):
+        return parse_programs(content, name, program)
+    return []
 
 
 @contextlib.contextmanager

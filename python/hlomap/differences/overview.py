@@ -39,7 +39,7 @@ class Overview:
         """The name of the module and its size."""
         n = sum(i.opcode == "fusion" for c in self.module.computations for i in c)
         fusions = f", {plural(n, 'fusion')}" if n else ""
-        return f"{printable(self.module.name, 60)}: {plural(self.module.n_instructions, 'instruction')}{fusions}"
+        return f"{printable(self.module._title, 60)}: {plural(self.module.n_instructions, 'instruction')}{fusions}"
 
     def share(self, instruction: Instruction) -> str:
         """The part of all bytes that an instruction moves, such as ``67 %``."""

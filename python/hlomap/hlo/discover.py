@@ -1,7 +1,8 @@
 """Finds the HLO files in a directory tree.
 
 :func:`list_files` lists files in a fixed order; :func:`detect_kind` detects by the first bytes of a file, never by its
-name, whether it is HLO: text, a serialized module, or either of them compressed.  Nothing is parsed here: a file that
+name, whether it is HLO: text, a serialized module, a trace of the profiler, or any of them compressed.  Nothing is
+parsed here: a file that
 begins like HLO and is malformed further on still is HLO.
 """
 
@@ -13,7 +14,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from .._core import is_module_head, unpack_head
+from .._core import is_module_head, is_trace_head, unpack_head
 from .load import RIEGELI
 from .mlir import mlir_kind
 
@@ -79,10 +80,15 @@ def label_of(path: str) -> str:
 
 def detect_kind(file: SourceFile) -> str:
     """``"HLO"``, or the kind of a file that is not HLO.  Raises ``OSError`` where the file cannot be read."""
+    return detect_kind_and_form(file)[0]
+
+
+def detect_kind_and_form(file: SourceFile) -> tuple[str, str | None]:
+    """As :func:`kind_and_form`, of a file."""
     if not stat.S_ISREG(os.stat(file.path).st_mode):
-        return "not a regular file"
+        return "not a regular file", None
     with open(file.path, "rb") as stream:
-        return kind_of(stream.read(_HEAD_BYTES))
+        return kind_and_form(stream.read(_HEAD_BYTES))
 
 
 def kind_of_name(name: str) -> str | None:
@@ -106,7 +112,9 @@ def kind_of(head: bytes) -> str:
 
 
 def kind_and_form(head: bytes) -> tuple[str, str | None]:
-    """The kind of a file, and the form of a program: ``"text"`` or ``"proto"`` of HLO, or ``"StableHLO"``.
+    """The kind of a file, and the form of a program: ``"text"``, ``"proto"`` or ``"trace"`` of HLO, or ``"StableHLO"``.
+
+    A trace of XLA's profiler has the HLO of any number of programs.
 
     >>> kind_and_form(b"HloModule m"), kind_and_form(b"digraph G {")
     (('HLO', 'text'), ('other text', None))
@@ -125,6 +133,8 @@ def kind_and_form(head: bytes) -> tuple[str, str | None]:
         return "HLO", "text"
     if is_module_head(head):
         return "HLO", "proto"
+    if is_trace_head(head):
+        return "HLO", "trace"
     if (kind := mlir_kind(head)) is not None:
         return kind, kind
     return "binary" if b"\x00" in head or "\ufffd" in text[:-3] else "other text", None

@@ -20,7 +20,7 @@ from ..errors import HlomapError
 from ..hooks import hook
 from ..text import one_line, plural
 from ..types import ReadOnlyDict, expect, is_index, wrong_type
-from .discover import detect_kind, kind_of_name, list_files
+from .discover import detect_kind_and_form, kind_of_name, list_files
 from .load import MAX_BYTES, load, read_source
 
 if TYPE_CHECKING:
@@ -123,7 +123,10 @@ class DumpDirectory(Sequence[DumpedModule]):
         for source in list_files([path]):
             file = Path(source.path)
             try:
-                kind = kind_of_name(source.label) or detect_kind(source)
+                kind = kind_of_name(source.label)
+                if kind is None:
+                    kind, form = detect_kind_and_form(source)
+                    kind = form if form == "trace" else kind  # of many programs, whose names are in it
             except OSError as error:
                 kind = f"{type(error).__name__}: {error.strerror or error}"
             if kind == "HLO":

@@ -10,12 +10,14 @@ import errno
 import os
 import re
 import sys
+from operator import index
 from typing import BinaryIO
 
 from .. import _core
 from .._core import Module, unpack_head
-from ..errors import HloSyntaxError
-from ..types import expect
+from ..errors import HloSyntaxError, NotFoundError
+from ..text import joined, one_line
+from ..types import expect, is_index, wrong_type
 from .mlir import unpacked_mlir
 
 _Source = str | bytes | bytearray | memoryview
@@ -32,8 +34,9 @@ RIEGELI = b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f"
 def parse(source: _Source, /, *, name: str | None = None, strict: bool = False) -> Module:
     """Parse one module.
 
-    ``source`` is HLO text (str or bytes), a bare computation or bare instructions, or a serialized HloProto,
-    HloModuleProto or HloSnapshot; bytes may be compressed (gzip, xz, zstd).  StableHLO, as text,
+    ``source`` is HLO text (str or bytes), a bare computation or bare instructions, a serialized HloProto,
+    HloModuleProto or HloSnapshot, or a trace of XLA's profiler (``*.xplane.pb``) with the HLO of one program; bytes may
+    be compressed (gzip, xz, zstd).  StableHLO, as text,
     bytecode or a serialized ``jax.export`` artifact, is converted by jaxlib in a child process.  ``name`` is the file
     name for messages.
     Instructions that cannot be read and inconsistencies that a module can represent are listed in
@@ -47,18 +50,14 @@ def parse(source: _Source, /, *, name: str | None = None, strict: bool = False) 
     """
     modules = _parse_all(source, name, strict, "parse")
     if len(modules) > 1:
-        where = name or "<text>"
-        raise HloSyntaxError(
-            f"{where}: expected one module, found {len(modules)}; use parse_all",
-            filename=name,
-            found=f"{len(modules)} modules",
-            expected="one module",
-        )
+        raise _several(modules, name)
     return modules[0]
 
 
 def parse_all(source: _Source, /, *, name: str | None = None, strict: bool = False) -> list[Module]:
     """Parse all modules of ``source``, at least one; otherwise like :func:`parse`.
+
+    Of a trace these are all programs in it, whether or not they have events, each with its id as ``module.program``.
 
     >>> [m.name for m in parse_all("HloModule a\\nENTRY e { ROOT p = f32[] parameter(0) }\\n" * 2)]
     ['a', 'a']
@@ -85,20 +84,103 @@ def _parse_all(source: _Source, name: str | None, strict: bool, function: str) -
     return _core.parse_text(hook("to_hlo_proto")(program, name), name, strict)
 
 
-def load(path: str | os.PathLike[str], /, *, strict: bool = False, max_bytes: int | None = MAX_BYTES) -> Module:
+def _several(modules: list[Module], name: str | None) -> HloSyntaxError:
+    where, n, titles = name or "<text>", len(modules), listed_programs(modules)
+    what, advice = "module", "; use parse_all"
+    if titles is not None:
+        what, advice = "program", f": {titles}; hm.load(path, program=...) reads one, hm.parse_all(bytes) all"
+    message = f"{where}: expected one {what}, found {n}{advice}"
+    return HloSyntaxError(message, filename=name, found=f"{n} {what}s", expected=f"one {what}")
+
+
+def listed_programs(modules: list[Module]) -> str | None:
+    """The names and ids of modules from a trace; None for others."""
+    is_trace = any(module.program is not None for module in modules)
+    return _titles([(module.name, module.program) for module in modules]) if is_trace else None
+
+
+def load(
+    path: str | os.PathLike[str],
+    /,
+    *,
+    strict: bool = False,
+    max_bytes: int | None = MAX_BYTES,
+    program: int | str | None = None,
+) -> Module:
     """Parse the module in a file; raises ``OSError`` if the file cannot be read, otherwise like :func:`parse`.
 
     ``max_bytes`` is the largest file to read, in bytes (default: 1 GiB), and ``None`` means any; a larger one raises
-    :class:`~hlomap.errors.HloSyntaxError` before it takes memory.
+    :class:`~hlomap.errors.HloSyntaxError` before it takes memory.  ``program`` chooses one of the programs in a trace
+    of XLA's profiler (``*.xplane.pb``) by its id, by the name of its module, or by both as in ``"jit_f(17)"``.  Raises
+    :class:`~hlomap.errors.HloSyntaxError` for several without it, and :class:`~hlomap.errors.NotFoundError` where the
+    file is not a trace, or has no such program, or several.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile("w", suffix=".hlo", delete=False) as file:
     ...     _ = file.write("ENTRY e { ROOT p = f32[] parameter(0) }")
     >>> load(file.name).entry.name
     'e'
+    >>> load("tests/cases/profiles/cpu.xplane.pb", program="jit_step").program
+    6
     """
     expect((str, os.PathLike), path, "load", "a path", "read text or bytes with hm.parse(source)")
-    return parse(read_source(path, max_bytes), name=os.fsdecode(path), strict=strict)
+    if isinstance(program, bool) or not (program is None or isinstance(program, str) or is_index(program)):
+        raise wrong_type("load", "the id of a program (int) or a name (str) as `program`", program)
+    source, name = read_source(path, max_bytes), os.fsdecode(path)
+    if program is None:
+        return parse(source, name=name, strict=strict)
+    programs = trace_programs(source, name)
+    if programs is None:
+        raise NotFoundError(f"{name} is not a trace of XLA's profiler, so it has no program {program!r}")
+    found = _find(programs, program, name)
+    if len(found) > 1:
+        titles = _titles([programs[k] for k in found])
+        raise NotFoundError(f"{name} has {len(found)} programs {program!r}: {titles}; choose one by its id")
+    return _core.parse_text(source, name, strict, found[0])[0]
+
+
+_Programs = list[tuple[str, int | None]]
+"""The names of modules and the ids of their programs."""
+
+_MAX_TITLES = 100
+
+
+def _titles(programs: _Programs) -> str:
+    titles = [one_line(name, 80) + ("" if id is None else f"({id})") for name, id in programs]
+    more = [f"{len(titles) - _MAX_TITLES:,} more"] if len(titles) > _MAX_TITLES else []
+    return joined([*titles[:_MAX_TITLES], *more])
+
+
+def _find(programs: _Programs, program: int | str, name: str) -> list[int]:
+    """The positions of the programs with this id, name, or both as in ``jit_f(17)``."""
+    if not isinstance(program, str):
+        found = [k for k, (_, id) in enumerate(programs) if id == index(program)]
+    else:
+        found = [k for k, (of, id) in enumerate(programs) if id is not None and program == f"{of}({id})"]
+        found = found or [k for k, (of, _) in enumerate(programs) if of == program]
+    if not found:
+        raise NotFoundError(f"{name} has no program {program!r}, but {_titles(programs) or 'none at all'}")
+    return found
+
+
+def trace_programs(source: bytes, name: str | None = None) -> _Programs | None:
+    """The programs in a trace of XLA's profiler; None for other bytes.
+
+    >>> trace_programs(read_source("tests/cases/profiles/cpu.xplane.pb"))[0]
+    ('jit_step', 6)
+    """
+    return _core.trace_programs(source, name)
+
+
+def parse_programs(source: bytes, name: str, program: str) -> list[Module]:
+    """The modules of the programs of a trace that an option of a command names: by id, name, or both.
+
+    Raises :class:`~hlomap.errors.NotFoundError` where there is none.
+    """
+    programs = trace_programs(source, name) or []
+    names = {of for of, _ in programs}
+    found = _find(programs, int(program) if program.isdecimal() and program not in names else program, name)
+    return [module for k in found for module in _core.parse_text(source, name, False, k)]
 
 
 def read_source(path: str | os.PathLike[str], max_bytes: int | None = MAX_BYTES) -> bytes:

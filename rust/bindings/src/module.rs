@@ -135,6 +135,8 @@ const NEAR_NAMES: usize = 5000;
 getters! { PyModule_, self, py;
     /// The name of the module; empty for text without one.
     name: &str = self.0.name();
+    /// The name, for a module from a trace with the id of its program as in ``jit_f(17)``.
+    _title: &str = self.0.program_title().unwrap_or(self.0.name());
     /// The id of the program, for a module from a trace of XLA's profiler; None for others.  It tells programs of one
     /// name apart, as in ``profile.modules[module.name, module.program]``.
     program: Option<u64> = self.0.ids().and_then(|ids| ids.program);

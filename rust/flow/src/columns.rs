@@ -98,6 +98,8 @@ macro_rules! columns {
 columns! {
     /// Name of the module.
     module: Text = Module;
+    /// Name and id of the program in a trace, such as `jit_f(17)`; null for a module of another file.
+    program: Text = Instruction(|view, _| text(view.m.program_title()));
     /// Name of the computation that contains the instruction.
     computation: Text = Instruction(|view, id| Value::Text(view.m.computation_name(view.m.computation_of(id))));
     /// Iterations of the `while` loops around the instruction, multiplied; 1 outside loops. A condition runs once more
