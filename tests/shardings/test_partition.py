@@ -250,7 +250,7 @@ LESS = {
 
 
 def inserted_bytes(module: hm.Module) -> int:
-    """What all devices receive in the collectives of a partitioned program, by algorithms that move the least."""
+    """The wire bytes, over all devices, of the collectives of a partitioned program."""
     total = 0
     for instruction in module.entry.instructions:
         n = instruction.shape.n_elements * instruction.shape.element_bits // 8 if instruction.shape.is_array else 0
