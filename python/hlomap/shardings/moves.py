@@ -15,7 +15,7 @@ from functools import cached_property
 
 from ..lazy import np
 from .orders import Ints, place_values
-from .tiles import Flags, Tiles, rank_within, rows_among
+from .tiles import Flags, Tiles, all_devices, rank_within, rows_among
 
 
 class Collective(IntEnum):
@@ -283,7 +283,7 @@ def measure(pairs: Pairs) -> Moves:
     if len(rows):
         # What all receive is shared evenly at best, and what leaves the devices which hold a tile, among these.
         most[rows] = _most_leaving(pairs, rows, overlap[rows], n_needed[rows] > n_held[rows])
-        share[rows], n_sharing[rows] = total[rows], len(np.union1d(held.devices, needed.devices))
+        share[rows], n_sharing[rows] = total[rows], len(all_devices(held.devices, needed.devices))
     n_sending = np.where(names == Collective.SEVERAL, n_held, 1)
     return Moves(names, ((most, n_sending), (share, n_sharing)), missing, total, gathered)
 

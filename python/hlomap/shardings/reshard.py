@@ -22,7 +22,7 @@ from .assignment import Assignment, assign
 from .meshes import least_seconds, mesh_positions, read_links
 from .moves import Collective, Pairs, Placements, measure, to_bytes, wire_bytes
 from .orders import Ints, place_values
-from .tiles import Flags, Tiles, n_common, overlap, rank_within
+from .tiles import Flags, Tiles, all_devices, n_common, overlap, rank_within
 
 _MAX_PAIRS = 1 << 22
 
@@ -144,7 +144,7 @@ def reshard_one(
     received = to_bytes(found.missing[0].astype(np.int64), bits)
     groups = _groups(collective, held, needed, received > 0, found.gathered[0].tolist()[: shape.rank])
     mesh = mesh or source.mesh or target.mesh
-    speeds = read_links(links, mesh, np.union1d(held.devices, needed.devices))
+    speeds = read_links(links, mesh, all_devices(held.devices, needed.devices))
     seconds = None if speeds is None or mesh is None else least_seconds(held, needed, received, mesh, speeds)
     arrays = (None if groups is None else read_only(groups), read_only(needed.devices), read_only(received))
     wire = int(wire_bytes(found.shares, np.array([bits]))[0])

@@ -22,7 +22,7 @@ from .meshes import least_seconds_of_pairs, read_links
 from .moves import Collective, Moves, Pairs, Placements, measure, to_bytes, wire_bytes
 from .orders import Ints
 from .reshard import Reshard, assign_known, may_be_on_all, most_replicas, reason_of, reshard_one
-from .tiles import MAX_DEVICES, Tiles
+from .tiles import MAX_DEVICES, Tiles, all_devices
 
 if TYPE_CHECKING:
     import pandas
@@ -399,7 +399,7 @@ class _Batch:
     def _least_seconds(self, rows: Ints, pairs: Pairs, bits: Ints, most: Ints) -> npt.NDArray[np.float64]:
         """What each row takes at least; ``most`` are the most elements that a device receives."""
         found = np.full(len(rows), np.nan)
-        devices = np.union1d(pairs.held.devices, pairs.needed.devices)
+        devices = all_devices(pairs.held.devices, pairs.needed.devices)
         meshes, numbers = _distinct([None, self.mesh, *(one.mesh for one in self.shardings)])
         none, number, named = numbers[0], numbers[1], numbers[2:]
         for sharding in (self.source, self.target):

@@ -78,6 +78,11 @@ def rows_among(listed: Ints, devices: Ints) -> tuple[Ints, Flags]:
     return rows, listed[rows] == devices
 
 
+def all_devices(a: Ints, b: Ints) -> Ints:
+    """The devices of two ascending lists, in ascending order."""
+    return a if np.array_equal(a, b) else np.unique(np.concatenate([a, b]), return_index=True)[0]
+
+
 def overlap(held: Tiles, needed: Tiles) -> Ints:
     """For each device of ``needed`` the number of elements that it has in both."""
     rows, has_row = held.rows_of(needed.devices)
