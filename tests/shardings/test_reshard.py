@@ -5,6 +5,7 @@ Wire bytes are compared with numbers counted by hand, and many pairs at once wit
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import sys
@@ -162,6 +163,9 @@ def test_wire_bytes(shape: str, source: str, target: str, collective: str, wire:
     least = "at least " if collective == "several" else ""
     assert (f"  {least}{wire:,} wire bytes, {total:,} over all devices" in str(found).splitlines()) == (total > 0)
     assert found.exact == (collective != "several") == (found.reason is None)
+    fields = found.to_dict()
+    assert (fields["collective"], fields["wire_bytes"], sum(fields["received"])) == (collective, wire, total)
+    assert json.loads(json.dumps(fields)) == fields and fields["target"] == target
 
 
 ODD = [

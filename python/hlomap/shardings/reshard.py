@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
+from typing import Any
 
 from .._core import Mesh, Shape, Sharding
 from ..answers import Unknown
@@ -17,7 +18,7 @@ from ..errors import ShapeError, SizeError, UnsupportedError
 from ..lazy import np
 from ..maps.enumerate_pairs import unravel_points
 from ..text import one_line, plural
-from ..types import read_only
+from ..types import json_fields, read_only
 from .assignment import Assignment, assign
 from .meshes import least_seconds, mesh_positions, read_links
 from .moves import Collective, Pairs, Placements, measure, to_bytes, wire_bytes
@@ -103,6 +104,11 @@ class Reshard:
         order = np.lexsort((senders, receivers))
         order = order[(sent[order] > 0) & (senders[order] != receivers[order])]
         return read_only(senders[order]), read_only(receivers[order]), read_only(sent[order])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields for JSON, without the bytes of pairs of devices."""
+        bytes_and_time = "wire_bytes total_wire_bytes exact reason devices received seconds"
+        return json_fields(self, "shape source target collective groups axes", bytes_and_time)
 
     def __str__(self) -> str:
         lines = [f"{self.collective}: {self.shape.without_layout()} from {self.source} to {self.target}"]
