@@ -124,9 +124,9 @@ def test_an_exchange_is_unknown_without_maps(register: Callable[..., hm.Instruct
     """A cost does not say what a kernel exchanges with other devices."""
     register(cost=lambda _: (1, 0))
     call = hm.parse(f"HloModule m, num_partitions=2\n{CALL}").entry.root
-    assert lookup("custom-call").exchanges(call) is not None
+    assert lookup("custom-call").exchange(call) is not None
     register(lambda *_: [NOTHING, NOTHING], cost=lambda _: (1, 0))
-    assert lookup("custom-call").exchanges(call) is None
+    assert lookup("custom-call").exchange(call) is None
 
 
 EXPECTED = "expected flops and transcendentals, and maybe bytes, as integers of at least 0"

@@ -60,7 +60,7 @@ def test_all_pairs_of_shardings() -> None:
             lacking = (after & ~before).reshape(N_DEVICES, -1).sum(axis=1)
             assert found.devices.tolist() == sorted(b.position), context
             assert (found.received == 2 * lacking[found.devices]).all(), context
-            assert found.total_wire_bytes == 2 * lacking.sum(), context
+            assert found.wire_bytes_all_devices == 2 * lacking.sum(), context
             check_pairs(found, before, after, len({*a.position, *b.position}), context)
             if found.groups is not None:
                 run_collective(found, before, after, context)
@@ -81,7 +81,7 @@ def check_pairs(found: Any, before: np.ndarray, after: np.ndarray, n_devices: in
         sent_by[sender] += n
     assert (arrived[after] == 1).all(), context
     # Where devices forward what they get, the busiest may send less than it does alone, and no less than the average.
-    assert -(-found.total_wire_bytes // n_devices) <= found.wire_bytes <= sent_by.max(), context
+    assert -(-found.wire_bytes_all_devices // n_devices) <= found.wire_bytes <= sent_by.max(), context
     if found.collective in ("all-to-all", "collective-permute", "nothing", "slice"):
         assert found.wire_bytes == sent_by.max(), context
 
@@ -159,7 +159,7 @@ def test_wire_bytes(shape: str, source: str, target: str, collective: str, wire:
     before, after = (hm.hlo.Sharding.parse(text) for text in (source, target))
     found = hm.reshard(hm.Shape.parse(shape), before, after)
     assert isinstance(found, hm.results.Reshard)
-    assert (found.collective, found.wire_bytes, found.total_wire_bytes) == (collective, wire, total)
+    assert (found.collective, found.wire_bytes, found.wire_bytes_all_devices) == (collective, wire, total)
     least = "at least " if collective == "several" else ""
     assert (f"  {least}{wire:,} wire bytes, {total:,} over all devices" in str(found).splitlines()) == (total > 0)
     assert found.exact == (collective != "several") == (found.reason is None)
@@ -224,13 +224,15 @@ def compare_with_single_calls(pairs: list[tuple[hm.Shape, hm.hlo.Sharding, hm.hl
             one = hm.reshard(*pair, **options)
         except (hm.errors.ShapeError, hm.errors.SizeError) as error:
             one = hm.Unknown(str(error).removeprefix("hm.reshard: "))
-        bytes_of = (found.wire_bytes[k], found.total_wire_bytes[k])
+        bytes_of = (found.wire_bytes[k], found.wire_bytes_all_devices[k])
         if isinstance(one, hm.Unknown):
             assert (found.unknown[k], found.collective[k], found[k]) == (one.reason, "unknown", one), pair
             assert np.isnan(bytes_of).all() and not found.exact[k], pair
         else:
             assert k not in found.unknown, pair
-            assert (found.collective[k], *bytes_of) == (one.collective, one.wire_bytes, one.total_wire_bytes), pair
+            assert (found.collective[k], *bytes_of) == (one.collective, one.wire_bytes, one.wire_bytes_all_devices), (
+                pair
+            )
             assert found.exact[k] == one.exact and str(found[k]) == str(one), pair
             assert found.seconds is None if one.seconds is None else found.seconds[k] == one.seconds, pair
 
@@ -245,7 +247,7 @@ def test_many_pairs_in_one_call() -> None:
         "collective": ["all-to-all", "nothing", "unknown"],
         "exact": [True, True, False],
         "wire_bytes": [1_792.0, 0.0, None],
-        "total_wire_bytes": [14_336.0, 0.0, None],
+        "wire_bytes_all_devices": [14_336.0, 0.0, None],
         "unknown": {2: "what moves is not known for {manual}: devices have arrays of their own (manual)"},
     }
     assert list(found.to_pandas()) == found.to_arrow().column_names == [*found.to_dict()][:-1]

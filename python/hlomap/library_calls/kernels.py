@@ -7,13 +7,13 @@ none.
 
 from __future__ import annotations
 
-import json
 from base64 import b64decode
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from .._core import Instruction
 from ..answers import Unknown
+from ..hlo.json_object import JsonObject
 from .body import Config, NotUnderstood, require
 
 
@@ -54,7 +54,7 @@ def _pallas(instruction: Instruction) -> Estimate | None:
     part = config.part("custom_call_config").get("cost_estimate") if text is None else _json(text)
     if part is None:
         return None
-    require(isinstance(part, dict), "its cost_estimate is not an object")
+    require(isinstance(part, Mapping), "its cost_estimate is not an object")
     fields = Config(part, "cost_estimate")
     n_bytes = fields.count("bytes_accessed") if "bytes_accessed" in fields else None
     return Estimate(KernelCost(fields.count("flops"), fields.count("transcendentals"), n_bytes), "cost_estimate")
@@ -75,16 +75,15 @@ def _config(instruction: Instruction) -> Config:
     except NotUnderstood:
         text = str(instruction.attributes.get("backend_config") or "")
         try:
-            found = json.loads(b64decode(text, validate=True))
+            found: Mapping[str, Any] = JsonObject.parse(b64decode(text, validate=True).decode())
         except ValueError:
-            found = None
-        # Kernels have configurations of many forms, most of which say nothing of what they take.
-        return Config(found if isinstance(found, dict) else {}, "backend_config")
+            found = {}  # kernels have configurations of many forms, most of which say nothing of what they take
+        return Config(found, "backend_config")
 
 
 def _json(text: Any) -> Any:
     try:
-        return json.loads(text)
+        return JsonObject.parse(text)
     except (TypeError, ValueError):
         raise NotUnderstood("its cost_estimate_json is not JSON") from None
 

@@ -55,7 +55,7 @@ class Reshard:
     _mesh: Mesh | None = field(repr=False)
 
     @property
-    def total_wire_bytes(self) -> int:
+    def wire_bytes_all_devices(self) -> int:
         """The bytes that all devices send: what they receive."""
         return sum(self.received.tolist())
 
@@ -95,7 +95,7 @@ class Reshard:
             _check_number(n_groups * size * size)
             senders = np.tile(self.groups, (1, size)).reshape(-1)
             receivers = np.repeat(self.groups, size, axis=1).reshape(-1)
-        elif self.total_wire_bytes:
+        elif self.wire_bytes_all_devices:
             senders, receivers = _holders(self._held, self._needed, self.collective == "collective-permute")
         else:
             senders = receivers = np.zeros(0, np.int64)
@@ -107,14 +107,14 @@ class Reshard:
 
     def to_dict(self) -> dict[str, Any]:
         """The fields for JSON, without the bytes of pairs of devices."""
-        bytes_and_time = "wire_bytes total_wire_bytes exact reason devices received seconds"
+        bytes_and_time = "wire_bytes wire_bytes_all_devices exact reason devices received seconds"
         return json_fields(self, "shape source target collective groups axes", bytes_and_time)
 
     def __str__(self) -> str:
         lines = [f"{self.collective}: {self.shape.without_layout()} from {self.source} to {self.target}"]
-        if self.total_wire_bytes:
+        if self.wire_bytes_all_devices:
             least = "" if self.exact else "at least "
-            lines.append(f"  {least}{self.wire_bytes:,} wire bytes, {self.total_wire_bytes:,} over all devices")
+            lines.append(f"  {least}{self.wire_bytes:,} wire bytes, {self.wire_bytes_all_devices:,} over all devices")
         if self.groups is not None:
             along = f" along {', '.join(map(repr, self.axes))}" if self.axes else ""
             of = f"{plural(len(self.groups), 'group')} of {self.group_size} devices"

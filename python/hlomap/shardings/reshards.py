@@ -59,7 +59,7 @@ class Reshards(Sequence["Reshard | Unknown"]):
     """The collective of each pair, as :attr:`Reshard.collective` names it, or ``"unknown"``."""
     wire_bytes: npt.NDArray[np.float64]
     """The least that the busiest device sends; a lower bound for ``"several"``."""
-    total_wire_bytes: npt.NDArray[np.float64]
+    wire_bytes_all_devices: npt.NDArray[np.float64]
     """The bytes that all devices send."""
     seconds: npt.NDArray[np.float64] | None
     """With ``links``, what each takes at least."""
@@ -98,7 +98,7 @@ class Reshards(Sequence["Reshard | Unknown"]):
     @property
     def _columns(self) -> dict[str, npt.NDArray[Any]]:
         seconds = {} if self.seconds is None else {"seconds": self.seconds}
-        numbers = {"wire_bytes": self.wire_bytes, "total_wire_bytes": self.total_wire_bytes, **seconds}
+        numbers = {"wire_bytes": self.wire_bytes, "wire_bytes_all_devices": self.wire_bytes_all_devices, **seconds}
         return {"collective": self.collective, "exact": self.exact, **numbers}
 
     def to_arrow(self) -> pyarrow.Table:
@@ -243,7 +243,7 @@ def _reshard_many(
         options,
         read_only(np.array([*map(str, Collective), "unknown"])[batch.collective]),
         read_only(batch.wire_bytes),
-        read_only(batch.total_wire_bytes),
+        read_only(batch.wire_bytes_all_devices),
         None if options[2] is None else read_only(batch.seconds),
         ReadOnlyDict(zip(failed.tolist(), reasons, strict=True)),
     )
@@ -287,7 +287,7 @@ class _Batch:
         self._examples = [self.shapes[kind_of.index(k)] for k in range(len(kinds))]
         self._kind = np.array(kind_of, np.int64)[self.shape]
         self.collective = np.full(n, len(Collective), np.int64)
-        self.wire_bytes, self.total_wire_bytes, self.seconds = (np.full(n, np.nan) for _ in range(3))
+        self.wire_bytes, self.wire_bytes_all_devices, self.seconds = (np.full(n, np.nan) for _ in range(3))
 
     # --------------------------------------------------------------------------------------------------------- place
 
@@ -392,7 +392,7 @@ class _Batch:
         names, total, most, *shares = (column[of_row] for column in found)
         self.collective[rows] = names
         self.wire_bytes[rows] = wire_bytes(((shares[0], shares[1]), (shares[2], shares[3])), scaled)
-        self.total_wire_bytes[rows] = np.where(is_odd, total, total * (scaled // 8))
+        self.wire_bytes_all_devices[rows] = np.where(is_odd, total, total * (scaled // 8))
         if self.links is not None:
             self.seconds[rows] = self._least_seconds(rows, Pairs(held, at, needed, to, sizes), scaled, most)
 
