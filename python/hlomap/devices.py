@@ -1,7 +1,7 @@
 """Devices and backends as data: what a kernel may use.
 
-:class:`Device` has the numbers of a GPU, :class:`Limits` the rules of a compiler backend for tiles.  Nothing else in
-the package knows a device: every question takes one of these records, or your own.
+:class:`Device` has the numbers of a GPU or a TPU, :class:`Limits` the rules of a compiler backend for tiles.  Nothing
+else in the package knows a device: every question takes one of these records, or your own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .types import expect, expect_items
 _T = TypeVar("_T")
 # What the fields take, by the kinds of their defaults; NumPy's numbers will do.
 _KINDS: dict[type, tuple[type, ...]] = {int: (Integral,), type(None): (Real, type(None))}
-_RANGES = {"warp": (1, 1024), "sector_bytes": (1, 1 << 20), "max_blocks_x": (1, 2**63 - 1), "max_overshoot": (0, 2**53)}
+_RANGES = {"warp": (0, 1024), "sector_bytes": (0, 1 << 20), "max_blocks_x": (1, 2**63 - 1), "max_overshoot": (0, 2**53)}
 _CHOICES = {"buffers": ("pipelined", "all")}
 
 
@@ -57,19 +57,28 @@ class _Record:
 
 def _named(records: Mapping[str, _T], name: str, kind: str, hint: str) -> _T:
     expect(str, name, f"{kind}.named", "a name")
-    if name.lower() not in records:
+    plain = name.lower().replace(" ", "-")
+    found = next((records[known] for known in (plain, name.lower(), f"tpu-{plain}") if known in records), None)
+    if found is None:
         raise ValueError(f"hm.{kind}.named: expected one of {', '.join(records)}, got {name!r}; {hint}")
-    return records[name.lower()]
+    return found
 
 
 @dataclass(frozen=True, repr=False)
 class Device(_Record):
-    """The numbers of a GPU that costs depend on; 0 means that one is unknown.
+    """The numbers of a GPU or a TPU that costs depend on; 0 means that one is unknown, or that there is no such thing.
 
-    ``Device.named`` has those of some devices, from their vendors' data sheets.
+    ``Device.named`` has those of some devices, from their vendors' data sheets.  Flops, bytes a second and
+    ``n_multiprocessors`` are those of a whole GPU or TPU chip, as are ``cache_bytes``; those of threads, blocks,
+    registers and shared memory are those of one multiprocessor.
 
-    >>> hm.Device.named("h100").n_multiprocessors
-    132
+    A TPU has no threads: ``threads``, ``warp``, ``sector_bytes``, ``registers`` and ``shared_bytes`` are 0, so that
+    :func:`hlomap.schedule` and :func:`hlomap.coalescing` say that they do not know.  Its multiprocessors are
+    TensorCores, each of which runs one tile at once; the memory of a tile is a number of ``Limits``
+    (``"mosaic_tpu"``).
+
+    >>> hm.Device.named("h100").n_multiprocessors, hm.Device.named("TPU v5p").n_multiprocessors
+    (132, 2)
     >>> hm.Device("mine", n_multiprocessors=8, shared_bytes=65536).sector_bytes
     32
     """
@@ -89,9 +98,9 @@ class Device(_Record):
     shared_bytes_per_block: int = 0
     """The bytes of shared memory of one block, at most."""
     warp: int = 32
-    """The threads that access memory at once."""
+    """The threads that access memory at once; 0 for a device without threads."""
     sector_bytes: int = 32
-    """The bytes of one access to memory."""
+    """The bytes of one access to memory by threads; 0 for a device without threads."""
     cache_bytes: int = 0
     """The bytes of the cache that all multiprocessors share."""
     dram_bytes_per_second: int = 0
@@ -103,7 +112,7 @@ class Device(_Record):
     f64_flops_per_second: int = 0
     """The most flops in a second, by any unit of the device, without sparsity, on operands of this type: f64."""
     f32_flops_per_second: int = 0
-    """The most flops in a second on f32, which matrix units may round to TF32."""
+    """The most flops in a second on f32, which matrix units may round to TF32, or to bf16 on TPUs."""
     f16_flops_per_second: int = 0
     """The most flops in a second on f16 and bf16."""
     f8_flops_per_second: int = 0
@@ -130,10 +139,13 @@ class Device(_Record):
 
     @staticmethod
     def named(name: str) -> Device:
-        """The device with this name, in any case: ``"a6000"``, ``"v100"``, ``"a100"`` (40 GB), ``"a100-80gb"``,
-        ``"l40s"``, ``"h100"``, ``"h200"``, ``"b200"`` or ``"mi300x"``.
+        """The device with this name: the GPU ``"a6000"``, ``"v100"``, ``"a100"`` (40 GB), ``"a100-80gb"``, ``"l40s"``,
+        ``"h100"``, ``"h200"``, ``"b200"`` or ``"mi300x"``, or the TPU ``"tpu-v4"``, ``"tpu-v5e"``, ``"tpu-v5p"``,
+        ``"tpu-v6e"`` or ``"tpu-v7x"``.
 
-        Upper and lower case are the same.  Raises ``ValueError`` for other names.
+        Upper and lower case are the same, as are a space and a hyphen; ``tpu`` may be left out.  A TPU is a chip.  For
+        JAX a chip is one device; each v7x chip is two, which have half of the flops, the bandwidth and the cores.
+        Raises ``ValueError`` for other names.
         """
         return _named(_DEVICES, name, "Device", "Device(...) describes another one")
 
@@ -166,6 +178,23 @@ def _nvidia(name: str, sm: tuple[int, int, int, int, int], l2: int, gb: int, pea
         dram_bytes_per_second=gb * 10**9,
         generation=generation,
         **_peaks(peaks),
+    )
+
+
+def _tpu(version: str, n_cores: int, gb: int, bf16: float, narrow: float) -> Device:
+    """A TPU chip with a number of TensorCores, GB a second and 10**12 flops a second on bf16, and on types of 8 bits.
+
+    Products of f32 are rounded to bf16 unless a higher precision is asked for.
+    """
+    return Device(
+        f"tpu-{version}",
+        n_multiprocessors=n_cores,
+        max_blocks=1,
+        max_blocks_x=2**63 - 1,
+        warp=0,
+        sector_bytes=0,
+        dram_bytes_per_second=gb * 10**9,
+        **_peaks((0, bf16, bf16, narrow, 0)),
     )
 
 
@@ -203,6 +232,14 @@ _DEVICES = {
             dram_bytes_per_second=5300 * 10**9,
             **_peaks((163.4, 653.7, 1307.4, 2614.9, 0)),
         ),
+        # Google Cloud's documentation of TPU v4, v5e, v5p, v6e (Trillium) and TPU7x (Ironwood): "peak compute per chip"
+        # on bf16, and on int8 (TPU7x: fp8); "HBM bandwidth", the larger number where pages differ (v5e: 800 or 819
+        # GB/s, v6e: 1600 or 1640); "TensorCores per chip".
+        _tpu("v4", 2, 1228, 275, 275),
+        _tpu("v5e", 1, 819, 197, 394),
+        _tpu("v5p", 2, 2765, 459, 918),
+        _tpu("v6e", 1, 1640, 918, 1836),
+        _tpu("v7x", 2, 7380, 2307, 4614),
     )
 }
 

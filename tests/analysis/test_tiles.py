@@ -188,8 +188,12 @@ def test_threads_share_candidates_in_order(n: int) -> None:
 
 def test_names_of_devices_have_any_case() -> None:
     names = ["v100", "a6000", "a100", "a100-80gb", "l40s", "h100", "h200", "b200", "mi300x"]
-    for name in names:
+    tpus = ["tpu-v4", "tpu-v5e", "tpu-v5p", "tpu-v6e", "tpu-v7x"]
+    for name in (*names, *tpus):
         assert hm.Device.named(name.upper()).name == name
+        assert hm.Device.named(name.replace("-", " ")) == hm.Device.named(name)
+    for name in tpus:
+        assert hm.Device.named(name.removeprefix("tpu-").upper()).name == name
     assert hm.Limits.named("Triton") == hm.Limits.named("triton")
 
 

@@ -61,6 +61,8 @@ def storage_bits(shape: Shape) -> int:
 
 def lacks_numbers(device: Device) -> str | None:
     """Which numbers that a schedule depends on are not known of a device; None where all are."""
+    if not device.warp:
+        return f"a schedule says what the threads of a GPU do, and {device.name!r} has no threads"
     if device.n_multiprocessors < 1 or device.threads < 1:
         return (
             f"a schedule needs n_multiprocessors and threads of a device, found {device.n_multiprocessors} and "

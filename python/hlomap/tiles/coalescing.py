@@ -137,9 +137,12 @@ def coalescing(
         # The caller's vector width; else the schedule's, up to the 16 bytes that one instruction can access.
         lanes = vector or max(1, min(width, 128 // max(1, access.shape.value_bits)))
         question = access.shape, warp, lanes, base_alignment, chosen.sector_bytes
-        counted = [count_requests(first, second, *question) for first, second in access.maps]
-        if access.unknown is not None:
-            counted.insert(0, (None, None, access.unknown))
+        unknown, maps = access.unknown, access.maps
+        if not chosen.sector_bytes:
+            unknown, maps = f"requests are those of threads, and {chosen.name!r} has none", ()
+        counted = [count_requests(first, second, *question) for first, second in maps]
+        if unknown is not None:
+            counted.insert(0, (None, None, unknown))
         for m, counts, reason in counted:
             requests, sectors, used, moved, run = counts or (None,) * 5
             if counts is not None:

@@ -40,7 +40,8 @@ def explain(t: Tiling, candidate: Sequence[int], given: Mapping[str, Any]) -> st
         lines.append(", ".join(parts))
     if row["occupancy"]:
         device = given["device"]
-        at_once = f"{row['occupancy']} at once on each of {device.n_multiprocessors} multiprocessors"
+        cores = "multiprocessors" if device.warp else "cores"
+        at_once = f"{row['occupancy']} at once on each of {device.n_multiprocessors} {cores}"
         lines.append(
             f"  {device.name}: {row['waves']:,} waves, {at_once}, {row['smem_bytes']:,} bytes of shared memory"
         )

@@ -327,12 +327,12 @@ class Tiling(ReadOnly):
     ) -> TileTable:
         """The costs of candidates: a column for each number, a row for each candidate.
 
-        ``device`` gives ``waves``, ``tail``, ``occupancy`` and the bytes of a sector; a candidate that does not fit its
-        shared memory and its registers is not legal.  ``limits`` are further reasons; both are records or names
-        (:meth:`Device.named`, :meth:`Limits.named`).  ``stages`` are the buffers of a pipeline.  ``columns`` are the
-        ones that are needed; without ``run_bytes``, ``sectors``, ``efficiency`` and ``dram_bytes_upper`` it is
-        quicker.  ``threads`` share the work, 0 are as many as there are cores.  The columns are explained in
-        :class:`TileTable`.
+        ``device`` gives ``waves``, ``tail``, ``occupancy`` and the bytes of a sector, which are 32 if it has none; a
+        candidate that does not fit its shared memory and its registers is not legal.  ``limits`` are further reasons;
+        both are records or names (:meth:`Device.named`, :meth:`Limits.named`).  ``stages`` are the buffers of a
+        pipeline.  ``columns`` are the ones that are needed; without ``run_bytes``, ``sectors``, ``efficiency`` and
+        ``dram_bytes_upper`` it is quicker.  ``threads`` share the work, 0 are as many as there are cores.  The columns
+        are explained in :class:`TileTable`.
 
         Raises :class:`ShapeError` for candidates of another width, ``ValueError`` for sizes below 1, unknown names and
         unknown columns.
