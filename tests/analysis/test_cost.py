@@ -132,3 +132,37 @@ def test_numbers_beyond_a_float() -> None:
     found = hm.cost(module, "h100")
     assert found.flops == 2 * 2**1999 and found.time_at_least == math.inf
     assert "inf" in str(found)
+
+
+NESTED = "[" * 100_000 + "]" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("target", "config", "note"),
+    [
+        ("__cublas$gemm", f'{{"gemm_backend_config":{NESTED}}}', "its backend_config is nested too deeply"),
+        ("mosaic_gpu", f'{{cost_estimate_json = "{NESTED}"}}', "its cost_estimate_json is not JSON"),
+        ("mosaic_gpu", "{cost_estimate_json = 3}", "its cost_estimate_json is not JSON"),
+        ("tpu_custom_call", '{"custom_call_config":3}', "backend_config.custom_call_config is not an object"),
+        (
+            "tpu_custom_call",
+            '{"custom_call_config":{"cost_estimate":{"flops":1e400}}}',
+            "cost_estimate.flops is inf",
+        ),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_configurations_that_cannot_be_read(target: str, config: str, note: str) -> None:
+    module = hm.parse(f"""ENTRY e {{ x = f32[4,4] parameter(0)
+      ROOT k = f32[4,4] custom-call(x, x), custom_call_target="{target}", backend_config={config} }}""")
+    assert hm.cost(module).notes == (f"not counted: custom-call to {target!r}: {note}",)
+    assert isinstance(hm.gemm(module["k"]), hm.Unknown)
+
+
+def test_a_long_kernel() -> None:
+    """The code of a kernel is one long word, which is looked at once."""
+    code = "TUzvUg" * 300_000
+    for config in (f'{{code = "{code}", n = 3 : i32}}', f'{{"code": "{code}"}}', f'"{code}"'):
+        module = hm.parse(f"""ENTRY e {{ x = f32[4] parameter(0)
+          ROOT k = f32[4] custom-call(x), custom_call_target="mosaic_gpu_v2", backend_config={config} }}""")
+        assert hm.cost(module).notes == ("not counted: custom-call to 'mosaic_gpu_v2' has no known operations",)

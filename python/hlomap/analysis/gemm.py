@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from math import prod
 from typing import Any, Literal, TypeAlias
 
@@ -156,7 +157,7 @@ def _unwrapped(instruction: Instruction) -> Instruction:
     seen = {instruction}
     while lookup(instruction.opcode).runs == "once" and fused_by(instruction) is None:
         called = instruction.called_computations
-        inside = [i for i in called[0] if _acts(i)] if len(called) == 1 else []
+        inside = list(islice(filter(_acts, called[0]), 2)) if len(called) == 1 else []
         if len(inside) != 1 or inside[0] in seen:
             break
         instruction = inside[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .body import Call, Value, array_text, require
+from .body import Call, Value, array_text, config_text, require
 
 
 def gelu(call: Call) -> list[Value]:
@@ -50,7 +50,7 @@ def _operand(call: Call) -> Value:
 
 
 def _dimension(call: Call) -> int:
-    text = str(call.instruction.attributes.get("backend_config", ""))
+    text = config_text(call.instruction)
     rank = call.operands[0].rank if call.operands else 0
     dim = int(text) if re.fullmatch(r"-?[0-9]{1,3}", text) else rank
     require(-rank <= dim < rank, f"its backend_config is {text[:80]!r}, where there is a dimension")
