@@ -150,3 +150,22 @@ c0 {{ p = f32[3,7] parameter(0)  q = f32[7,5] parameter(1)
     found = hm.gemm(module.entry.root)
     assert isinstance(found, hm.results.Gemm)
     assert (found.product.name, found.subject.name, found.m, found.n, found.k) == ("d", "r", 3, 5, 7)
+
+
+def test_fusions_in_fusions() -> None:
+    """What follows at any depth; a computation that is called twice has two products."""
+    body = "p = f32[3,7] parameter(0)  q = f32[7,5] parameter(1)"
+    calls = "".join(
+        f"c{i} {{ {body}  f = f32[3,5] fusion(p, q), kind=kCustom, calls=c{i - 1}  ROOT n = f32[3,5] negate(f) }}\n"
+        for i in range(1, 1000)
+    )
+    module = hm.parse(f"""HloModule m
+c0 {{ {body}  ROOT d = f32[3,5] dot(p, q), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}} }}
+{calls}twice {{ {body}  x = f32[3,5] fusion(p, q), kind=kCustom, calls=c0
+  y = f32[3,5] fusion(p, q), kind=kCustom, calls=c0  ROOT s = f32[3,5] add(x, y) }}
+ENTRY e {{ {body}  t = f32[3,5] fusion(p, q), kind=kCustom, calls=twice
+  ROOT r = f32[3,5] fusion(p, q), kind=kCustom, calls=c999 }}""")
+    found = hm.gemm(module["r"])
+    assert isinstance(found, hm.results.Gemm)
+    assert found.epilogue == ("negate",) * 999
+    assert hm.gemm(module["t"]) is None

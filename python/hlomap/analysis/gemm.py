@@ -171,18 +171,14 @@ def _acts(instruction: Instruction) -> bool:
 
 def _trait(instruction: Instruction) -> MatrixProduct | Computation | Unknown | None:
     op = lookup(instruction.opcode)
-    trait = op.matrix_product
-    if trait is None:
-        is_known = op.operations is not None or op.runs is not None
-        return (
-            None
-            if is_known
-            else Unknown(f"{instruction.name}: {instruction.inconsistency or 'no rule for its opcode'}")
-        )
+    if op.matrix_product is None:
+        if op.operations is not None or op.runs is not None:
+            return None
+        return Unknown(f"{instruction.name}: {instruction.inconsistency or 'nothing is known of its opcode'}")
     if instruction.inconsistency is not None or instruction.has_unnamed_operands:
         return Unknown(f"{instruction.name}: {instruction.inconsistency or 'the text names no operands'}")
     try:
-        return trait(instruction)
+        return op.matrix_product(instruction)
     except (HlomapError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         return Unknown(f"{instruction.name}: attributes and shapes do not fit ({error_text(error)})")
 
@@ -200,14 +196,16 @@ def _only_product(fused: Computation) -> _Inside | Unknown | None:
     ((product, matrix),) = products
     if isinstance(matrix, Computation):
         return Unknown(f"{product.name}: a library call inside a fusion")
-    after = _after(product)
-    inside = product.computation
+    callers: dict[Computation, list[Instruction]] = {}
+    for caller in (i for c in region for i in c):
+        for called in caller.called_computations:
+            callers.setdefault(called, []).append(caller)
+    after, inside = _after(product), product.computation
     while inside != fused:
-        callers = [i for c in region for i in c if inside in i.called_computations]
-        if len(callers) != 1:
-            return None
-        after += _after(callers[0])
-        inside = callers[0].computation
+        if len(callers[inside]) != 1:
+            return None  # it runs for each of them
+        after += _after(callers[inside][0])
+        inside = callers[inside][0].computation
     return product, matrix, after
 
 
