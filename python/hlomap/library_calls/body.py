@@ -285,6 +285,11 @@ def _ffi_value(text: str) -> Any:
     return re.sub(r"\\(?:([0-9A-Fa-f]{2})|(.))", lambda m: chr(int(m[1], 16)) if m[1] else m[2], text[1:-1])
 
 
+def config_text(instruction: Instruction) -> str:
+    """An instruction's ``backend_config`` as it is written; empty where it has none."""
+    return str(instruction.attributes.get("backend_config") or "")
+
+
 class Config(dict[str, Any]):
     """A part of the configuration of a call: JSON, or the attributes of typed calls, ``{name = value : type, …}``."""
 

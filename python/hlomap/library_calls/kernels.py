@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from .._core import Instruction
 from ..answers import Unknown
 from ..hlo.json_object import JsonObject
-from .body import Config, NotUnderstood, require
+from .body import Config, NotUnderstood, config_text, require
 
 
 class KernelCost(NamedTuple):
@@ -73,9 +73,8 @@ def _config(instruction: Instruction) -> Config:
     try:
         return Config.whole(instruction)
     except NotUnderstood:
-        text = str(instruction.attributes.get("backend_config") or "")
         try:
-            found: Mapping[str, Any] = JsonObject.parse(b64decode(text, validate=True).decode())
+            found: Mapping[str, Any] = JsonObject.parse(b64decode(config_text(instruction), validate=True).decode())
         except ValueError:
             found = {}  # kernels have configurations of many forms, most of which say nothing of what they take
         return Config(found, "backend_config")
