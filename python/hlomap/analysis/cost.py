@@ -389,19 +389,16 @@ class _Run(Run[_Figures]):
             return figures + self._of_effect(instruction)
         reads: dict[Instruction, list[MapSet]] = {}
         kept = {alias.output_index for alias in instruction.attributes.get("output_to_operand_aliasing", ())}
-        unsure = []
+        written, unsure = op.written(instruction), []
         for index in array_leaves(instruction.shape):
             found = operand_maps(self.rules, instruction, index)
             for k, operand in enumerate(instruction.operands):
                 reads.setdefault(operand, []).append(found.get(k, MapSet()))
-            # Nothing of an operand's memory has to be written by code that is not known, nor a workspace.
-            is_unknown = any(maps.is_unknown for maps in found.values())
-            if (index in kept and is_unknown) or (instruction.operands and not (is_unknown or any(found.values()))):
-                unsure.append(_Placed(shape_at(instruction.shape, index)))
-        aliases = op.in_place(instruction)
-        written = _placed(s for i, s in arrays(instruction.shape) if i not in aliases and not op.is_state(i))
+            # Nothing of an operand's memory has to be written by code that is not known.
+            if index in kept and any(maps.is_unknown for maps in found.values()):
+                unsure += [shape for at, shape in written if at == index]
         read = [(_Placed(i.shape), sets) for i, sets in reads.items()]
-        moved = _moved(read, written, instruction.name, unsure)
+        moved = _moved(read, _placed(shape for _, shape in written), instruction.name, _placed(unsure))
         estimate = self._estimate(instruction) if moved.unknown else None
         return figures + (moved if estimate is None else _estimated(moved, estimate))
 

@@ -91,6 +91,22 @@ def definition_of(instruction: Instruction) -> Instruction | Unknown | None:
         return Unknown(f"custom-call to {target!r}: its shapes do not fit its definition: {why}")
 
 
+def workspaces_of(instruction: Instruction) -> list[int]:
+    """The results of a library call that are memory to work in: zeros in its definition, behind all others."""
+    definition = definition_of(instruction)
+    if not isinstance(definition, Instruction) or not instruction.shape.is_tuple:
+        return []
+    results = definition.called_computations[0].root.operands
+    n = len(results)
+    while n and _is_workspace(results[n - 1]):
+        n -= 1
+    return list(range(n, len(results)))
+
+
+def _is_workspace(value: Instruction) -> bool:
+    return value.opcode == "broadcast" and value.shape.rank == 1 and value.shape.dtype in ("u8", "s8")
+
+
 @lru_cache(maxsize=512)
 def _parsed(text: str) -> Instruction:
     """The call of the definition, from the text of its module."""

@@ -8,7 +8,7 @@ renames the sources.  This module depends on no operation, nor on the propagatio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from .._core import Computation, Expr, Footprint as Footprint, Instruction, Shape, _Reach
@@ -20,6 +20,7 @@ from ._evaluation import EvalContext, Evaluate
 from ._exchange import Exchanges, SentInGroup, exchanges_nothing
 from ._folding import Fold
 from ._operations import Cost, Operations
+from ._shapes import arrays
 
 ExprLike: TypeAlias = Expr | int
 Bounds: TypeAlias = tuple[int, int]
@@ -147,6 +148,11 @@ def nothing_in_place(instruction: Instruction) -> Mapping[ShapeIndex, InPlace]:
     return {}
 
 
+def nothing_to_work_in(instruction: Instruction) -> Collection[ShapeIndex]:
+    """All elements of the output are results."""
+    return ()
+
+
 def has_several_devices(instruction: Instruction) -> bool:
     """Whether the module of an instruction runs on several devices."""
     attributes = instruction.module.attributes
@@ -236,6 +242,8 @@ class OpRule(NamedTuple):
     """The arrays of the output that take over the memory of an operand."""
     first_state: int | None = None
     """The first element of the output that is the state of an asynchronous operation: nothing that a program reads."""
+    scratch: Callable[[Instruction], Collection[ShapeIndex]] = nothing_to_work_in
+    """The elements of the output that are memory to work in, whose contents nobody reads."""
     parameter_to_operands: OutputToInput | None = None
     """``parameter_to_operands(instruction, leaf, context)``: the elements of each operand on which an element of a
     called computation's parameter depends, in any of the calls.  For an operation that calls a computation repeatedly,
@@ -264,9 +272,16 @@ class OpRule(NamedTuple):
     """The operand that has the new elements of the output.  The output takes the memory of operand 0 of the same
     number of arrays, whose other elements stay where they are."""
 
-    def is_state(self, index: ShapeIndex) -> bool:
-        """Whether a part of the output is the state of an asynchronous operation."""
-        return self.first_state is not None and index[:1] >= (self.first_state,)
+    def written(self, instruction: Instruction) -> list[tuple[ShapeIndex, Shape]]:
+        """The arrays of the output that the operation writes for others to read: no operand in its own memory, no state
+        of an asynchronous operation, no memory to work in."""
+        places, scratch = self.in_place(instruction), self.scratch(instruction)
+        state = (self.first_state,) if self.first_state is not None else None
+        return [
+            (index, shape)
+            for index, shape in arrays(instruction.shape)
+            if index not in places and index[:1] not in scratch and (state is None or index[:1] < state)
+        ]
 
 
 class CustomRule(NamedTuple):

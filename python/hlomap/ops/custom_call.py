@@ -15,7 +15,7 @@ from ..answers import Unknown
 from ..errors import UnsupportedError
 from ..library_calls import attention
 from ..library_calls.attention import Band, Role
-from ..library_calls.definitions import definition_of
+from ..library_calls.definitions import definition_of, workspaces_of
 from ..library_calls.kernels import KERNELS, Estimate, estimate_of
 from ..library_calls.mixing import Mixing, mixing_of
 from ..library_calls.products import ProductCall, product_call_of
@@ -265,6 +265,13 @@ def _matrix_product(instruction: Instruction) -> MatrixProduct | Computation | U
     return unknown if definition is None else definition
 
 
+def _scratch(instruction: Instruction) -> list[ShapeIndex]:
+    """The workspaces of a library call."""
+    mixing = mixing_of(instruction)
+    numbers = mixing.unread if isinstance(mixing, Mixing) else workspaces_of(instruction)
+    return [(k,) for k in numbers]
+
+
 def _exchange(instruction: Instruction) -> Unknown | None:
     """Code that nobody describes may exchange anything, where there is another device; libraries run on one."""
     target = target_of(instruction)
@@ -282,6 +289,7 @@ register(
     evaluate,
     has_side_effect=True,
     exchange=_exchange,
+    scratch=_scratch,
     operations=_operations,
     matrix_product=_matrix_product,
 )
