@@ -89,6 +89,8 @@ impl<'m> Finder<'m> {
         let mut receives: Vec<InstructionId> = Vec::new();
         for &id in special {
             match m.unnamed_operands(id) {
+                // Its name is made up.
+                Some(reason) if m.is_absent(id) => drop(finder.on_all.insert(id, reason.to_string())),
                 Some(reason) => drop(finder.on_all.insert(id, named(id, reason))),
                 None => receives.push(id),
             }

@@ -126,6 +126,8 @@ pub(crate) const CALLS: u8 = 16;
 pub(crate) const UNNAMED: u8 = 32;
 /// The text of the instruction cannot be read, so its operation and operands are unknown.
 pub(crate) const LOST: u8 = 64;
+/// Beside [`LOST`]: the text does not have the computation of which it is the root.
+pub(crate) const ABSENT: u8 = 128;
 
 /// An attribute: a name and the span of its value.
 #[derive(Clone, Copy, Debug)]
@@ -359,9 +361,15 @@ impl Module {
         self.instructions[id as usize].flags & (UNNAMED_OPERANDS | LOST) != 0
     }
 
+    /// Whether it stands for the result of a computation that the text does not have.
+    pub(crate) fn is_absent(&self, id: InstructionId) -> bool {
+        self.instructions[id as usize].flags & ABSENT != 0
+    }
+
     /// Why any value may be an operand, if [`Module::has_unnamed_operands`].
     pub fn unnamed_operands(&self, id: InstructionId) -> Option<&'static str> {
         match self.instructions[id as usize].flags {
+            flags if flags & ABSENT != 0 => Some("a called computation is not in the text"),
             flags if flags & LOST != 0 => Some("the text cannot be read"),
             flags if flags & UNNAMED_OPERANDS != 0 => Some("the text names no operands"),
             _ => None,

@@ -50,6 +50,8 @@ pub(crate) struct Scope<'a> {
     pub is_bare: bool,
     /// Some of its instructions are lost.
     pub is_broken: bool,
+    /// It is a single instruction, and operands have neither a shape nor a definition.
+    pub lacks_shapes: bool,
 }
 
 /// The origin of the name that an instruction without one gets, as in XLA.

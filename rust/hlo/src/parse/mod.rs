@@ -9,6 +9,7 @@ pub(crate) mod attribute;
 pub(crate) mod instruction;
 pub(crate) mod module;
 mod operands;
+mod partial;
 mod resolve;
 mod tables;
 

@@ -253,9 +253,10 @@ impl<'a> Parser<'a> {
         self.first_problem = self.problems.len();
         let at = self.c.pos;
         let mut scope = Scope { is_bare: true, ..Scope::default() };
-        let mut has_several = false;
+        let (mut has_several, mut n_instructions) = (false, 0);
         if !self.starts_instruction() {
             self.unnamed_instruction(&mut scope);
+            n_instructions += 1;
         }
         loop {
             self.c.space();
@@ -276,9 +277,14 @@ impl<'a> Parser<'a> {
                 self.diagnose(|_| Diagnostic::expected(span, expected, "a second instruction"));
             }
             self.instruction_or_recover(&mut scope, 0);
+            n_instructions += 1;
+        }
+        if n_instructions == 1 {
+            self.add_operands(&mut scope);
         }
         let header = Header { name: Span::new(at, at), signature: None };
         self.m.entry = self.finish(scope, header, Vec::new(), Span::new(at, at + 1), false);
+        self.add_computations();
         self.end_of_module();
     }
 

@@ -95,7 +95,7 @@ impl<'a> Parser<'a> {
         scope.parameters.clear();
         scope.parts.clear();
         (scope.root, scope.n_parameters) = (None, 0);
-        (scope.is_broken, scope.is_bare) = (false, false);
+        (scope.is_broken, scope.is_bare, scope.lacks_shapes) = (false, false, false);
         self.spare.push(scope);
         id
     }
@@ -149,7 +149,10 @@ impl<'a> Parser<'a> {
             return;
         }
         if !self.stop || !self.is_strict {
-            let problem = self.undefined_operand(scope, name);
+            let problem = match scope.lacks_shapes {
+                true => self.lacking_shape(name),
+                false => self.undefined_operand(scope, name),
+            };
             self.lose(problem);
         }
     }
@@ -165,6 +168,12 @@ impl<'a> Parser<'a> {
                 row.lose();
             }
         }
+    }
+
+    fn lacking_shape(&self, name: Span) -> Diagnostic {
+        let operand = clip(self.c.str(name));
+        let expected = "the shape of an operand of a single instruction, such as";
+        Diagnostic::expected(name, format!("{expected} `f32[2] {operand}`"), format!("`{operand}` alone"))
     }
 
     pub(crate) fn undefined_operand(&self, scope: &Scope<'a>, name: Span) -> Diagnostic {
