@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from support.proto import field, fields
 from support.traces import Event, Plane, Ref, hlo_stats, space
 
 import hlomap as hm
+from hlomap.cli.main import main
 from hlomap.errors import HloSyntaxError
 
 CPU = Path(__file__).parents[1] / "cases" / "profiles" / "cpu.xplane.pb"
@@ -413,6 +415,24 @@ def test_programs_of_one_name_that_are_given() -> None:
         hm.profile(trace, module={"jit_f": SMALL})  # type: ignore[dict-item]
     with pytest.raises(TypeError, match="as a value"):
         hm.profile(trace, module={17: "jit_f"})  # type: ignore[dict-item]
+
+
+def test_modules_of_another_trace_are_told_apart_by_their_ids() -> None:
+    given = hm.parse_all(space(_metadata_plane(*TITLES)))
+    found = hm.profile(space(*_two_gpus()), module=given)
+    assert [(row.program, row.bytes) for row in found][:2] == [(17, 1024), (18, 16384)]
+    # The id of a single one does not matter: it may be of another run.
+    (row,) = hm.profile(space(*_two_gpus(5, None)[2:]), module=given[0])
+    assert (row.program, row.bytes) == (5, 1024)
+
+
+def test_modules_of_one_name_are_wrong_arguments_of_the_command(tmp_path: Path) -> None:
+    files = [tmp_path / "t.xplane.pb", tmp_path / "small.hlo", tmp_path / "large.hlo"]
+    for file, content in zip(files, [space(*_two_gpus()), str(SMALL).encode(), str(LARGE).encode()], strict=True):
+        file.write_bytes(content)
+    arguments = ["profile", str(files[0]), "--module", str(files[1]), "--module", str(files[2])]
+    found = CliRunner().invoke(main, arguments)
+    assert found.exit_code == 2 and "several modules have the name 'jit_f'" in " ".join(found.output.split())
 
 
 def test_a_module_of_another_name_stands_for_the_only_program() -> None:

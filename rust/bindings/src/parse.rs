@@ -80,11 +80,9 @@ pub fn is_trace_head(head: &[u8]) -> bool {
 /// Raises :class:`~hlomap.errors.HloSyntaxError` for a damaged trace.
 #[pyfunction]
 #[pyo3(signature = (source, name=None, /))]
-pub fn trace_programs(py: Python<'_>, source: &[u8], name: Option<&str>) -> PyResult<Option<TracePrograms>> {
+pub fn trace_programs(py: Python<'_>, source: &[u8], name: Option<&str>) -> PyResult<Option<hlo::ProgramNames>> {
     unlocked(py, || hlo::programs(source, name))?.map_err(|errors| syntax_error(py, &errors.source, &errors.problems))
 }
-
-type TracePrograms = Vec<(String, Option<u64>)>;
 
 /// The attributes of an operation, or of the header of a ``module``, sorted by name.
 ///

@@ -64,7 +64,9 @@ pub use model::literal::LiteralValue;
 pub use model::metadata::{Frame, Metadata};
 pub use model::module::{Attribute, Computation, ComputationId, Ids, Instruction, InstructionId, Module};
 pub use model::opcode::{Arity, Opcode, Trait};
-pub use parse::{decompressed, parse, parse_bytes, parse_part, parse_program, programs, MAX_DIAGNOSTICS, MAX_PROBLEMS};
+pub use parse::{
+    decompressed, parse, parse_bytes, parse_part, parse_program, programs, ProgramNames, MAX_DIAGNOSTICS, MAX_PROBLEMS,
+};
 pub use print::{print_computation, print_instruction, print_module, PrintOptions};
 pub use proto::profile::{is_profile, parse_profile, OpTime, Plane, Profile, Program, Unmatched};
 pub use proto::{is_module_head, parse_proto};

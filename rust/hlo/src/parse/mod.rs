@@ -101,8 +101,11 @@ pub fn parse_program(
     proto::parse_programs(&decompressed(bytes, name)?, Some(number), name, strict)
 }
 
+/// The name of the module and the id of each program in a profile.
+pub type ProgramNames = Vec<(String, Option<u64>)>;
+
 /// The name and the id of each program in a profile, possibly compressed; `None` for other bytes.
-pub fn programs(bytes: &[u8], name: Option<&str>) -> Result<Option<Vec<(String, Option<u64>)>>, SyntaxErrors> {
+pub fn programs(bytes: &[u8], name: Option<&str>) -> Result<Option<ProgramNames>, SyntaxErrors> {
     const HEAD: usize = 1 << 16;
     let is_profile = match compression::compression_format(bytes) {
         Some(_) => proto::profile::is_profile(&compression::decompress_head(bytes, HEAD)),
