@@ -110,6 +110,8 @@ def test_signatures_of_missing_computations(line: str) -> None:
         ('ROOT %x = f32[4,8] tanh(%p.1), metadata={op_name="t"}', ["p.1"], ["(d0, d1) -> (d0, d1)"]),
         ("f32[4,8] maximum(a, b)", ["a", "b"], ["(d0, d1) -> (d0, d1)"] * 2),
         ("%c = f32[4,8]{0,1} copy(%a)", ["a"], ["(d0, d1) -> (d0, d1)"]),
+        ("add = f32[4,8] add(b, f32[4,8])", ["b", "_1"], ["(d0, d1) -> (d0, d1)"] * 2),
+        ("add = f32[4,8] add(b, f32[4,8] parameter(0))", ["parameter.anon", "b"], ["(d0, d1) -> (d0, d1)"] * 2),
     ],
 )
 def test_operands_of_elementwise_lines(line: str, parameters: list[str], maps: list[str]) -> None:
@@ -118,12 +120,21 @@ def test_operands_of_elementwise_lines(line: str, parameters: list[str], maps: l
     assert all(str(p.shape) == "f32[4,8]" for p in module.entry.parameters)
     found = [str(one).split(", domain")[0] for one in hm.output_to_input(module.entry.root)]
     assert found == maps
-    shapeless = [name for name in parameters if f"f32[4,8] {name})" not in line]
+    shapeless = [
+        name for name in parameters if f"f32[4,8] {name})" not in line and name not in ("_1", "parameter.anon")
+    ]
     found = [str(d).split("\n")[0].split(": ", 1)[1] for d in module.diagnostics]
     assert found == [f"operand `{name}` has no shape; it is taken to be that of the result" for name in shapeless]
     assert hm.parse(str(module)).same_as(module) and str(pickle.loads(pickle.dumps(module))) == str(module)
     with pytest.raises(HloSyntaxError, match="the shape of an operand of a single instruction"):
         hm.parse(line, strict=True)
+
+
+def test_operands_within_operands() -> None:
+    module = hm.parse("x = f32[4] add(f32[4] multiply(f32[4] c, f32[4] d), b)")
+    assert [p.name for p in module.entry.parameters] == ["c", "d", "b"]
+    assert [o.opcode for o in module.entry.root.operands] == ["multiply", "parameter"]
+    assert len(hm.backward_slice(module.entry.root)) == 3
 
 
 @pytest.mark.parametrize(

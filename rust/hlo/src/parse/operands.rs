@@ -317,7 +317,7 @@ impl Open {
 
 /// Adds a parameter for an operand of bare instructions that is undefined or has no name, and whose shape is written.
 /// `span` is its position.
-fn implicit_parameter(scope: &mut Scope<'_>, name: Option<Span>, shape: u32, span: Span) -> u32 {
+pub(super) fn implicit_parameter(scope: &mut Scope<'_>, name: Option<Span>, shape: u32, span: Span) -> u32 {
     let number = scope.n_parameters;
     scope.n_parameters = number.saturating_add(1);
     scope.parameters.push((number, scope.rows.len() as u32, span));

@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::instruction::{Scope, Stem, UNRESOLVED};
 use super::module::Header;
+use super::operands::implicit_parameter;
 use super::Parser;
 use crate::cursor::clip;
 use crate::error::{Diagnostic, Span};
@@ -41,30 +42,37 @@ impl<'a> Parser<'a> {
         let shape = self.m.shapes[row.shape as usize].without_layout().into_owned();
         let shape = self.intern(shape, row.name);
         scope.rows.pop();
+        let is_unnamed = scope.unnamed.pop_if(|(k, _)| *k as usize == local);
         for (at, name) in std::mem::take(&mut scope.pending) {
-            let next = scope.rows.len() as u32;
-            let operand = *scope.names.entry(self.c.slice(name)).or_insert(next);
-            if operand == next {
-                scope.rows.push(Instruction::new(name, Opcode::Parameter, shape));
-                let text =
-                    format!("operand `{}` has no shape; it is taken to be that of the result", clip(self.c.str(name)));
-                self.diagnose(|_| Diagnostic::new(name, text));
-            }
-            self.m.operands[at] = operand;
+            let text = self.c.slice(name);
+            self.m.operands[at] = match scope.names.get(text) {
+                Some(&known) => known,
+                None => {
+                    let new = implicit_parameter(scope, Some(name), shape, name);
+                    scope.names.insert(text, new);
+                    let text = format!(
+                        "operand `{}` has no shape; it is taken to be that of the result",
+                        clip(self.c.str(name))
+                    );
+                    self.diagnose(|_| Diagnostic::new(name, text));
+                    new
+                }
+            };
         }
-        // They are numbered in the order of the operands.
-        scope.parameters.clear();
-        let mut numbers = vec![None; scope.rows.len()];
-        for &operand in &self.m.operands[own] {
-            let (number, k) = (scope.parameters.len() as u32, operand as usize);
-            if scope.rows[k].opcode == Opcode::Parameter && numbers[k].is_none() {
-                numbers[k] = Some(number);
-                scope.rows[k].body = Span { start: number, end: number };
-                scope.parameters.push((number, operand, scope.rows[k].name));
+        // Parameters that the text does not number have the order of the operands.
+        if scope.unnamed.iter().all(|(_, stem)| matches!(stem, Stem::Number)) {
+            scope.parameters.clear();
+            let mut is_numbered = vec![false; scope.rows.len()];
+            for &operand in &self.m.operands[own] {
+                let (number, row) = (scope.parameters.len() as u32, &mut scope.rows[operand as usize]);
+                if !std::mem::replace(&mut is_numbered[operand as usize], true) {
+                    row.body = Span { start: number, end: number };
+                    scope.parameters.push((number, operand, row.name));
+                }
             }
         }
         let moved = scope.rows.len() as u32;
-        scope.unnamed.iter_mut().filter(|(k, _)| *k as usize == local).for_each(|(k, _)| *k = moved);
+        scope.unnamed.extend(is_unnamed.map(|(_, stem)| (moved, stem)));
         if row.flags & UNNAMED == 0 {
             scope.names.insert(self.c.slice(row.name), moved);
         }
