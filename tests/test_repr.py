@@ -58,6 +58,8 @@ VALUES: dict[str, Any] = {
     "Answer(False, witness=(0, 1, 2, 3, 4, 5,": hm.Answer(False, witness=tuple(range(300))),
     "Answer(None, reason='rrrr": hm.Answer(None, reason="r" * 300),
     "Expr('d0')": hm.Expr.dim(0),
+    "Frame(": hlo.Frame("f" * 300, 3),
+    "JsonObject.parse('{\"aaaa": hlo.JsonObject.parse('{"' + "a" * 300 + '": 1}'),
     "Expr('(d0 * 3) floordiv 7": RAGGED,
     "IndexingMap('(d0) -> (d0), domain: d0 in [0, 2]')": MAP,
     "IndexingMap('(d0, d1, d2, d3": LONG,

@@ -7,6 +7,9 @@ use pyo3::prelude::*;
 /// The limit of a part of variable length; a line with its fixed parts has at most about 200 characters.
 const PART: usize = 140;
 
+/// The limit of a field of a record.
+const FIELD: usize = 100;
+
 /// The limit of a name; a line may hold several.
 const NAME: usize = 40;
 
@@ -50,7 +53,7 @@ pub fn name(value: &impl Display) -> String {
 
 /// A record with its fields: `Name(field=value, …)`.
 pub fn record(value: &Bound<'_, PyAny>, fields: &[&str]) -> PyResult<String> {
-    let field = |name: &&str| Ok(format!("{name}={}", value.getattr(*name)?.repr()?));
+    let field = |name: &&str| Ok(format!("{name}={}", head(&value.getattr(*name)?.repr()?, FIELD)));
     let shown = fields.iter().map(field).collect::<PyResult<Vec<_>>>()?;
     Ok(format!("{}({})", value.get_type().name()?, shown.join(", ")))
 }
