@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Generic, Protocol, TypeAlias, TypeVar
@@ -178,32 +178,26 @@ class Run(ABC, Generic[A]):
         if missing is not None:
             return self.noted(f"not counted: {missing.name} calls itself", is_unknown=True)
         kind = lookup(instruction.opcode).runs
-        factors = dict.fromkeys(called, 1)
-        notes: list[A] = []
+        notes: dict[str, None] = {}
         if kind == "branch" and called:
             heaviest = max(called, key=lambda c: self.weight(known[c]))
             calls.append((heaviest, 1))
-            if len(called) > 1:
-                note = f"{instruction.name}: counted as its most expensive branch, {heaviest.name}"
-                notes.append(self.noted(note, is_unknown=False))
-            return self.total([self.choice(known[heaviest], [known[c] for c in called]), *notes])
-        if kind == "loop":
-            trips = self.rules.trip_count(instruction)
-            condition = instruction.attributes.get("condition")
-            if trips is None:
-                self.unknown_times[instruction] = f"{instruction.name}: unknown trip count"
-                if not all(self.is_nothing(known[c]) for c in called):
-                    note = f"{instruction.name}: unknown trip count, one iteration is counted"
-                    notes.append(self.noted(note, is_unknown=True))
-            elif trips is not None:
-                factors = {c: trips + 1 if c == condition else trips for c in called}
-        if kind is None:  # applied to elements
-            self.unknown_times[instruction] = f"{instruction.name}: how often it applies computations is not known"
-            for name in (c.name for c in called if not self.is_nothing(known[c])):
-                note = f"{instruction.name}: how often it applies {name} is not known, once is counted"
-                notes.append(self.noted(note, is_unknown=True))
-        calls.extend(factors.items())
-        return self.total([*(known[c].times(n) for c, n in factors.items()), *notes])
+            choice = self.choice(known[heaviest], [known[c] for c in called])
+            if len(called) == 1:
+                return choice
+            note = f"{instruction.name}: counted as its most expensive branch, {heaviest.name}"
+            return self.total([choice, self.noted(note, is_unknown=False)])
+        parts: list[A] = []
+        for computation in dict.fromkeys(called):
+            n = _runs(instruction, computation, self.rules)
+            if isinstance(n, Unknown):
+                self.unknown_times.setdefault(instruction, n.reason)
+                if not self.is_nothing(known[computation]):
+                    notes[f"{n.reason}, {'one iteration' if kind == 'loop' else 'once'} is counted"] = None
+                n = 1
+            calls.append((computation, n))
+            parts.append(known[computation].times(n))
+        return self.total([*parts, *(self.noted(note, is_unknown=True) for note in notes)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,11 +213,15 @@ class Number:
 
 
 class CountRun(Run[Number]):
-    """How often the instructions outside fusions run for which ``is_wanted`` holds."""
+    """How often some instructions outside fusions run."""
 
-    def __init__(self, rules: RuleProvider, is_wanted: Callable[[Instruction], bool]) -> None:
+    def __init__(self, rules: RuleProvider, wanted: Iterable[Instruction]) -> None:
         super().__init__(rules)
-        self.is_wanted = is_wanted
+        self.wanted = set(wanted)
+        self._within = leading_to(self.wanted)
+
+    def within(self, computation: Computation) -> Sequence[Instruction]:
+        return self._within.get(computation, ())
 
     def measure(self, instruction: Instruction) -> Number:
         return Number(1)
@@ -242,13 +240,21 @@ class CountRun(Run[Number]):
         return Number(heaviest.n, self.total(every).unknown)
 
     def counts(self, instruction: Instruction) -> bool:
-        return self.is_wanted(instruction)
-
-    def is_nothing(self, amount: Number) -> bool:
-        return not amount.n and not amount.unknown
+        return instruction in self.wanted
 
     def key(self, instruction: Instruction) -> Hashable:
         return None  # each counts as one
+
+
+def leading_to(instructions: Iterable[Instruction]) -> dict[Computation, list[Instruction]]:
+    """By computation, some instructions and those that run a computation which has or runs any of them, in order."""
+    found: dict[Computation, set[Instruction]] = {}
+    for instruction in instructions:
+        found.setdefault(instruction.computation, set()).add(instruction)
+    for computation in reachable(found, lambda c: (caller.computation for caller in c.callers)):
+        for caller in computation.callers:
+            found.setdefault(caller.computation, set()).add(caller)
+    return {c: sorted(own, key=lambda i: i.number) for c, own in found.items()}
 
 
 def runs_once(instruction: Instruction) -> bool:

@@ -15,12 +15,11 @@ from typing import TypeAlias
 from .._core import Computation, Count, Instruction, Module
 from ..answers import Unknown
 from ..errors import HlomapError
-from ..hlo.order import reachable
 from ..hlo.said import is_whole, leaf_shardings
 from ..ops import lookup
 from ..ops._exchange import Exchange, exchanges_nothing
 from ..text import printable
-from .executions import Run
+from .executions import Run, leading_to
 from .rule_provider import RuleProvider
 
 
@@ -199,7 +198,7 @@ class WireRun(Run[WireBytes]):
 @lru_cache(maxsize=2)
 def _may_send(module: Module) -> Mapping[Computation, Sequence[Instruction]]:
     """By computation the instructions that may send something or run a computation that may; a module never changes."""
-    found: dict[Computation, list[Instruction]] = {}
+    found: list[Instruction] = []
     is_scheduled = bool(module.attributes.get("is_scheduled"))
     sends: dict[str, bool] = {}
     for i in module.instructions:
@@ -208,12 +207,8 @@ def _may_send(module: Module) -> Mapping[Computation, Sequence[Instruction]]:
             sends[opcode] = lookup(opcode).exchange is not exchanges_nothing
         may_send = sends[opcode] or i.has_unnamed_operands
         if may_send or not (is_scheduled or i.attributes.get("sharding") is None):
-            found.setdefault(i.computation, []).append(i)
-    own = {computation: {*instructions} for computation, instructions in found.items()}
-    for computation in reachable(found, lambda c: (caller.computation for caller in c.callers)):
-        for caller in computation.callers:
-            own.setdefault(caller.computation, set()).add(caller)
-    return {c: sorted(instructions, key=lambda i: i.number) for c, instructions in own.items()}
+            found.append(i)
+    return leading_to(found)
 
 
 Moved: TypeAlias = Mapping[Instruction, WireBytes]

@@ -328,7 +328,8 @@ class _Checks:
 
     def max_count(self, pattern: str, limit: int) -> None:
         self._expect_opcode(pattern, "max_count")
-        run = CountRun(RuleProvider(self.module), lambda i: _matches(i.opcode, pattern))
+        wanted = (i for i in self.executed if _matches(i.opcode, pattern))
+        run = CountRun(RuleProvider(self.module), wanted)
         total, times = (run.of_program if self.counts_executions else run.of_text)(self.start)
         found = sorted(times, key=lambda i: -times[i])
         names = [printable(i.name, 60) + (f" {times[i]:,} times" if times[i] > 1 else "") for i in found[:5]]
