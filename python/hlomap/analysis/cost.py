@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain
 from math import inf
 from typing import Any, NamedTuple
@@ -29,7 +30,7 @@ from ..types import ReadOnlyDict, json_fields, subject_of
 from .executions import Run, effects, fused_by, runs_once
 from .queries import operand_maps, reached
 from .rule_provider import RuleProvider
-from .wire import wire_bytes
+from .wire import WireBytes, wire_bytes
 
 _MAX_MAPS = 16  # of a union whose elements are counted by taking maps apart
 _MAX_LINES = 10
@@ -158,7 +159,11 @@ class CostReport:
     @property
     def wire_bytes(self) -> Count | Unknown:
         """The least that the busiest device sends to others, see :func:`hlomap.collectives`."""
-        return wire_bytes(self.subject)[0].times(self.times).count
+        return self._sent.count
+
+    @cached_property
+    def _sent(self) -> WireBytes:
+        return wire_bytes(self.subject)[0].times(self.times)
 
     @property
     def intensity(self) -> float | None:
@@ -194,8 +199,7 @@ class CostReport:
         if not isinstance(self.bytes_by_memory_space, Unknown):
             spaces = ((space, n) for space, n in self.bytes_by_memory_space.items() if space)
             lines += [f"{n:,} bytes are in memory space {space}, not in device memory" for space, n in spaces]
-        sent, _ = wire_bytes(self.subject)
-        lines += [str(sent.times(self.times))] if sent.most or sent.unknown else []
+        lines += [str(self._sent)] if self._sent.most or self._sent.unknown else []
         return "\n".join([*lines, *self.notes])
 
 

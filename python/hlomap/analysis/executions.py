@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from .._core import Computation, Instruction, Module
 from ..answers import Unknown
-from ..hlo.order import reachable, reverse_postorder
+from ..hlo.order import postorder, reachable, reverse_postorder
 from ..ops import lookup
 from ..ops._shapes import INT64_MAX, array_leaves
 from .rule_provider import RuleProvider
@@ -29,6 +29,8 @@ class Amount(Protocol):
 
 
 A = TypeVar("A", bound=Amount)
+Path: TypeAlias = tuple[tuple[Instruction, Computation], ...]
+"""Instructions, the outermost first, each with the computation that it runs."""
 _Calls: TypeAlias = list[tuple[Computation, int]]
 """Computations that are run, and how often."""
 
@@ -90,14 +92,11 @@ class Run(ABC, Generic[A]):
         return self._known[key]
 
     def of_program(self, start: Computation | Instruction) -> tuple[A, dict[Instruction, int]]:
-        """What all that runs takes, and how often each instruction that counts runs, in the order of :meth:`_met`."""
+        """What all that runs takes, and how often each instruction that counts runs, in the order of :meth:`met`."""
         known: dict[Computation, A] = {}
         calls: dict[Computation, _Calls] = {}
         first = [start] if isinstance(start, Computation) else list(self.run_by(start))
-        order: dict[Computation, None] = {}
-        for computation in first:
-            inner = reverse_postorder(computation, lambda c: (d for i in self.within(c) for d in self.run_by(i)))
-            order |= dict.fromkeys(reversed(inner))
+        order = postorder(first, lambda c: (d for i in self.within(c) for d in self.run_by(i)))
         for computation in order:
             calls[computation] = []
             known[computation] = self._of_computation(computation, known, calls[computation])
@@ -117,29 +116,31 @@ class Run(ABC, Generic[A]):
             n = times[computation]
             for called, factor in calls[computation]:
                 times[called] += n * factor
-        return total, {i: n for i, n in self._met(start, times) if self.counts(i)}
+        met = (i for i, _ in self.met(start, lambda c: times[c] > 0) if self.counts(i))
+        return total, {i: 1 if i == start else times[i.computation] for i in met}
 
-    def _met(
-        self, start: Computation | Instruction, times: Mapping[Computation, int]
-    ) -> Iterator[tuple[Instruction, int]]:
-        """The instructions that run, and how often, in the order in which a run meets them.
+    def met(
+        self, start: Computation | Instruction, enters: Callable[[Computation], bool] = lambda computation: True
+    ) -> Iterator[tuple[Instruction, Path]]:
+        """The instructions in the order in which a run meets them, each with the calls that lead to it.
 
         That is the order of the text, which is the schedule of a scheduled module; the instructions of a computation
         follow the first instruction that runs it.
         """
-        inside = iter(self.within(start) if isinstance(start, Computation) else [start])
-        stack = [(inside, times[start] if isinstance(start, Computation) else 1)]
-        entered = {start}
+        stack: list[tuple[Iterator[Instruction], Path]] = [
+            (iter(self.within(start) if isinstance(start, Computation) else [start]), ())
+        ]
+        entered: set[Computation | Instruction] = {start}
         while stack:
-            instructions, n = stack[-1]
+            instructions, path = stack[-1]
             instruction = next(instructions, None)
             if instruction is None:
                 stack.pop()
                 continue
-            yield instruction, n
-            inner = [c for c in dict.fromkeys(self.run_by(instruction)) if times[c] and c not in entered]
+            yield instruction, path
+            inner = [c for c in dict.fromkeys(self.run_by(instruction)) if c not in entered and enters(c)]
             entered.update(inner)
-            stack += [(iter(self.within(c)), times[c]) for c in reversed(inner)]
+            stack += [(iter(self.within(c)), (*path, (instruction, c))) for c in reversed(inner)]
 
     def uncounted(self) -> dict[Computation, str]:
         """After a walk, the computations that run an unknown number of times, with the reason."""
@@ -196,23 +197,24 @@ class Run(ABC, Generic[A]):
                     notes[f"{n.reason}, {'one iteration' if kind == 'loop' else 'once'} is counted"] = None
                 n = 1
             calls.append((computation, n))
-            parts.append(known[computation].times(n))
+            if n:  # what does not run leaves nothing open
+                parts.append(known[computation].times(n))
         return self.total([*parts, *(self.noted(note, is_unknown=True) for note in notes)])
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class Executions:
     """A number of executions, and why it is not known."""
 
     n: int = 0
     unknown: tuple[str, ...] = ()
 
-    def times(self, n: int) -> Number:
+    def times(self, n: int) -> Executions:
         """That of ``n`` runs."""
-        return Number(self.n * n, self.unknown)
+        return Executions(self.n * n, self.unknown)
 
 
-class CountRun(Run[Number]):
+class CountRun(Run[Executions]):
     """How often some instructions outside fusions run."""
 
     def __init__(self, rules: RuleProvider, wanted: Iterable[Instruction]) -> None:
@@ -223,21 +225,22 @@ class CountRun(Run[Number]):
     def within(self, computation: Computation) -> Sequence[Instruction]:
         return self._within.get(computation, ())
 
-    def measure(self, instruction: Instruction) -> Number:
-        return Number(1)
+    def measure(self, instruction: Instruction) -> Executions:
+        return Executions(1)
 
-    def total(self, amounts: Iterable[Number]) -> Number:
+    def total(self, amounts: Iterable[Executions]) -> Executions:
         parts = list(amounts)
-        return Number(sum(part.n for part in parts), tuple(dict.fromkeys(r for part in parts for r in part.unknown)))
+        reasons = dict.fromkeys(reason for part in parts for reason in part.unknown)
+        return Executions(sum(part.n for part in parts), tuple(reasons))
 
-    def noted(self, note: str, *, is_unknown: bool) -> Number:
-        return Number(unknown=(note,) if is_unknown else ())
+    def noted(self, note: str, *, is_unknown: bool) -> Executions:
+        return Executions(unknown=(note,) if is_unknown else ())
 
-    def weight(self, amount: Number) -> float:
+    def weight(self, amount: Executions) -> float:
         return amount.n
 
-    def choice(self, heaviest: Number, every: Sequence[Number]) -> Number:
-        return Number(heaviest.n, self.total(every).unknown)
+    def choice(self, heaviest: Executions, every: Sequence[Executions]) -> Executions:
+        return Executions(heaviest.n, self.total(every).unknown)
 
     def counts(self, instruction: Instruction) -> bool:
         return instruction in self.wanted

@@ -15,14 +15,14 @@ from typing import Any, Literal, TypeAlias
 
 from .._core import Computation, Instruction, Shape
 from ..answers import Unknown
-from ..errors import HlomapError
 from ..hlo.order import reachable
 from ..ops import lookup
 from ..ops._attributes import MatrixDims, MatrixProduct
 from ..ops._shapes import arrays
-from ..text import error_text, one_line
+from ..text import one_line
 from ..types import instruction_of, json_fields
 from .executions import fused_by
+from .traits import asked
 
 MatrixLayout: TypeAlias = Literal["N", "T"] | None
 
@@ -177,10 +177,7 @@ def _trait(instruction: Instruction) -> MatrixProduct | Computation | Unknown | 
         return Unknown(f"{instruction.name}: {instruction.inconsistency or 'nothing is known of its opcode'}")
     if instruction.inconsistency is not None or instruction.has_unnamed_operands:
         return Unknown(f"{instruction.name}: {instruction.inconsistency or 'the text names no operands'}")
-    try:
-        return op.matrix_product(instruction)
-    except (HlomapError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        return Unknown(f"{instruction.name}: attributes and shapes do not fit ({error_text(error)})")
+    return asked(op.matrix_product, instruction)
 
 
 def _only_product(fused: Computation) -> _Inside | Unknown | None:

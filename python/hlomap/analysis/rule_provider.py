@@ -29,9 +29,9 @@ from ..ops._known import Known
 from ..ops._operations import Operations
 from ..ops._registry import custom_rules
 from ..ops._rule import InputToOutput, OperandIndexing, OutputToInput, RuleContext, no_constant_operands
-from ..text import error_text
 from ..types import ShapeIndex
 from .rule_cache import cache
+from .traits import asked
 
 if TYPE_CHECKING:
     from .known_values import KnownValues
@@ -167,11 +167,8 @@ class RuleProvider:
 
     def counted(self, instruction: Instruction) -> Operations | Computation | Unknown:
         """What the function of an instruction for its operations says."""
-        try:
-            count = op_of(instruction).operations
-            return count(instruction) if callable(count) else Unknown("")
-        except (HlomapError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            return Unknown(f"{instruction.name}: attributes and shapes do not fit ({error_text(error)})")
+        count = op_of(instruction).operations
+        return asked(count, instruction) if callable(count) else Unknown("")
 
     def distinct(self, maps: Sequence[IndexingMap]) -> tuple[int, int]:
         """Bounds of the number of elements that maps into one array reach, which maps are taken apart to count."""

@@ -7,7 +7,7 @@ fusions too.  Nothing here knows an opcode.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
@@ -15,12 +15,14 @@ from typing import TypeAlias
 from .._core import Computation, Count, Instruction, Module
 from ..answers import Unknown
 from ..errors import HlomapError
-from ..hlo.said import is_whole, leaf_shardings
+from ..hlo.annotations import is_whole, leaf_shardings
+from ..hlo.unread import unread_reason
 from ..ops import lookup
 from ..ops._exchange import Exchange, exchanges_nothing
 from ..text import printable
 from .executions import Run, leading_to
 from .rule_provider import RuleProvider
+from .traits import asked
 
 
 def operation_of(instruction: Instruction) -> Instruction:
@@ -37,12 +39,13 @@ def operation_of(instruction: Instruction) -> Instruction:
 
 def exchange_of(instruction: Instruction) -> Exchange | Unknown | None:
     """What devices send each other in one run of an instruction by itself; None where they send nothing."""
-    if instruction.has_unnamed_operands:
+    exchange = lookup(instruction.opcode).exchange
+    if exchange is exchanges_nothing and not instruction.has_unnamed_operands:
+        return None
+    if instruction.inconsistency is not None or instruction.has_unnamed_operands:
         return Unknown(instruction.inconsistency or "the text names no operands")
-    try:
-        return lookup(instruction.opcode).exchange(instruction)
-    except (HlomapError, OverflowError) as error:
-        return Unknown(printable(error))
+    found = asked(exchange, instruction)
+    return Unknown(found.reason.removeprefix(f"{instruction.name}: ")) if isinstance(found, Unknown) else found
 
 
 def is_collective(operation: Instruction, exchange: Exchange | Unknown | None) -> bool:
@@ -77,12 +80,14 @@ class WireBytes:
     @classmethod
     def sum(cls, parts: Iterable[WireBytes]) -> WireBytes:
         """Those of all parts."""
-        found, unknown = [0] * 4, dict[str, None]()
+        least = most = least_all = most_all = 0
+        unknown: dict[str, None] = {}
         for part in parts:
-            for k, n in enumerate(part.numbers):
-                found[k] += n
-            unknown |= dict.fromkeys(part.unknown)
-        return cls(found[0], found[1], found[2], found[3], tuple(unknown))
+            least, most = least + part.least, most + part.most
+            least_all, most_all = least_all + part.least_all_devices, most_all + part.most_all_devices
+            if part.unknown:
+                unknown |= dict.fromkeys(part.unknown)
+        return cls(least, most, least_all, most_all, tuple(unknown))
 
     @property
     def numbers(self) -> tuple[int, int, int, int]:
@@ -91,8 +96,8 @@ class WireBytes:
 
     def times(self, n: int) -> WireBytes:
         """Those of ``n`` runs."""
-        a, b, c, d = (number * n for number in self.numbers)
-        return WireBytes(a, b, c, d, self.unknown)
+        least, most, least_all, most_all = self.numbers
+        return WireBytes(least * n, most * n, least_all * n, most_all * n, self.unknown)
 
     @property
     def total(self) -> int:
@@ -144,7 +149,7 @@ class WireRun(Run[WireBytes]):
 
     def __init__(self, module: Module) -> None:
         super().__init__(RuleProvider(module))
-        self._within = _may_send(module)
+        self._within, _ = _may_send(module)
         self._is_scheduled = bool(module.attributes.get("is_scheduled"))
         self._exchanges: dict[int, Exchange | Unknown | None] = {}
 
@@ -157,6 +162,11 @@ class WireRun(Run[WireBytes]):
 
     def within(self, computation: Computation) -> Sequence[Instruction]:
         return self._within.get(computation, ())
+
+    def whole(self, total: WireBytes) -> WireBytes:
+        """The sum over what was read of a module, unknown where a part of its text was not."""
+        reason = unread_reason(self.rules.module)
+        return total if reason is None else WireBytes(*total.numbers, tuple(dict.fromkeys((*total.unknown, reason))))
 
     def measure(self, instruction: Instruction) -> WireBytes:
         reason = None if self._is_scheduled else _why_not_partitioned(instruction)
@@ -183,7 +193,8 @@ class WireRun(Run[WireBytes]):
     def run_by(self, instruction: Instruction) -> Sequence[Computation]:
         """Those of all operations; the end of an asynchronous one names again what its start runs."""
         op = lookup(instruction.opcode)
-        return () if op.moves_nothing and op.runs is None else instruction.called_computations
+        called = () if op.moves_nothing and op.runs is None else instruction.called_computations
+        return [computation for computation in called if computation in self._within]
 
     def counts(self, instruction: Instruction) -> bool:
         return True
@@ -196,8 +207,11 @@ class WireRun(Run[WireBytes]):
 
 
 @lru_cache(maxsize=2)
-def _may_send(module: Module) -> Mapping[Computation, Sequence[Instruction]]:
-    """By computation the instructions that may send something or run a computation that may; a module never changes."""
+def _may_send(module: Module) -> tuple[Mapping[Computation, Sequence[Instruction]], Container[Instruction]]:
+    """The instructions that may send something or run a computation that may, by computation and together.
+
+    A module never changes, so neither do they.
+    """
     found: list[Instruction] = []
     is_scheduled = bool(module.attributes.get("is_scheduled"))
     sends: dict[str, bool] = {}
@@ -208,7 +222,13 @@ def _may_send(module: Module) -> Mapping[Computation, Sequence[Instruction]]:
         may_send = sends[opcode] or i.has_unnamed_operands
         if may_send or not (is_scheduled or i.attributes.get("sharding") is None):
             found.append(i)
-    return leading_to(found)
+    within = leading_to(found)
+    return within, {i for instructions in within.values() for i in instructions}
+
+
+def may_send(computation: Computation) -> Sequence[Instruction]:
+    """The instructions of a computation that may send something, or run a computation that may."""
+    return _may_send(computation.module)[0].get(computation, ())
 
 
 Moved: TypeAlias = Mapping[Instruction, WireBytes]
@@ -219,7 +239,10 @@ def wire_bytes(subject: Instruction | Computation, *, executed: bool = True) -> 
 
     They count as often as they run, of a conditional in the branch that sends most; unless ``executed``, once.
     """
+    if isinstance(subject, Instruction) and subject not in _may_send(subject.module)[1]:
+        return _NOTHING, {}
     run = WireRun(subject.module)
     total, times = run.of_program(subject) if executed else run.of_text(subject)
+    total = run.whole(total)
     amounts = ((i, run.of_instruction(i).times(n)) for i, n in times.items())
     return total, {i: amount for i, amount in amounts if amount.most or amount.unknown}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from .._core import Expr, IndexingMap, Instruction
 from ..analysis.rule_provider import RuleProvider
-from ..analysis.wire import exchange_of, is_collective, operation_of
+from ..analysis.wire import exchange_of, is_collective, may_send, operation_of
 from ..errors import HlomapError
 from ..ops import lookup
 from ..ops._known import Parts, fewer
@@ -93,7 +93,7 @@ def _reader_notes(parameter: Instruction) -> Iterator[str]:
 
 def _exchange_notes(instruction: Instruction) -> Iterator[str]:
     """The groups and bytes of a collective, at any step of an asynchronous one, and of those in a fusion or call."""
-    inside = instruction.called_computations[0] if is_container(instruction) else ()
+    inside = may_send(instruction.called_computations[0]) if is_container(instruction) else ()
     for one in dict.fromkeys(map(operation_of, (instruction, *inside))):
         exchange = exchange_of(one)
         if exchange is not None and is_collective(one, exchange):

@@ -337,7 +337,7 @@ class _Checks:
         what = "execution" if self.counts_executions else "instruction"
         why = f"{plural(total.n, what)} outside fusions: {words}"
         unknown = _first(total.unknown) or self.unread
-        self._add(f"max_count[{pattern}]", limit, total.n, found[-1] if found else None, why, unknown)
+        self._add(f"max_count[{pattern}]", limit, total.n, found[0] if found else None, why, unknown)
 
     def max_wire_bytes(self, limit: int) -> None:
         total, moved = wire_bytes(self.start, executed=self.counts_runs)

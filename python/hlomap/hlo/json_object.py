@@ -106,7 +106,7 @@ def _read(text: str) -> JsonObject | None:
         return None
     try:
         found = _DECODER.decode(text)
-        if _SURROGATE.search(text):
+        if ("\\u" in text or not text.isascii()) and _SURROGATE.search(text):
             json.dumps(_plain(found), ensure_ascii=False).encode()
     except ValueError:
         return None

@@ -256,7 +256,7 @@ class Call:
         shape, found = self.instruction.shape, list(values)
         require(len(found) <= len(self.results), "more results than the output has")
         for part in self.results[len(found) :]:
-            require(part.is_array and part.rank == 1 and part.dtype in ("u8", "s8"), f"a result {part} of the call")
+            require(is_workspace(part), f"a result {part} of the call")
             found.append(self.filled(part.dtype, part.dimensions, 0))
         root, of_root = str(found[0]), str(shape.without_layout())
         if shape.is_tuple:
@@ -266,6 +266,11 @@ class Call:
         names = ", ".join(map(str, self.operands))
         call = [*self._lines[: len(self.operands)], f"ROOT call = {of_root} call({names}), to_apply=definition"]
         return "\n".join([*self._called, _computation("definition", lines), _computation("ENTRY main", call)])
+
+
+def is_workspace(shape: Shape) -> bool:
+    """Whether a result behind others has the shape of memory to work in: bytes."""
+    return shape.is_array and shape.rank == 1 and shape.dtype in ("u8", "s8")
 
 
 def _computation(name: str, lines: Sequence[str]) -> str:

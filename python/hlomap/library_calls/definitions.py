@@ -27,7 +27,7 @@ from . import (
     onednn,
     sorting,
 )
-from .body import Call, NotUnderstood, Value
+from .body import Call, NotUnderstood, Value, is_workspace
 
 TARGETS: Mapping[str, Callable[[Call], list[Value]]] = {
     "__cublas$gemm": gemm.gemm,
@@ -98,13 +98,9 @@ def workspaces_of(instruction: Instruction) -> list[int]:
         return []
     results = definition.called_computations[0].root.operands
     n = len(results)
-    while n and _is_workspace(results[n - 1]):
+    while n and results[n - 1].opcode == "broadcast" and is_workspace(results[n - 1].shape):
         n -= 1
     return list(range(n, len(results)))
-
-
-def _is_workspace(value: Instruction) -> bool:
-    return value.opcode == "broadcast" and value.shape.rank == 1 and value.shape.dtype in ("u8", "s8")
 
 
 @lru_cache(maxsize=512)

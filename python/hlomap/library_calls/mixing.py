@@ -15,7 +15,7 @@ from typing import TypeAlias
 from .._core import Instruction, Shape
 from ..answers import Unknown
 from . import attention
-from .body import Config, NotUnderstood, require
+from .body import Config, NotUnderstood, is_workspace, require
 from .gemm import gemm_config, product_dimensions
 
 FACTORIZATIONS = (
@@ -117,7 +117,7 @@ def _whole(reason: str) -> Find:
 
 def _workspaces(results: Shapes) -> list[int]:
     """Bytes behind the first result."""
-    return [k for k, part in enumerate(results) if k and part.rank == 1 and part.dtype in ("u8", "s8")]
+    return [k for k, part in enumerate(results) if k and is_workspace(part)]
 
 
 def _sparse_product(_: Instruction, shapes: Shapes, results: Shapes) -> Mixing:

@@ -32,7 +32,7 @@ def group_mode(instruction: Instruction) -> GroupMode:
     return "cross_partition" if has_channel else "cross_replica"
 
 
-def is_start(instruction: Instruction) -> bool:
+def returns_operands(instruction: Instruction) -> bool:
     """Whether the value of a collective operation is (operands, results, states).  That of all-reduce-start is not."""
     return instruction.opcode in ("all-gather-start", "collective-permute-start")
 

@@ -40,7 +40,7 @@ class Exchange(NamedTuple):
 class Sent(NamedTuple):
     """What the devices of a group send, in any unit: n times what the busiest of n sends, and all together."""
 
-    n_busiest: int
+    busiest_times_n: int
     together: int
 
 
@@ -98,7 +98,7 @@ def exchange_in_groups(
 
     def in_all_groups(bits: int) -> tuple[int, int]:
         found = [(sent(n, bits), n, n_groups) for n, n_groups in sizes.items() if n > 1]
-        busiest = max((_bytes(one.n_busiest, n) for one, n, _ in found), default=0)
+        busiest = max((_bytes(one.busiest_times_n, n) for one, n, _ in found), default=0)
         return busiest, sum(one.together * n_groups for one, _, n_groups in found)
 
     return _exchange(instruction, table, n_operands, bits, in_all_groups, is_pairs=False)

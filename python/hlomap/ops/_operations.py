@@ -57,9 +57,18 @@ def n_elements(instruction: Instruction) -> int:
 
 
 def combined(instruction: Instruction) -> Operations:
-    """The called computation for each element of the operand that is not the first of its output element."""
-    n_read = instruction.operands[0].shape.n_elements if instruction.operands else 0
-    return Operations(calls=(max(0, n_read - n_elements(instruction)),))
+    """The called computation for each element of the operands that is not the first of its output element."""
+    n_read = sum(shape.n_elements for operand in instruction.operands for _, shape in arrays(operand.shape))
+    return Operations(calls=(max(0, n_read - _n_elements_of_all(instruction)),))
+
+
+def combined_alike(instruction: Instruction) -> Operations:
+    """The called computation for each element of all arrays of the output."""
+    return Operations(calls=(_n_elements_of_all(instruction),))
+
+
+def _n_elements_of_all(instruction: Instruction) -> int:
+    return sum(shape.n_elements for _, shape in arrays(instruction.shape))
 
 
 def scattered(instruction: Instruction) -> Operations:

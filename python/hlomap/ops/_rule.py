@@ -17,7 +17,7 @@ from ..maps.device_groups import GroupTable
 from ..types import ShapeIndex
 from ._attributes import MatrixProduct
 from ._evaluation import EvalContext, Evaluate
-from ._exchange import Exchanges, SentInGroup, exchanges_nothing
+from ._exchange import Exchanges, exchanges_nothing
 from ._folding import Fold
 from ._operations import Cost, Operations
 from ._shapes import arrays
@@ -95,8 +95,6 @@ class CollectiveRule(NamedTuple):
     groups: Callable[[Instruction], GroupTable | Unknown]
     output_to_input: Callable[[Instruction, ShapeIndex, GroupTable | None], Mapping[int, OperandIndexing]]
     input_to_output: Callable[[Instruction, int, ShapeIndex, GroupTable | None], Mapping[int, OperandIndexing]]
-    sent: SentInGroup
-    """What the devices of a group send for the operands that each of them has."""
     combiner: Callable[[Instruction], Computation | None] = combines_nothing
     """The computation that combines the elements of a group, so that it decides which of them matter."""
 

@@ -235,7 +235,6 @@ def start_collective(rule: CollectiveRule) -> CollectiveRule:
         lambda instruction: rule.groups(wrapped_operation(instruction)),
         output_to_input,
         input_to_output,
-        rule.sent,
         lambda instruction: rule.combiner(wrapped_operation(instruction)),
     )
 

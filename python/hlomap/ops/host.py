@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Sequence
+from functools import lru_cache
 
-from .._core import Instruction, Shape
+from .._core import Computation, Instruction, Shape
 from ..answers import Unknown
 from ..dtypes import numpy_dtype
 from ..errors import ShapeError, UnsupportedError
@@ -82,13 +83,16 @@ def _peer(instruction: Instruction, context: EvalContext, side: int) -> int | No
 
 def _pairs_of_channel(instruction: Instruction) -> list[tuple[int, int]]:
     """The pairs of the channel, which only one of its send and recv needs to have."""
-    channel = instruction.attributes.get("channel_id")
-    for other in instruction.computation.instructions:
-        if other.opcode in ("send", "recv") and other.attributes.get("channel_id") == channel:
-            pairs = _pairs(other)
-            if pairs:
-                return pairs
-    return []
+    return _pairs_by_channel(instruction.computation).get(instruction.attributes.get("channel_id"), [])
+
+
+@lru_cache(maxsize=2)
+def _pairs_by_channel(computation: Computation) -> dict[int | None, list[tuple[int, int]]]:
+    found: dict[int | None, list[tuple[int, int]]] = {}
+    for instruction in computation:
+        if instruction.opcode in ("send", "recv") and (pairs := _pairs(instruction)):
+            found.setdefault(instruction.attributes.get("channel_id"), pairs)
+    return found
 
 
 def _channel(instruction: Instruction, context: EvalContext, source: int, target: int) -> deque[Value]:

@@ -149,7 +149,7 @@ def exchange(instruction: Instruction) -> Exchange | Unknown:
     return exchange_in_groups(instruction, matching_groups(instruction, None), 1, (0, n_bits), sent_for_parts)
 
 
-_RULE = CollectiveRule(groups, output_to_input, input_to_output, sent_for_parts)
+_RULE = CollectiveRule(groups, output_to_input, input_to_output)
 register(
     "ragged-all-to-all",
     *_RULE.without_devices(),

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from .._core import Mesh, Shape, Sharding
 from ..answers import Unknown
 from ..errors import ShapeError
-from ..hlo.said import is_everywhere
+from ..hlo.annotations import is_everywhere
 from ..lazy import np
 from ..text import one_line
 from .orders import Digit, Ints, Strided, find_strides, place_values, split_into_runs

@@ -7,25 +7,24 @@ exchanges, and how often it runs; here are the table, the axes of the mesh, and 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, cast, overload
 
-from .._core import Computation, Count, Instruction, Mesh, Module, Shape
+from .._core import Computation, Count, Instruction, Mesh, Module, Shape, _extent
 from ..analysis.table import SHOWN_ROWS, Table, first_rows
 from ..analysis.wire import WireBytes, WireRun, is_collective, operation_of, wire_words
 from ..answers import Unknown
 from ..errors import NotFoundError
-from ..hlo.unread import unread_reason
 from ..lazy import np
 from ..maps.device_groups import MAX_LISTED_DEVICES
 from ..ops import lookup
-from ..ops._exchange import Exchange, operand_bits
+from ..ops._exchange import Exchange
 from ..ops._shapes import arrays, shape_at
-from ..ops.asynchronous import begun_by
+from ..ops.asynchronous import begun_by, is_done
 from ..text import plural, printable
-from ..types import ReadOnlyDict, expect, is_index, json_fields, subject_of
+from ..types import ReadOnlyDict, expect, is_index, json_fields, json_value, subject_of
 from .meshes import axes_of_groups, axes_of_pairs, mesh_of, read_links
 
 if TYPE_CHECKING:
@@ -85,14 +84,14 @@ class Collective:
         return sum(len(arrays(operand.shape)) for operand in self._sent())
 
     @property
-    def operand_bytes(self) -> int:
+    def operand_bytes(self) -> int | Unknown:
         """The bytes of these arrays on each device, at most."""
-        return -(-operand_bits(self._operation, len(self._sent()))[1] // 8)
+        return _bytes(operand.shape for operand in self._sent())
 
     @property
-    def result_bytes(self) -> int:
+    def result_bytes(self) -> int | Unknown:
         """The bytes that each device has afterwards, without the operands that an asynchronous start hands on."""
-        return sum(-(-shape.n_elements * shape.element_bits // 8) for _, shape in arrays(_result(self._operation)))
+        return _bytes([_result(self._operation)])
 
     @property
     def wire_bytes(self) -> Count | Unknown:
@@ -148,7 +147,7 @@ class Collective:
 
     def to_dict(self) -> dict[str, Any]:
         """The row as JSON values, with the columns of :class:`Collectives`."""
-        return {name: _json(value(self)) for name, (_, _, value) in COLUMNS.items()}
+        return {name: json_value(value(self)) for name, (_, _, value) in COLUMNS.items()}
 
     def __str__(self) -> str:
         return f"{printable(self.instruction.name, 60)}: {exchange_words(self._operation, self._exchange)}"
@@ -165,12 +164,9 @@ def _result(operation: Instruction) -> Shape:
     return shape_at(operation.shape, (state - 1,))
 
 
-def _json(value: Any) -> Any:
-    return (
-        [list(group) for group in value]
-        if isinstance(value, tuple) and value and not isinstance(value[0], str)
-        else (list(value) if isinstance(value, tuple) else value)
-    )
+def _bytes(shapes: Iterable[Shape]) -> int | Unknown:
+    found = _extent([array for shape in shapes for _, array in arrays(shape)])[1]
+    return Unknown("an array has no bound") if found is None else found
 
 
 def _upper(found: Count | Unknown) -> int | None:
@@ -204,8 +200,8 @@ COLUMNS: Final[dict[str, tuple[Kind, str, Callable[[Collective], Any]]]] = {
     "axes": ("texts", "Axes of the mesh along which the devices of a group differ.", lambda c: c.axes),
     "group_size": ("int", "Devices in each group; null where sizes differ.", lambda c: c.group_size),
     "n_operands": ("int", "Arrays that are sent.", lambda c: c.n_operands),
-    "operand_bytes": ("int", "Bytes of these arrays on each device.", lambda c: c.operand_bytes),
-    "result_bytes": ("int", "Bytes that each device has afterwards.", lambda c: c.result_bytes),
+    "operand_bytes": ("int", "Bytes of these arrays on each device.", lambda c: _known(c.operand_bytes)),
+    "result_bytes": ("int", "Bytes that each device has afterwards.", lambda c: _known(c.result_bytes)),
     "wire_bytes": ("int", "The least that the busiest device sends in a run, at most.", lambda c: _upper(c.wire_bytes)),
     "wire_bytes_all_devices": (
         "int",
@@ -370,9 +366,6 @@ def collectives(
     run = WireRun(start.module)
     total, times = run.of_program(start)
     found = [*_walk(run, start)]
-    unread = unread_reason(start.module)
-    if unread is not None and not total.unknown:
-        total = WireBytes(*total.numbers, (unread,))
     uncounted = run.uncounted()
     done = _ends(start.module) if any(one.instruction.async_steps for one in found) else {}
     places = _Places(mesh, links)
@@ -399,52 +392,32 @@ class _Found(NamedTuple):
 
 def _walk(run: WireRun, start: Computation | Instruction) -> Iterator[_Found]:
     """The collectives that may run, in order, each once: at the first place that runs its computation."""
-    seen: set[Computation] = set()
-    pending: list[tuple[Iterator[Instruction], tuple[str, ...]]] = []
-
-    def enter(computation: Computation, where: tuple[str, ...]) -> None:
-        seen.add(computation)
-        pending.append((iter(run.within(computation)), where))
-
-    if isinstance(start, Computation):
-        enter(start, ())
-    else:
-        pending.append((iter([start]), ()))
-    while pending:
-        instructions, where = pending[-1]
-        instruction = next(instructions, None)
-        if instruction is None:
-            pending.pop()
-            continue
+    for instruction, path in run.met(start):
         operation = operation_of(instruction)
+        if path and operation_of(path[-1][0]) == instruction:
+            continue  # the start that wraps it has the row
         is_end = bool(instruction.async_steps) and instruction != instruction.async_steps[0]
         exchange = None if is_end else run.exchange(operation)
         if exchange is not None and is_collective(operation, exchange):
-            yield _Found(instruction, operation, exchange, where)
-        if operation != instruction:
-            seen.add(operation.computation)
-            continue
-        for number, called in reversed([*enumerate(run.run_by(instruction))]):
-            if called not in seen:
-                enter(called, (*where, _place(instruction, called, number)))
+            yield _Found(instruction, operation, exchange, tuple(_place(*call) for call in path))
 
 
-def _place(instruction: Instruction, called: Computation, number: int) -> str:
+def _place(caller: Instruction, called: Computation) -> str:
     """What runs a computation, in words."""
-    name = printable(instruction.name, 60)
-    kind = lookup(instruction.opcode).runs
+    name = printable(caller.name, 60)
+    kind = lookup(caller.opcode).runs
     if kind == "branch":
-        return f"branch {number} of {name}"
+        return f"branch {[*caller.called_computations].index(called)} of {name}"
     if kind == "loop":
-        return f"condition of {name}" if called == instruction.attributes.get("condition") else f"loop {name}"
-    return f"{printable(instruction.opcode, 30)} {name}"
+        return f"condition of {name}" if called == caller.attributes.get("condition") else f"loop {name}"
+    return f"{printable(caller.opcode, 30)} {name}"
 
 
 def _ends(module: Module) -> dict[Instruction, Instruction]:
     """By start the instruction that ends an asynchronous operation."""
     found: dict[Instruction, Instruction] = {}
     for instruction in module.instructions:
-        if instruction.opcode.endswith("-done"):
+        if is_done(instruction):
             start = instruction.async_steps[:1]
             if start and start[0] != instruction:
                 found.setdefault(start[0], instruction)
@@ -512,7 +485,7 @@ def axes_of_exchange(
     return found if found is not None else written or None
 
 
-def exchange_words(operation: Instruction, exchange: Exchange | Unknown, mesh: Mesh | None = None) -> str:
+def exchange_words(operation: Instruction, exchange: Exchange | Unknown) -> str:
     """The groups with their axes in the mesh, and the wire bytes.
 
     >>> gather = hm.parse('''ENTRY e {
@@ -527,7 +500,7 @@ def exchange_words(operation: Instruction, exchange: Exchange | Unknown, mesh: M
     table = exchange.table
     sizes = {n for _, n in table.runs()}
     of = f" of {plural(sizes.pop(), table.ids)}" if len(sizes) == 1 and not exchange.is_pairs else f" of {table.ids}s"
-    axes = axes_of_exchange(operation, exchange, mesh or mesh_of(operation), {})
+    axes = axes_of_exchange(operation, exchange, mesh_of(operation), {})
     along = f" along {', '.join(map(repr, axes))}" if axes else ""
     n = len(table.groups)
     shown = ",".join(f"{{{','.join(map(str, islice(group, 64)))}}}" for group in islice(table.groups, _MAX_GROUPS))

@@ -18,7 +18,7 @@ from .orders import Ints, place_values
 from .tiles import Flags, Tiles, all_devices, rank_within, rows_among
 
 
-class Collective(IntEnum):
+class CollectiveKind(IntEnum):
     """The single step that changes a sharding; each is the number that :attr:`Moves.collectives` has for it."""
 
     NOTHING = 0
@@ -37,7 +37,7 @@ class Moves:
     """The communication of each of many pairs, in elements."""
 
     collectives: Ints
-    """The number of the :class:`Collective`."""
+    """The number of the :class:`CollectiveKind`."""
     shares: tuple[tuple[Ints, Ints], tuple[Ints, Ints]]
     """Numerators and denominators of two numbers of elements: the busiest device sends the larger one at least, and no
     more than that unless it takes several collectives."""
@@ -247,13 +247,13 @@ def measure(pairs: Pairs) -> Moves:
     group_size = gathered.prod(axis=1)
     fits = sides.fits[pairs.side_at].all(axis=1) & (total > 0)
     n_held, n_needed = held.n_replicas[at], needed.n_replicas[to]
-    names = np.where(total > 0, Collective.SEVERAL, Collective.SLICE)
+    names = np.where(total > 0, CollectiveKind.SEVERAL, CollectiveKind.SLICE)
     most, share, n_sharing = np.zeros_like(total), np.zeros_like(total), np.ones_like(total)
 
     rows = np.flatnonzero(total == 0)
     if len(rows) and len(held.devices) == len(needed.devices):
         rows = rows[(pairs.product(sides.held_length, rows) == wanted[rows]).all(axis=1)]
-        names[rows] = Collective.NOTHING
+        names[rows] = CollectiveKind.NOTHING
 
     rows = np.flatnonzero(fits & (group_size == 1))
     if len(rows):
@@ -261,30 +261,30 @@ def measure(pairs: Pairs) -> Moves:
         tile = pairs.number(sides.first_tile, held.places[at[rows]], rows)
         asked = _sum_by(tile, missing[rows] > 0, len(held.devices))
         rows = rows[asked.max(axis=1) <= n_held[rows]]
-        names[rows], most[rows] = Collective.COLLECTIVE_PERMUTE, missing[rows].max(axis=1)
+        names[rows], most[rows] = CollectiveKind.COLLECTIVE_PERMUTE, missing[rows].max(axis=1)
 
     rows = np.flatnonzero(fits & (group_size > 1))
     if len(rows) and np.array_equal(held.devices, needed.devices):
         # A block is a tile of the source where they are split, and one of the target where they are gathered.
         rows = rows[sides.blocks_agree[pairs.side_at[rows]].all(axis=1)]
-        names[rows] = Collective.ALL_TO_ALL
+        names[rows] = CollectiveKind.ALL_TO_ALL
         # In an all-gather equally many devices with each tile of a block need each tile of the target in it.
         rows = rows[n_needed[rows] % group_size[rows] == 0]
         digits = pairs.number(sides.digit, _place_values(gathered[rows]), rows)
         alike = _sum_by(needed.numbers[to[rows]] * group_size[rows, None] + digits, None, len(needed.devices))
         rows = rows[alike.max(axis=1) * group_size[rows] == n_needed[rows]]
         # Devices forward what they get, so each sends the same; where tiles are uneven, the first block is the largest.
-        names[rows], n_sharing[rows] = Collective.ALL_GATHER, group_size[rows]
+        names[rows], n_sharing[rows] = CollectiveKind.ALL_GATHER, group_size[rows]
         share[rows] = (group_size[rows] - 1) * wanted[rows].max(axis=1)
-        rows = np.flatnonzero(names == Collective.ALL_TO_ALL)
+        rows = np.flatnonzero(names == CollectiveKind.ALL_TO_ALL)
         most[rows] = _most_sent(pairs, rows)
 
-    rows = np.flatnonzero(names == Collective.SEVERAL)
+    rows = np.flatnonzero(names == CollectiveKind.SEVERAL)
     if len(rows):
         # What all receive is shared evenly at best, and what leaves the devices which hold a tile, among these.
         most[rows] = _most_leaving(pairs, rows, overlap[rows], n_needed[rows] > n_held[rows])
         share[rows], n_sharing[rows] = total[rows], len(all_devices(held.devices, needed.devices))
-    n_sending = np.where(names == Collective.SEVERAL, n_held, 1)
+    n_sending = np.where(names == CollectiveKind.SEVERAL, n_held, 1)
     return Moves(names, ((most, n_sending), (share, n_sharing)), missing, total, gathered)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .._core import Computation, Instruction, Module, Shape, Sharding
 from ..analysis.queries import shape_indices
-from ..hlo.said import is_whole, leaf_shardings
+from ..hlo.annotations import is_whole, leaf_shardings
 from ..types import ShapeIndex, expect_index, subject_of
 
 

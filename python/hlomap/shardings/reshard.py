@@ -21,7 +21,7 @@ from ..text import one_line, plural
 from ..types import json_fields, read_only
 from .assignment import Assignment, assign
 from .meshes import least_seconds, mesh_positions, read_links
-from .moves import Collective, Pairs, Placements, measure, to_bytes, wire_bytes
+from .moves import CollectiveKind, Pairs, Placements, measure, to_bytes, wire_bytes
 from .orders import Ints, place_values
 from .tiles import Flags, Tiles, all_devices, n_common, overlap, rank_within
 
@@ -146,7 +146,7 @@ def reshard_one(
         return Unknown(str(error))
     first, sizes = np.zeros(1, np.int64), np.array([shape.dimensions or (1,)], np.int64)
     found = measure(Pairs(Placements([held]), first, Placements([needed]), first, sizes))
-    collective, bits = str(Collective(found.collectives[0])), shape.element_bits
+    collective, bits = str(CollectiveKind(found.collectives[0])), shape.element_bits
     received = to_bytes(found.missing[0].astype(np.int64), bits)
     groups = _groups(collective, held, needed, received > 0, found.gathered[0].tolist()[: shape.rank])
     mesh = mesh or source.mesh or target.mesh

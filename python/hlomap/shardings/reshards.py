@@ -19,7 +19,7 @@ from ..types import ReadOnlyDict, expect, expect_items, read_only
 from .assignment import Assignment, is_bounded
 from .device_maps import read_count
 from .meshes import least_seconds_of_pairs, read_links
-from .moves import Collective, Moves, Pairs, Placements, measure, to_bytes, wire_bytes
+from .moves import CollectiveKind, Moves, Pairs, Placements, measure, to_bytes, wire_bytes
 from .orders import Ints
 from .reshard import Reshard, assign_known, may_be_on_all, most_replicas, reason_of, reshard_one
 from .tiles import MAX_DEVICES, Tiles, all_devices
@@ -123,7 +123,7 @@ class Reshards(Sequence["Reshard | Unknown"]):
         return f"<Reshards of {plural(len(self), 'pair')}, {len(self.unknown)} unknown>"
 
     def __str__(self) -> str:
-        counts = {name: int((self.collective == name).sum()) for name in (*map(str, Collective), "unknown")}
+        counts = {name: int((self.collective == name).sum()) for name in (*map(str, CollectiveKind), "unknown")}
         listed = ", ".join(f"{n:,} {name}" for name, n in counts.items() if n)
         lines = [plural(len(self), "pair") + (f": {listed}" if listed else "")]
         first = next(iter(self.unknown.items()), None)
@@ -241,7 +241,7 @@ def _reshard_many(
         tuple(sources),
         tuple(targets),
         options,
-        read_only(np.array([*map(str, Collective), "unknown"])[batch.collective]),
+        read_only(np.array([*map(str, CollectiveKind), "unknown"])[batch.collective]),
         read_only(batch.wire_bytes),
         read_only(batch.wire_bytes_all_devices),
         None if options[2] is None else read_only(batch.seconds),
@@ -286,7 +286,7 @@ class _Batch:
         kind_of = [kinds.setdefault(one.rank if is_bounded(one) else one, len(kinds)) for one in self.shapes]
         self._examples = [self.shapes[kind_of.index(k)] for k in range(len(kinds))]
         self._kind = np.array(kind_of, np.int64)[self.shape]
-        self.collective = np.full(n, len(Collective), np.int64)
+        self.collective = np.full(n, len(CollectiveKind), np.int64)
         self.wire_bytes, self.wire_bytes_all_devices, self.seconds = (np.full(n, np.nan) for _ in range(3))
 
     # --------------------------------------------------------------------------------------------------------- place

@@ -17,9 +17,9 @@ from ...maps.variables import with_variables
 from ...types import ShapeIndex
 from .._attributes import (
     group_mode,
-    is_start,
     listed_groups,
     permuted_slices,
+    returns_operands,
     root_operand,
     source_target_pairs,
     split_dimension,
@@ -96,16 +96,12 @@ common."""
 
 
 def collective_rules(
-    to_input: Transfer | TransferOf,
-    to_output: Transfer | TransferOf,
-    sent: SentInGroup,
-    *,
-    of_scalars: Transfer | None = None,
+    to_input: Transfer | TransferOf, to_output: Transfer | TransferOf, of_scalars: Transfer | None = None
 ) -> CollectiveRule:
     """The rule of an operation whose results correspond to operands by transfers.
 
     A single :class:`Transfer` relates result k and operand k.  ``of_scalars`` replaces one that splits arrays, in both
-    directions, for scalars, which have no parts.  ``sent`` is what the devices of a group send.
+    directions, for scalars, which have no parts.
     """
     back, forth = _by_number(to_input), _by_number(to_output)
 
@@ -146,7 +142,7 @@ def collective_rules(
         if operand == root_operand(instruction):
             return {k: _root_reaches(shape, k) for k in range(n)}
         parts: dict[int, OperandIndexing] = {}
-        if is_start(instruction):
+        if returns_operands(instruction):
             parts[0] = identity_map(sizes).at((0, operand) if n > 1 else (0,))
         maps = maps_from(instruction, sizes, table)
         for result in range(n):
@@ -162,11 +158,14 @@ def collective_rules(
         k = next((k for k, operand in enumerate(data) if operand.shape.dimensions), 0)
         return matching_groups(instruction, _group_size_of_shapes(instruction, back(instruction, k, k), k))
 
-    return CollectiveRule(groups, backward, forward, sent)
+    return CollectiveRule(groups, backward, forward)
 
 
-def exchange(rule: CollectiveRule, instruction: Instruction) -> Exchange | Unknown:
-    """What devices send each other, of all operands together; of a permutation in place the slices."""
+def exchange(rule: CollectiveRule, sent: SentInGroup, instruction: Instruction) -> Exchange | Unknown:
+    """What devices send each other, of all operands together; of a permutation in place the slices.
+
+    ``sent`` is what the devices of a group send for the operands that each of them has.
+    """
     slices = permuted_slices(instruction)
     n_operands = 1 if slices else n_data_operands(instruction)
     bits = (0, 0) if slices else operand_bits(instruction, n_operands)
@@ -175,7 +174,7 @@ def exchange(rule: CollectiveRule, instruction: Instruction) -> Exchange | Unkno
         bits = (bits[0] + sliced, bits[1] + sliced)
     if "source_target_pairs" in instruction.attributes:
         return exchange_in_pairs(instruction, pair_table(instruction), n_operands, bits)
-    return exchange_in_groups(instruction, rule.groups(instruction), n_operands, bits, rule.sent)
+    return exchange_in_groups(instruction, rule.groups(instruction), n_operands, bits, sent)
 
 
 def n_data_operands(instruction: Instruction) -> int:
@@ -226,7 +225,7 @@ def _group_size_of_shapes(instruction: Instruction, transfer: Transfer | None, o
 
 def _result_at(instruction: Instruction, leaf: ShapeIndex) -> int | None:
     """The number of the result at a leaf of the output; None for the other elements of an asynchronous start."""
-    if is_start(instruction):
+    if returns_operands(instruction):
         if leaf[0] != 1:
             return None
         leaf = leaf[1:]
@@ -235,7 +234,7 @@ def _result_at(instruction: Instruction, leaf: ShapeIndex) -> int | None:
 
 def _leaf_of(instruction: Instruction, result: int) -> ShapeIndex:
     """The shape index of a result in the output."""
-    if is_start(instruction):
+    if returns_operands(instruction):
         return (1, result) if n_data_operands(instruction) > 1 else (1,)
     return (result,) if instruction.shape.is_tuple else ()
 

@@ -15,7 +15,7 @@ from ..._core import Computation, Expr, Instruction, Variable
 from ...types import ShapeIndex
 from .._attributes import root_operand
 from .._evaluation import Evaluate
-from .._exchange import sent_for_one, sent_for_parts, sent_for_sums, sent_for_whole
+from .._exchange import SentInGroup, sent_for_one, sent_for_parts, sent_for_sums, sent_for_whole
 from .._indexing.collectives import (
     ALL_POSITIONS,
     ElementOnDevice,
@@ -27,7 +27,7 @@ from .._indexing.collectives import (
 )
 from .._indexing.maps import dim_exprs
 from .._op import register
-from .._operations import Cost, combined
+from .._operations import Cost, combined, combined_alike
 from .._rule import CollectiveRule, ExprLike, InPlace
 from . import evaluate, in_place
 
@@ -127,10 +127,10 @@ reduce_to_output: TransferOf = by_root(first_position, lambda e, root: _if(e, ro
 
 
 def _register(
-    opcode: str, rule: CollectiveRule, semantics: Evaluate, operations: Cost = "moves", **traits: Any
+    opcode: str, rule: CollectiveRule, sent: SentInGroup, semantics: Evaluate, operations: Cost = "moves", **traits: Any
 ) -> None:
     plain = rule.without_devices()
-    traits |= {"has_side_effect": True, "collective": rule, "exchange": partial(exchange, rule)}
+    traits |= {"has_side_effect": True, "collective": rule, "exchange": partial(exchange, rule, sent)}
     register(opcode, *plain, semantics, operations=operations, **traits)
 
 
@@ -144,38 +144,49 @@ def _combiner(instruction: Instruction) -> Computation:
     return instruction.called_computations[0]
 
 
-_reduced = collective_rules(same_everywhere, same_everywhere, sent_for_sums)._replace(combiner=_combiner)
-_register("all-reduce", _reduced, evaluate.all_reduce, "applied", builder_methods=("all_reduce", "cross_replica_sum"))
-_register("all-reduce-start", _reduced, evaluate.all_reduce, "applied")
-_gathered = collective_rules(whole_to_part, part_to_whole, sent_for_whole, of_scalars=same_position)
-_register("all-gather", _gathered, evaluate.all_gather)
-_register("all-gather-start", _gathered, evaluate.all_gather, in_place=_bound, first_state=2)
+_reduced = collective_rules(same_everywhere, same_everywhere)._replace(combiner=_combiner)
+_register(
+    "all-reduce",
+    _reduced,
+    sent_for_sums,
+    evaluate.all_reduce,
+    combined_alike,
+    builder_methods=("all_reduce", "cross_replica_sum"),
+)
+_register("all-reduce-start", _reduced, sent_for_sums, evaluate.all_reduce, combined_alike)
+_gathered = collective_rules(whole_to_part, part_to_whole, same_position)
+_register("all-gather", _gathered, sent_for_whole, evaluate.all_gather)
+_register("all-gather-start", _gathered, sent_for_whole, evaluate.all_gather, in_place=_bound, first_state=2)
 _register(
     "reduce-scatter",
-    collective_rules(part_to_whole, whole_to_part, sent_for_parts, of_scalars=same_everywhere)._replace(
-        combiner=_combiner
-    ),
+    collective_rules(part_to_whole, whole_to_part, same_everywhere)._replace(combiner=_combiner),
+    sent_for_parts,
     evaluate.reduce_scatter,
     combined,
 )
-_register("all-to-all", collective_rules(parts_to_input, parts_to_output, sent_for_parts), evaluate.all_to_all)
+_register("all-to-all", collective_rules(parts_to_input, parts_to_output), sent_for_parts, evaluate.all_to_all)
 _register(
     "collective-broadcast",
-    collective_rules(broadcast_to_input, broadcast_to_output, sent_for_one),
+    collective_rules(broadcast_to_input, broadcast_to_output),
+    sent_for_one,
     evaluate.collective_broadcast,
 )
 _register(
     "collective-reduce",
-    collective_rules(reduce_to_input, reduce_to_output, sent_for_one)._replace(combiner=_combiner),
+    collective_rules(reduce_to_input, reduce_to_output)._replace(combiner=_combiner),
+    sent_for_one,
     evaluate.collective_reduce,
-    "applied",
+    combined_alike,
 )
 # The groups of a permutation are its pairs of a source and a target.
-_permuted = in_place.or_in_place(collective_rules(between_positions(1, 0), between_positions(0, 1), sent_for_one))
-_register("collective-permute", _permuted, evaluate.collective_permute, surroundings=in_place.surroundings)
+_permuted = in_place.or_in_place(collective_rules(between_positions(1, 0), between_positions(0, 1)))
+_register(
+    "collective-permute", _permuted, sent_for_one, evaluate.collective_permute, surroundings=in_place.surroundings
+)
 _register(
     "collective-permute-start",
     _permuted,
+    sent_for_one,
     evaluate.collective_permute,
     surroundings=in_place.surroundings,
     in_place=_bound,

@@ -6,7 +6,14 @@ from collections.abc import Sequence
 
 from ..._core import Instruction
 from ...lazy import np
-from .._attributes import PermutedSlice, is_start, permuted_slices, root_operand, source_target_pairs, split_dimension
+from .._attributes import (
+    PermutedSlice,
+    permuted_slices,
+    returns_operands,
+    root_operand,
+    source_target_pairs,
+    split_dimension,
+)
 from .._evaluation import Array, EvalContext, Steps, Value
 from .._numpy.device_groups import group_of, own_group, own_id, permuted_devices, rendezvous_key, require_ids
 from .._numpy.reduction import pack_results
@@ -16,7 +23,7 @@ from .._shapes import require
 def _value(instruction: Instruction, operands: Sequence[Value], results: Sequence[Value]) -> Value:
     """The value with these results; that of a start also has its operands, and states without content."""
     shape = instruction.shape
-    if not is_start(instruction):
+    if not returns_operands(instruction):
         return pack_results(shape.is_tuple, results)
     first, second = (tuple(x) if len(operands) > 1 else x[0] for x in (operands, results))
     states = (np.zeros(part.dimensions, np.uint32) if part.is_array else None for part in shape.tuple_shapes[2:])
@@ -92,7 +99,7 @@ def collective_permute(instruction: Instruction, operands: list[Value], context:
     source = next((a for a, b in pairs if b == own), None)
     if slices:
         updated = _with_slices(slices, values[source] if source is not None else None, operands)
-        return _value(instruction, operands[:1], [updated]) if is_start(instruction) else updated
+        return _value(instruction, operands[:1], [updated]) if returns_operands(instruction) else updated
     results = [np.zeros_like(x) for x in operands] if source is None else list(values[source])
     return _value(instruction, operands, results)
 

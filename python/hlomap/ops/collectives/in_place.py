@@ -17,7 +17,7 @@ from ...answers import Unknown
 from ...errors import ShapeError
 from ...maps.device_groups import MAX_LISTED_DEVICES, GroupTable
 from ...types import ShapeIndex
-from .._attributes import group_mode, is_start, permuted_slices, source_target_pairs
+from .._attributes import group_mode, permuted_slices, returns_operands, source_target_pairs
 from .._indexing.collectives import pair_table
 from .._indexing.maps import dim_exprs, full_bounds, identity_map, inverted_at, range_exprs
 from .._rule import NOTHING, Bounds, CollectiveRule, ExprLike, Footprint, OperandIndexing, RuleContext
@@ -126,13 +126,12 @@ def or_in_place(whole: CollectiveRule) -> CollectiveRule:
         either(whole.groups, groups),
         either(whole.output_to_input, output_to_input),
         either(whole.input_to_output, input_to_output),
-        whole.sent,
     )
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, table: GroupTable | None) -> dict[int, OperandIndexing]:
     """The slices of the input, the output outside them, and all offsets."""
-    if is_start(instruction):
+    if returns_operands(instruction):
         if leaf[0] != 1:
             sizes = shape_at(instruction.shape, leaf).dimensions
             return {0: identity_map(sizes).at(leaf[1:])} if leaf[0] == 0 else {}

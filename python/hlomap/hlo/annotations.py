@@ -12,8 +12,11 @@ from ..types import ShapeIndex
 
 
 def leaf_shardings(instruction: Instruction) -> dict[ShapeIndex, Sharding]:
-    """The sharding of each array and token of a value; none where the module says nothing.  Errors as above, and for a
-    sharding that cannot be read."""
+    """The sharding of each array and token of a value; none where the module says nothing.
+
+    Raises :class:`~hlomap.errors.ShapeError` for a sharding that cannot be read, or that has another number of items
+    than the value has arrays.
+    """
     said = instruction.attributes.get("sharding")
     if said is None:
         return {}

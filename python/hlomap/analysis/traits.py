@@ -1,0 +1,21 @@
+"""Asks an op rule what it says of an instruction, where the text may be damaged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from .._core import Instruction
+from ..answers import Unknown
+from ..errors import HlomapError
+from ..text import error_text
+
+_T = TypeVar("_T")
+
+
+def asked(trait: Callable[[Instruction], _T], instruction: Instruction) -> _T | Unknown:
+    """What a function of an op rule says; unknown where attributes and shapes do not fit each other."""
+    try:
+        return trait(instruction)
+    except (HlomapError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        return Unknown(f"{instruction.name}: attributes and shapes do not fit ({error_text(error)})")
