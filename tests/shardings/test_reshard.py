@@ -105,6 +105,9 @@ def run_collective(found: Any, before: np.ndarray, after: np.ndarray, context: s
             assert all((piece == cut[0]).all() for piece in cut), context
         pieces.append(np.stack(cut if name == "all-to-all" else cut[:1]).astype(np.float32))
     moved = hm.execute(hm.parse(text), pieces, num_replicas=len(pieces))
+    sizes = {int((before[u] & after[v]).sum()) for group in groups for u in group for v in group[-1:]}
+    if sizes == {n} and name != "all-to-all":  # nothing is padded; the program has elements of twice as many bytes
+        assert hm.collectives(hm.parse(text))[0].wire_bytes == 2 * found.wire_bytes, context
     moved = dict(zip(taking_part, moved, strict=True)) if len(pieces) > 1 else {}
     for group in groups:
         for v in group[1:] if name == "collective-permute" else group:

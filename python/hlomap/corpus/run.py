@@ -22,7 +22,7 @@ from ..errors import DatasetError, EngineError, OutputError, UnsupportedError
 from ..hlo.discover import kind_of
 from ..hlo.load import MAX_BYTES
 from ..interop.row_files import SUFFIXES
-from ..types import expect, expect_paths, needs
+from ..types import expect, expect_paths, needs, wrong_type
 from .engines import IN_PROCESS, Engine, open_engine
 from .folder import Folder, LocalFolder, contains, is_url, open_folder, output_errors, place_of, remove_stale_locks
 from .inputs import Inputs
@@ -149,6 +149,8 @@ def analyze_corpus(
     if max_bytes != MAX_BYTES:
         options["max_bytes"] = max_bytes
     if program is not None:
+        if isinstance(program, bool) or not isinstance(program, (int, str)):
+            raise wrong_type("analyze_corpus", "the id or the name of a program, or None, as `program`", program)
         options["program"] = str(program)
     target = os.fspath(output)
     run = _Run(
