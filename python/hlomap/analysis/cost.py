@@ -25,6 +25,7 @@ from ..maps.union_count import UNBOUNDED
 from ..ops import lookup
 from ..ops._operations import Operations
 from ..ops._shapes import array_leaves, arrays, shape_at
+from ..ops.asynchronous import begun_by
 from ..text import table_lines
 from ..types import ReadOnlyDict, json_fields, subject_of
 from .executions import Run, effects, fused_by, runs_once
@@ -367,6 +368,15 @@ class _Run(Run[_Figures]):
     def weight(self, amount: _Figures) -> float:
         return amount.seconds(self.device) if self.device else amount.weight
 
+    def choice(self, heaviest: _Figures, every: Sequence[_Figures]) -> _Figures:
+        """The numbers of one branch, of which no more is sure than of any."""
+        dtypes = set.intersection(*(set(one.sure_flops) for one in every))
+        flops = Counter({dtype: min(one.sure_flops[dtype] for one in every) for dtype in dtypes})
+        return replace(heaviest, sure_flops=flops, sure_bytes=min(one.sure_bytes for one in every))
+
+    def once_at_most(self, amount: _Figures) -> _Figures:
+        return replace(amount, sure_flops=Counter(), sure_bytes=0)
+
     # ------------------------------------------------------------------ an instruction
 
     def measure(self, instruction: Instruction) -> _Figures:
@@ -385,7 +395,8 @@ class _Run(Run[_Figures]):
             return figures
         if instruction.has_unnamed_operands:
             return figures
-        updated = op.updated_operand(instruction) if op.updated_operand is not None else None
+        update_of = lookup(begun_by(instruction.opcode)).updated_operand
+        updated = update_of(instruction) if update_of is not None else None
         if updated is not None and updated < len(instruction.operands):
             combines = bool(instruction.called_computations) and operations != (0, 0, False)
             return figures + self._of_update(instruction, updated, combines)
@@ -393,11 +404,15 @@ class _Run(Run[_Figures]):
             return figures + self._of_effect(instruction)
         reads: dict[Instruction, list[MapSet]] = {}
         kept = {alias.output_index for alias in instruction.attributes.get("output_to_operand_aliasing", ())}
-        written, unsure = op.written(instruction), []
+        written = op.written(instruction)
+        # What an operation replaces in the memory of an operand may be less than all of it; the rest stays unread.
+        replaced = {index: place.operand for index, place in op.in_place(instruction).items() if place.replaces}
+        unsure = [shape for index, shape in written if index in replaced]
         for index in array_leaves(instruction.shape):
             found = operand_maps(self.rules, instruction, index)
             for k, operand in enumerate(instruction.operands):
-                reads.setdefault(operand, []).append(found.get(k, MapSet()))
+                maps = MapSet() if replaced.get(index) == k else found.get(k, MapSet())
+                reads.setdefault(operand, []).append(maps)
             # Nothing of an operand's memory has to be written by code that is not known.
             if index in kept and any(maps.is_unknown for maps in found.values()):
                 unsure += [shape for at, shape in written if at == index]
@@ -529,7 +544,7 @@ class _BytesRun(_Run):
         return _weight(amount.numbers[3], amount.numbers[5])
 
     def choice(self, heaviest: _Figures, every: Sequence[_Figures]) -> _Figures:
-        return replace(heaviest, unknown=_total(every).unknown)
+        return replace(super().choice(heaviest, every), unknown=_total(every).unknown)
 
 
 def _unread(instructions: Iterable[Instruction]) -> _Figures:

@@ -18,6 +18,7 @@ from ..answers import Unknown
 from ..hlo.order import postorder, reachable, reverse_postorder
 from ..ops import lookup
 from ..ops._shapes import INT64_MAX, array_leaves
+from ..ops.asynchronous import begun_by
 from .rule_provider import RuleProvider
 
 
@@ -63,6 +64,10 @@ class Run(ABC, Generic[A]):
     def choice(self, heaviest: A, every: Sequence[A]) -> A:
         """What a conditional takes that runs the heaviest of its branches."""
         return heaviest
+
+    def once_at_most(self, amount: A) -> A:
+        """One run of what runs an unknown number of times, maybe none."""
+        return amount
 
     def is_nothing(self, amount: A) -> bool:
         """Whether any number of runs takes nothing."""
@@ -195,9 +200,10 @@ class Run(ABC, Generic[A]):
                 self.unknown_times.setdefault(instruction, n.reason)
                 if not self.is_nothing(known[computation]):
                     notes[f"{n.reason}, {'one iteration' if kind == 'loop' else 'once'} is counted"] = None
-                n = 1
-            calls.append((computation, n))
-            if n:  # what does not run leaves nothing open
+                calls.append((computation, 1))
+                parts.append(self.once_at_most(known[computation]))
+            elif n:  # what does not run leaves nothing open
+                calls.append((computation, n))
                 parts.append(known[computation].times(n))
         return self.total([*parts, *(self.noted(note, is_unknown=True) for note in notes)])
 
@@ -266,9 +272,10 @@ def runs_once(instruction: Instruction) -> bool:
 
 
 def fused_by(instruction: Instruction) -> Computation | None:
-    """The computation of a fusion."""
+    """The computation of a fusion, also of one that runs asynchronously."""
     called = instruction.called_computations
-    return called[0] if lookup(instruction.opcode).inlines and len(called) == 1 and called[0].is_fusion else None
+    op = lookup(begun_by(instruction.opcode))
+    return called[0] if op.inlines and not op.moves_nothing and len(called) == 1 else None
 
 
 def effects(fused: Computation) -> dict[Instruction, list[Instruction]]:

@@ -19,6 +19,7 @@ from ..hlo.annotations import is_whole, leaf_shardings
 from ..hlo.unread import unread_reason
 from ..ops import lookup
 from ..ops._exchange import Exchange, exchanges_nothing
+from ..ops._rule import has_several_devices
 from ..text import printable
 from .executions import Run, leading_to
 from .rule_provider import RuleProvider
@@ -34,6 +35,8 @@ def operation_of(instruction: Instruction) -> Instruction:
     if len(called) != 1:
         return start
     root = called[0].root
+    if not all(caller.async_steps for caller in called[0].callers):
+        return start  # it runs elsewhere, too
     return root if {*called[0]} == {root, *root.operands} else start
 
 
@@ -60,7 +63,8 @@ def _why_not_partitioned(instruction: Instruction) -> str | None:
     will get its collectives later.
     """
     try:
-        if all(map(is_whole, leaf_shardings(instruction).values())):
+        alone = not has_several_devices(instruction)
+        if all(is_whole(one) and (one.device is None or alone) for one in leaf_shardings(instruction).values()):
             return None
     except HlomapError as error:
         return printable(error)
@@ -151,6 +155,7 @@ class WireRun(Run[WireBytes]):
         super().__init__(RuleProvider(module))
         self._within, _ = _may_send(module)
         self._is_scheduled = bool(module.attributes.get("is_scheduled"))
+        self._why_unpartitioned = None if self._is_scheduled else _why_unpartitioned(module)
         self._exchanges: dict[int, Exchange | Unknown | None] = {}
 
     def exchange(self, instruction: Instruction) -> Exchange | Unknown | None:
@@ -165,8 +170,9 @@ class WireRun(Run[WireBytes]):
 
     def whole(self, total: WireBytes) -> WireBytes:
         """The sum over what was read of a module, unknown where a part of its text was not."""
-        reason = unread_reason(self.rules.module)
-        return total if reason is None else WireBytes(*total.numbers, tuple(dict.fromkeys((*total.unknown, reason))))
+        more = [unread_reason(self.rules.module, ()), None if total.unknown else self._why_unpartitioned]
+        unknown = dict.fromkeys((*total.unknown, *(reason for reason in more if reason is not None)))
+        return WireBytes(*total.numbers, tuple(unknown))
 
     def measure(self, instruction: Instruction) -> WireBytes:
         reason = None if self._is_scheduled else _why_not_partitioned(instruction)
@@ -188,7 +194,9 @@ class WireRun(Run[WireBytes]):
         return amount.most
 
     def choice(self, heaviest: WireBytes, every: Sequence[WireBytes]) -> WireBytes:
-        return WireBytes(*heaviest.numbers, WireBytes.sum(every).unknown)
+        most = max(every, key=lambda one: one.most_all_devices)
+        unknown = WireBytes.sum(every).unknown
+        return WireBytes(heaviest.least, heaviest.most, most.least_all_devices, most.most_all_devices, unknown)
 
     def run_by(self, instruction: Instruction) -> Sequence[Computation]:
         """Those of all operations; the end of an asynchronous one names again what its start runs."""
@@ -204,6 +212,18 @@ class WireRun(Run[WireBytes]):
 
     def key(self, instruction: Instruction) -> Hashable:
         return instruction.number  # shardings and groups are in no signature
+
+
+@lru_cache(maxsize=2)
+def _why_unpartitioned(module: Module) -> str | None:
+    """Why collectives may yet be added to any part of a module: a value somewhere in it is split over devices."""
+    for instruction in module.instructions:
+        reason = None
+        if instruction.attributes.get("sharding") is not None:
+            reason = _why_not_partitioned(instruction)
+        if reason is not None:
+            return f"{printable(instruction.name, 60)}: {reason}"
+    return None
 
 
 @lru_cache(maxsize=2)
@@ -239,9 +259,14 @@ def wire_bytes(subject: Instruction | Computation, *, executed: bool = True) -> 
 
     They count as often as they run, of a conditional in the branch that sends most; unless ``executed``, once.
     """
-    if isinstance(subject, Instruction) and subject not in _may_send(subject.module)[1]:
+    module = subject.module
+    if (
+        isinstance(subject, Instruction)
+        and subject not in _may_send(module)[1]
+        and module.attributes.get("is_scheduled")
+    ):
         return _NOTHING, {}
-    run = WireRun(subject.module)
+    run = WireRun(module)
     total, times = run.of_program(subject) if executed else run.of_text(subject)
     total = run.whole(total)
     amounts = ((i, run.of_instruction(i).times(n)) for i, n in times.items())

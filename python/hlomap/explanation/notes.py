@@ -93,11 +93,12 @@ def _reader_notes(parameter: Instruction) -> Iterator[str]:
 
 def _exchange_notes(instruction: Instruction) -> Iterator[str]:
     """The groups and bytes of a collective, at any step of an asynchronous one, and of those in a fusion or call."""
-    inside = may_send(instruction.called_computations[0]) if is_container(instruction) else ()
-    for one in dict.fromkeys(map(operation_of, (instruction, *inside))):
+    own = operation_of(instruction)
+    called = own.called_computations if is_container(own) or lookup(own.opcode).forwards_calls else ()
+    for one in dict.fromkeys(map(operation_of, (own, *(i for computation in called for i in may_send(computation))))):
         exchange = exchange_of(one)
         if exchange is not None and is_collective(one, exchange):
-            name = "" if one == operation_of(instruction) else f"{printable(one.name, 60)}: "
+            name = "" if one == own else f"{printable(one.name, 60)}: "
             yield name + exchange_words(one, exchange)
 
 

@@ -27,7 +27,7 @@ from ..hlo.order import reachable
 from ..hlo.unread import unread_reason
 from ..interop.jax import from_jax
 from ..ops import lookup
-from ..ops.asynchronous import begun_by
+from ..ops.asynchronous import begun_by, is_later_step
 from ..text import joined, one_line, plural, printable
 from ..tiles.readers import applied_by, readers
 from ..types import expect, expect_items, is_index, json_fields, wrong_type
@@ -329,6 +329,7 @@ class _Checks:
     def max_count(self, pattern: str, limit: int) -> None:
         self._expect_opcode(pattern, "max_count")
         wanted = (i for i in self.executed if _matches(i.opcode, pattern))
+        wanted = (i for i in wanted if i.opcode == pattern or not is_later_step(i))  # an operation counts once
         run = CountRun(RuleProvider(self.module), wanted)
         total, times = (run.of_program if self.counts_executions else run.of_text)(self.start)
         found = sorted(times, key=lambda i: -times[i])
@@ -471,7 +472,8 @@ def _moves_data(instruction: Instruction) -> Answer[None]:
 
 
 def _n_bytes(instruction: Instruction) -> int:
-    return sum(-(-s.n_elements * s.element_bits // 8) for _, s in instruction.shape.leaves() if s.is_array)
+    written = lookup(instruction.opcode).written(instruction)
+    return sum(-(-shape.n_elements * shape.element_bits // 8) for _, shape in written)
 
 
 def source_line(instruction: Instruction) -> str | None:

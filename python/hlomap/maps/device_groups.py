@@ -77,7 +77,10 @@ class DeviceIndexing(Record):
 
     def __init__(self, ids: str, groups: Sequence[Sequence[int]], maps: MapSet) -> None:
         self.ids = ids
-        self.groups = tuple(map(tuple, groups)) if isinstance(groups, list) else groups  # a list has no hash
+        # A list has no hash; very many devices stay a range.
+        if isinstance(groups, list):
+            groups = tuple(group if isinstance(group, range) else tuple(group) for group in groups)
+        self.groups = groups
         self.maps = maps
 
 

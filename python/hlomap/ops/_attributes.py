@@ -40,12 +40,16 @@ def returns_operands(instruction: Instruction) -> bool:
 def listed_groups(instruction: Instruction) -> list[tuple[int, ...]]:
     """The groups in ``replica_groups``; none where all devices are one group."""
     groups = instruction.attributes.get("replica_groups")
+    require(not isinstance(groups, str), "its replica_groups cannot be read")
     return [] if groups is None else [tuple(group) for group in groups if len(group)]
 
 
 def source_target_pairs(instruction: Instruction) -> list[tuple[int, int]]:
     """The pairs of a collective-permute."""
-    return [(int(a), int(b)) for a, b in instruction.attributes["source_target_pairs"]]
+    pairs = instruction.attributes["source_target_pairs"]
+    is_read = not isinstance(pairs, str) and all(len(pair) == 2 for pair in pairs)
+    require(is_read, "its source_target_pairs are no pairs")
+    return [(int(a), int(b)) for a, b in pairs]
 
 
 def root_operand(instruction: Instruction) -> int | None:

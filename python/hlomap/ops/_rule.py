@@ -273,12 +273,13 @@ class OpRule(NamedTuple):
     def written(self, instruction: Instruction) -> list[tuple[ShapeIndex, Shape]]:
         """The arrays of the output that the operation writes for others to read: no operand in its own memory, no state
         of an asynchronous operation, no memory to work in."""
-        places, scratch = self.in_place(instruction), self.scratch(instruction)
+        handed_on = (index for index, place in self.in_place(instruction).items() if not place.replaces)
+        left_out = (*handed_on, *self.scratch(instruction))
         state = (self.first_state,) if self.first_state is not None else None
         return [
             (index, shape)
             for index, shape in arrays(instruction.shape)
-            if index not in places and index[:1] not in scratch and (state is None or index[:1] < state)
+            if (state is None or index[:1] < state) and not any(index[: len(at)] == at for at in left_out)
         ]
 
 

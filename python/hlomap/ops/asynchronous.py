@@ -31,6 +31,7 @@ from ._rule import (
     OpRule,
     OutputToInput,
     no_constant_operands,
+    nothing_to_work_in,
 )
 from ._shapes import array_leaves, n_outputs, require, shape_at
 
@@ -55,6 +56,11 @@ def is_done(instruction: Instruction) -> bool:
 def begun_by(opcode: str) -> str:
     """The operation that an opcode begins: ``all-gather`` for ``all-gather-start``, and any other opcode itself."""
     return opcode.removesuffix("-start")
+
+
+def is_later_step(instruction: Instruction) -> bool:
+    """Whether the operation began with an instruction before."""
+    return instruction.opcode.endswith(("-done", "-update")) and bool(instruction.async_steps)
 
 
 def is_start(instruction: Instruction) -> bool:
@@ -284,6 +290,7 @@ def _rule(opcode: str, wrapped: Callable[[], OpRule]) -> OpRule:
         return OpRule(opcode, *rules, depends_on_called_values=True, operations="moves", moves_nothing=True)
     is_long = opcode == "async-start"
     op = None if is_long else wrapped()
+    has_product = op is not None and op.matrix_product is not None
     return OpRule(
         opcode,
         *rules,
@@ -295,15 +302,27 @@ def _rule(opcode: str, wrapped: Callable[[], OpRule]) -> OpRule:
         in_place=lambda instruction: {(0, k): InPlace(k, replaces=False) for k in range(len(instruction.operands))},
         first_state=2,
         operations=None if op is None else _operations_of(op),
-        runs="once" if is_long else None,
-        moves_nothing=is_long,
-        value_of_parameter=bound_value if is_long or (op and op.value_of_parameter) else None,
+        runs=op.runs if op else "once",
+        moves_nothing=op.moves_nothing if op else True,
+        scratch=(lambda instruction: _scratch(op, instruction)) if op else nothing_to_work_in,
+        matrix_product=_unknown_product if has_product else None,
+        value_of_parameter=bound_value if op is None or op.value_of_parameter or op.inlines else None,
     )
 
 
-def _operations_of(op: OpRule) -> Cost:
+def _scratch(op: OpRule, instruction: Instruction) -> list[ShapeIndex]:
+    return [(1, *index) for index in op.scratch(wrapped_operation(instruction))]
+
+
+def _unknown_product(instruction: Instruction) -> Unknown:
+    return Unknown(f"{instruction.name}: the product of a short asynchronous form is not described")
+
+
+def _operations_of(op: OpRule) -> Cost | None:
     """What the start of an operation takes; what is counted by name needs the shapes of the operation itself."""
     count = op.operations
+    if op.runs is not None:
+        return None
     if callable(count):
         return lambda instruction: count(wrapped_operation(instruction))
     return "moves" if count == "moves" else unknown_operations("the wrapped operation has no computation")

@@ -22,9 +22,11 @@ from ._indexing.maps import forwarding, map_to_scalar, reads_nothing
 from ._numpy.input_checks import check_value, owned
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Steps, Value, register
 from ._rule import InPlace
-from ._shapes import shape_at
+from ._shapes import require, shape_at
 
 _PAIRS = "_xla_send_recv_source_target_pairs"
+_PAIR = re.compile(r"\{\s*(\d{1,18})\s*,\s*(\d{1,18})\s*\}")
+_LISTED_PAIRS = re.compile(rf"\s*\{{\s*(?:{_PAIR.pattern}\s*,?\s*)*\}}\s*")
 
 
 def _after_token(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -59,7 +61,10 @@ def _is_for_host(instruction: Instruction) -> bool:
 def _pairs(instruction: Instruction) -> list[tuple[int, int]] | None:
     """The pairs of source and target ids; None where the instruction has none."""
     text = (instruction.attributes.get("frontend_attributes") or {}).get(_PAIRS)
-    return None if text is None else [(int(a), int(b)) for a, b in re.findall(r"\{\s*(\d+)\s*,\s*(\d+)\s*\}", text)]
+    if text is None:
+        return None
+    require(_LISTED_PAIRS.fullmatch(text) is not None, f"its {_PAIRS} are no pairs")
+    return [(int(a), int(b)) for a, b in _PAIR.findall(text)]
 
 
 def _peer(instruction: Instruction, context: EvalContext, side: int) -> int | None:
@@ -70,9 +75,10 @@ def _peer(instruction: Instruction, context: EvalContext, side: int) -> int | No
     pairs, device, grid = _pairs(instruction), context.device, context.grid
     own, count = (device.partition, grid.n_partitions) if grid.n_partitions > 1 else (device.replica, grid.n_replicas)
     if pairs is None:
-        if grid.n_replicas * grid.n_partitions > 1 and not _pairs_of_channel(instruction):
+        pairs = _pairs_of_channel(instruction)
+        if grid.n_replicas * grid.n_partitions > 1 and pairs is None:
             raise UnsupportedError(f"a transfer between devices needs {_PAIRS}")
-        pairs = _pairs_of_channel(instruction) or [(own, own)]
+        pairs = [(own, own)] if pairs is None else pairs
     found = next((pair[side] for pair in pairs if pair[1 - side] == own), None)
     if found is None:
         return None
@@ -81,16 +87,17 @@ def _peer(instruction: Instruction, context: EvalContext, side: int) -> int | No
     return device.number + found - own
 
 
-def _pairs_of_channel(instruction: Instruction) -> list[tuple[int, int]]:
+def _pairs_of_channel(instruction: Instruction) -> list[tuple[int, int]] | None:
     """The pairs of the channel, which only one of its send and recv needs to have."""
-    return _pairs_by_channel(instruction.computation).get(instruction.attributes.get("channel_id"), [])
+    return _pairs_by_channel(instruction.computation).get(instruction.attributes.get("channel_id"))
 
 
 @lru_cache(maxsize=2)
 def _pairs_by_channel(computation: Computation) -> dict[int | None, list[tuple[int, int]]]:
     found: dict[int | None, list[tuple[int, int]]] = {}
     for instruction in computation:
-        if instruction.opcode in ("send", "recv") and (pairs := _pairs(instruction)):
+        pairs = _pairs(instruction) if instruction.opcode in ("send", "recv") else None
+        if pairs is not None:
             found.setdefault(instruction.attributes.get("channel_id"), pairs)
     return found
 
@@ -140,8 +147,9 @@ def _sent(instruction: Instruction) -> Exchange | Unknown | None:
     """The operand, from the source of each pair to its target; nothing where the host receives it."""
     if _is_for_host(instruction):
         return None
-    pairs = _pairs(instruction) or _pairs_of_channel(instruction)
-    if not pairs:
+    pairs = _pairs(instruction)
+    pairs = _pairs_of_channel(instruction) if pairs is None else pairs
+    if pairs is None:
         return Unknown(f"which devices a transfer is between is not known: it has no {_PAIRS}")
     several = (instruction.module.attributes.get("num_partitions") or 1) > 1
     table = GroupTable("partition" if several else "replica", pairs)

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice
+from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, cast, overload
 
 from .._core import Computation, Count, Instruction, Mesh, Module, Shape, _extent
@@ -21,7 +23,7 @@ from ..lazy import np
 from ..maps.device_groups import MAX_LISTED_DEVICES
 from ..ops import lookup
 from ..ops._exchange import Exchange
-from ..ops._shapes import arrays, shape_at
+from ..ops._shapes import INT64_MAX, arrays, shape_at
 from ..ops.asynchronous import begun_by, is_done
 from ..text import plural, printable
 from ..types import ReadOnlyDict, expect, is_index, json_fields, json_value, subject_of
@@ -139,7 +141,9 @@ class Collective:
     def reason(self) -> str | None:
         """Why bytes or times are not known; None if they are."""
         found = self.total_wire_bytes
-        return found.reason if isinstance(found, Unknown) else None
+        if isinstance(found, Unknown):
+            return found.reason
+        return "a number does not fit in 64 bits" if found.upper > INT64_MAX else None
 
     def _sent(self) -> Sequence[Instruction]:
         operands = self._operation.operands
@@ -170,11 +174,12 @@ def _bytes(shapes: Iterable[Shape]) -> int | Unknown:
 
 
 def _upper(found: Count | Unknown) -> int | None:
-    return None if isinstance(found, Unknown) else found.upper
+    return None if isinstance(found, Unknown) else _known(found.upper)
 
 
 def _known(found: Any) -> Any:
-    return None if isinstance(found, Unknown) else found
+    """A value of a column; null where it is not known, or does not fit in 64 bits."""
+    return None if isinstance(found, Unknown) or (isinstance(found, int) and found > INT64_MAX) else found
 
 
 def _is_exact(row: Collective) -> bool:
@@ -185,7 +190,17 @@ def _listed(row: Collective) -> tuple[tuple[int, ...], ...] | None:
     """The groups as tuples; None for very many devices, which the text of the instruction lists in short."""
     if isinstance(row._exchange, Unknown) or row._exchange.table.n_devices > MAX_LISTED_DEVICES:
         return None
-    return tuple(map(tuple, row._exchange.table.groups))
+    return _as_tuples(row._exchange.table.groups)
+
+
+def _as_tuples(groups: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
+    """The groups as tuples; those in one short notation are listed once."""
+    return tuple(map(tuple, groups)) if isinstance(groups, list) else _listed_once(groups)
+
+
+@lru_cache(maxsize=64)
+def _listed_once(groups: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
+    return tuple(map(tuple, groups))
 
 
 COLUMNS: Final[dict[str, tuple[Kind, str, Callable[[Collective], Any]]]] = {
@@ -365,6 +380,7 @@ def collectives(
         expect(Mesh, mesh, "collectives", "a Mesh as `mesh`")
     run = WireRun(start.module)
     total, times = run.of_program(start)
+    total = run.whole(total)
     found = [*_walk(run, start)]
     uncounted = run.uncounted()
     done = _ends(start.module) if any(one.instruction.async_steps for one in found) else {}
@@ -461,7 +477,10 @@ class _Places:
         along = sum(linked.get(name, 0.0) for name in axes or ())
         if along:
             seconds = max(seconds, exchange.wire_bytes_all_devices.lower / (len(mesh.devices) * along))
-        return seconds * times
+        try:
+            return seconds * times
+        except OverflowError:
+            return inf
 
 
 def axes_of_exchange(
@@ -477,7 +496,7 @@ def axes_of_exchange(
     is_device = table.ids == "device" or counts[table.ids == "replica"] == 1
     if mesh is None or not is_device or table.n_devices > min(len(mesh.devices) * 2, MAX_LISTED_DEVICES):
         return written or None
-    groups = tuple(map(tuple, table.groups))
+    groups = _as_tuples(table.groups)
     key = (mesh, groups, exchange.is_pairs)
     if key not in known:
         known[key] = axes_of_pairs(mesh, groups) if exchange.is_pairs else axes_of_groups(mesh, groups)
@@ -503,7 +522,10 @@ def exchange_words(operation: Instruction, exchange: Exchange | Unknown) -> str:
     axes = axes_of_exchange(operation, exchange, mesh_of(operation), {})
     along = f" along {', '.join(map(repr, axes))}" if axes else ""
     n = len(table.groups)
-    shown = ",".join(f"{{{','.join(map(str, islice(group, 64)))}}}" for group in islice(table.groups, _MAX_GROUPS))
-    listed = printable(shown, 80) + ",…" * (n > _MAX_GROUPS)
+    if table.n_devices > MAX_LISTED_DEVICES:
+        listed = printable(str(table.groups), 80)
+    else:
+        shown = ",".join(f"{{{','.join(map(str, islice(group, 64)))}}}" for group in islice(table.groups, _MAX_GROUPS))
+        listed = printable(shown, 80) + ",…" * (n > _MAX_GROUPS)
     amount = wire_words(exchange.wire_bytes, exchange.wire_bytes_all_devices)
     return f"{plural(n, 'pair' if exchange.is_pairs else 'group')}{of}{along}: {listed}; {amount}"

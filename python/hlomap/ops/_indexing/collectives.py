@@ -393,6 +393,8 @@ def group_table(instruction: Instruction, n: int | None = None) -> GroupTable | 
         groups = [tuple(i * partitions + p for i in group for p in range(partitions)) for group in ids]
     elif not len(groups):
         count = {"cross_partition": partitions, "cross_replica": replicas}.get(mode)
+        if None not in (n, count) and n != count:
+            return Unknown(f"the shapes imply groups of {n} devices, and all {count} form one")
         count = n if n is not None else count
         if count is None:
             return Unknown("all devices form one group, and their number is not known")

@@ -135,9 +135,16 @@ def _register(
 
 
 def _bound(instruction: Instruction) -> dict[ShapeIndex, InPlace]:
-    """The operands that the start of an operation hands on beside its result."""
+    """The operands that a start hands on beside its result; a permutation in place replaces slices in the result."""
     n = len(instruction.operands)
-    return {(0,) if n == 1 else (0, k): InPlace(k, replaces=False) for k in range(n)}
+    handed_on = {(0,) if n == 1 else (0, k): InPlace(k, replaces=False) for k in range(n)}
+    return handed_on | {(1, *index): place for index, place in _replaced(instruction).items()}
+
+
+def _replaced(instruction: Instruction) -> dict[ShapeIndex, InPlace]:
+    """The array whose slices a permutation in place replaces: that of operand 1."""
+    is_array = len(instruction.operands) == 4 and instruction.operands[1].shape.is_array
+    return {(): InPlace(1)} if is_array and instruction.attributes.get("slice_sizes") else {}
 
 
 def _combiner(instruction: Instruction) -> Computation:
@@ -181,7 +188,12 @@ _register(
 # The groups of a permutation are its pairs of a source and a target.
 _permuted = in_place.or_in_place(collective_rules(between_positions(1, 0), between_positions(0, 1)))
 _register(
-    "collective-permute", _permuted, sent_for_one, evaluate.collective_permute, surroundings=in_place.surroundings
+    "collective-permute",
+    _permuted,
+    sent_for_one,
+    evaluate.collective_permute,
+    surroundings=in_place.surroundings,
+    in_place=_replaced,
 )
 _register(
     "collective-permute-start",

@@ -311,7 +311,10 @@ impl Module {
 
     /// Whether a fusion calls this computation.
     pub fn is_fusion(&self, id: ComputationId) -> bool {
-        self.callers(id).iter().any(|&i| self.instructions[i as usize].opcode == Opcode::Fusion)
+        self.callers(id).iter().any(|&i| match self.instructions[i as usize].opcode {
+            Opcode::Unknown => matches!(self.async_step(i), Some((Some(Opcode::Fusion), _))),
+            opcode => opcode == Opcode::Fusion,
+        })
     }
 
     /// The name of an instruction.
