@@ -78,7 +78,7 @@ plain: 1 of 2 limits broken
   forbid[copy]      0      1  broken
 
   forbid[copy]: limit 0, found 1
-    begin moves data: 36 bytes written
+    begin moves data: 16 bytes written
     begin = (f32[4], f32[4], u32[]) copy-start(q)
 """
     )
