@@ -8,6 +8,7 @@ import pytest
 from support.map_pairs import all_pairs
 
 import hlomap as hm
+from hlomap.analysis.rule_cache import clear
 
 
 def parsed(text: str) -> hm.Module:
@@ -149,3 +150,34 @@ ENTRY e {{
             assert all_pairs(hm.output_to_input(instruction, physical="dims")[k]) == expected
             (back,) = hm.input_to_output(instruction, k, physical="dims")
             assert {(o, i) for i, o in all_pairs(back)} == expected
+
+
+TWICE = """HloModule m
+shifted {
+  x = f32[3] parameter(0)
+  i = s32[] parameter(1)
+  j = s32[] parameter(2)
+  s = f32[2] dynamic-slice(x, i), dynamic_slice_sizes={2}
+  zero = f32[] constant(0)
+  zeros = f32[3] broadcast(zero), dimensions={}
+  u = f32[3] dynamic-update-slice(zeros, s, j)
+  ROOT r = f32[1] slice(u), slice={[1:2]}
+}
+ENTRY e {
+  x = f32[3] parameter(0)
+  i = s32[] parameter(1)
+  j = s32[] parameter(2)
+  same = ((f32[3], s32[], s32[]), f32[1]) async-start(x, i, i), calls=shifted
+  other = ((f32[3], s32[], s32[]), f32[1]) async-start(x, i, j), calls=shifted
+  ROOT r = (((f32[3], s32[], s32[]), f32[1]), ((f32[3], s32[], s32[]), f32[1])) tuple(same, other)
+}"""
+
+
+@pytest.mark.parametrize("names", [("same", "other"), ("other", "same")])
+def test_what_holds_for_an_operand_that_occurs_twice_does_not_for_two(names: tuple[str, str]) -> None:
+    """Two offsets that are one value cancel out; a call with equal types may pass two values."""
+    clear()
+    module = hm.parse(TWICE)
+    found = {name: str(hm.output_to_input(module[name], (1,))[0]) for name in names}
+    assert found["same"] == "(d0) -> (1), domain: d0 in [0, 0]"
+    assert found["other"].startswith("(d0){rt0, rt1} -> (-rt0 + rt1 + 1), domain: d0 in [0, 0]")

@@ -10,7 +10,9 @@ import pytest
 from conftest import CASES, related
 
 import hlomap as hm
-from hlomap.ops._known import Pieces, Some
+from hlomap.ops import lookup
+from hlomap.ops._known import Piece, Pieces, Some
+from hlomap.ops._rule import Footprint
 from hlomap.ops._tables import pieces_of
 
 _PARTS = (CASES / "known_constants.txt").read_text().split("\n\n")[1:]
@@ -292,3 +294,20 @@ def test_a_mask_inside_the_computation_of_a_map() -> None:
     used = hm.backward_slice(module.entry, used=True)
     assert str(used["x"]) == "(d0) -> (d0), domain: d0 in [0, 1]"
     assert str(used["y"]) == "(d0) -> (d0), domain: d0 in [2, 5]"
+
+
+class _Inexact:
+    """A context in which the maps to operand 0 are over-approximate: each element is one of two."""
+
+    def maps(self, instruction: hm.Instruction) -> dict[int, Footprint]:
+        texts = ("(d0) -> (d0), domain: d0 in [0, 3]", "(d0) -> (-d0 + 3), domain: d0 in [0, 3]")
+        return {0: Footprint((((), hm.IndexingMap.parse(text)) for text in texts), False, "one of the two")}
+
+
+def test_what_moves_by_inexact_maps_may_have_the_value_of_any_piece() -> None:
+    """A map that reaches more than is read does not tell which piece an element comes from."""
+    reverse = hm.parse("ENTRY e { p = s32[4] parameter(0)  ROOT r = s32[4] reverse(p), dimensions={0} }").entry.root
+    halves = [hm.IndexingMap([(lower, lower + 1)], []) for lower in (0, 2)]
+    pieces = tuple(Piece(frozenset({value}), region) for value, region in zip((5, 9), halves, strict=True))
+    hook = lookup("reverse").known_values
+    assert hook is not None and hook(reverse, [pieces], _Inexact()) == (Piece(frozenset({5, 9})),)

@@ -157,3 +157,44 @@ def test_whatever_changes_the_output_of_random_programs_is_used(start: int) -> N
             assert not (found & ~mentioned).any(), seed
             n_mentioned, n_used = n_mentioned + mentioned.sum(), n_used + found.sum()
     assert n_used < n_mentioned
+
+
+def test_a_loop_that_two_calls_reach_has_the_values_of_both() -> None:
+    """The calls pass the lengths 1 and 4 to the loop, whose body masks by the length."""
+    module = hm.parse("""HloModule m
+      body { s = (s32[], f32[6], f32[6], s32[]) parameter(0)
+        i = s32[] get-tuple-element(s), index=0
+        x = f32[6] get-tuple-element(s), index=1
+        y = f32[6] get-tuple-element(s), index=2
+        n = s32[] get-tuple-element(s), index=3
+        one = s32[] constant(1)
+        k = s32[] add(i, one)
+        j = s32[6] iota(), iota_dimension=0
+        ns = s32[6] broadcast(n), dimensions={}
+        q = pred[6] compare(j, ns), direction=LT
+        z = f32[6] select(q, x, y)
+        ROOT r = (s32[], f32[6], f32[6], s32[]) tuple(k, x, z, n) }
+      condition { s = (s32[], f32[6], f32[6], s32[]) parameter(0)
+        i = s32[] get-tuple-element(s), index=0
+        n = s32[] constant(3)
+        ROOT r = pred[] compare(i, n), direction=LT }
+      first { x = f32[6] parameter(0)
+        n = s32[] parameter(1)
+        i = s32[] constant(0)
+        zero = f32[] constant(0)
+        y = f32[6] broadcast(zero), dimensions={}
+        t = (s32[], f32[6], f32[6], s32[]) tuple(i, x, y, n)
+        w = (s32[], f32[6], f32[6], s32[]) while(t), condition=condition, body=body
+        ROOT r = f32[6] get-tuple-element(w), index=2 }
+      ENTRY e {
+        x = f32[6] parameter(0)
+        n1 = s32[] constant(1)
+        n4 = s32[] constant(4)
+        a = f32[6] call(x, n1), to_apply=first
+        b = f32[6] call(x, n4), to_apply=first
+        ROOT r = f32[6] add(a, b)
+      }""")
+    used = hm.backward_slice(module.entry, used=True)["x"]
+    found = related(used, (), module.entry.root.shape, module.entry["x"].shape, {})
+    seen = observed(module, 0)
+    assert (seen == np.diag([True] * 4 + [False] * 2)).all() and not (seen & ~found).any()
