@@ -66,3 +66,36 @@ def test_maps_over_iterations_are_those_of_each_iteration(part: int) -> None:
                         assert (at_t == own).all(), f"{module.name} {loop.name}: output {out}, leaf {leaf}, t{t}"
                     n_sets += 1
     assert n_sets > 100 and n_solved > 10, (n_sets, n_solved)
+
+
+def test_a_map_that_no_iteration_has_is_left_out() -> None:
+    """The iterations write elements 2 and 3, of which the output of the body has none."""
+    loop = hm.parse("""HloModule m
+body { s = (s32[], f32[4], f32[2], f32[1]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[4] get-tuple-element(s), index=1
+  u = f32[1] get-tuple-element(s), index=3
+  one = s32[] constant(1)
+  two = s32[] constant(2)
+  n = s32[] add(i, one)
+  at = s32[] add(i, two)
+  y = f32[4] dynamic-update-slice(x, u, at)
+  z = f32[2] slice(y), slice={[0:2]}
+  ROOT r = (s32[], f32[4], f32[2], f32[1]) tuple(n, x, z, u) }
+condition { s = (s32[], f32[4], f32[2], f32[1]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(2)
+  ROOT r = pred[] compare(i, n), direction=LT }
+ENTRY e {
+  zero = s32[] constant(0)
+  x = f32[4] parameter(0)
+  y = f32[2] parameter(1)
+  u = f32[1] parameter(2)
+  t = (s32[], f32[4], f32[2], f32[1]) tuple(zero, x, y, u)
+  ROOT w = (s32[], f32[4], f32[2], f32[1]) while(t), condition=condition, body=body
+}""").entry.root
+    found = hm.loop(loop)
+    maps = found.indexing((2,))[found.body.parameters[0]]
+    assert [(m.shape_index, str(m)) for m in maps if m.shape_index != (0,)] == [
+        ((1,), "(d0, t0) -> (d0), domain: d0 in [0, 1], t0 in [0, 1]"),
+    ]

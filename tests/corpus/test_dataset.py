@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
@@ -26,7 +27,7 @@ from pyarrow import parquet
 from support.datasets import BROKEN, GOOD, Tables, left_over, module_text, tables
 
 import hlomap as hm
-from hlomap.corpus import run as corpus_run, supervisor
+from hlomap.corpus import folder as corpus_folder, run as corpus_run, supervisor
 from hlomap.corpus.engines import Engine
 from hlomap.corpus.folder import LocalFolder
 from hlomap.corpus.manifest import open_dataset
@@ -656,3 +657,23 @@ def test_a_summary_in_words(tmp_path: Path) -> None:
     (tmp_path / "b.hlo").write_text("ENTRY e { n = f32[4] negate()  ROOT a = f32[4] abs() }")
     rows = [value for _, value in analyze_corpus(tmp_path / "b.hlo", tmp_path / "other").lines()]
     assert "2 the text names no operands" in rows  # one reason of two opcodes
+
+
+def test_a_lock_is_on_the_file_that_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between opening the file and locking it, its last holder may remove it: such a lock would hold nobody off."""
+    place = tmp_path / "_lock"
+    lock_descriptor = corpus_folder._lock_descriptor
+
+    def removed_before(fd: int, wait: bool) -> None:
+        monkeypatch.setattr(corpus_folder, "_lock_descriptor", lock_descriptor)
+        with contextlib.suppress(PermissionError):  # Windows keeps a file that is open
+            place.unlink()
+        lock_descriptor(fd, wait)
+
+    monkeypatch.setattr(corpus_folder, "_lock_descriptor", removed_before)
+    dataset = LocalFolder(str(tmp_path))
+    with dataset.lock("_lock") as check:
+        check()
+        with pytest.raises(LockedError), dataset.lock("_lock"):
+            pass
+    assert not place.exists()

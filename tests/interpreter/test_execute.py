@@ -352,3 +352,15 @@ cond { s = (s32[], f32[]) parameter(0)  i = s32[] get-tuple-element(s), index=0 
 ENTRY e { p = f32[] parameter(0)  z = s32[] constant(0)  t = (s32[], f32[]) tuple(z, p)
   ROOT w = (s32[], f32[]) while(t), condition=cond, body=body }""")
     assert hm.execute(module, 2.0, max_work=0)[1] == -2
+
+
+def test_the_definition_of_a_library_call_is_not_work() -> None:
+    """A call of a library is one instruction of the program, however many its definition has."""
+    module = entry(
+        "  x = f32[2,4] parameter(0)\n  w = f32[1,4] parameter(1)\n  b = f32[1,4] parameter(2)\n"
+        '  ROOT n = (f32[2,4], u8[8]) custom-call(x, w, b), custom_call_target="__cudnn$norm", '
+        'backend_config={"cudnn_norm_backend_config": {"epsilon": 0.001, "kind": "LAYER_FWD_INFER"}}'
+    )
+    x, ones = np.array([[1, 3, 1, 3], [0, 0, 0, 0]], np.float32), np.ones((1, 4), np.float32)
+    found, _ = hm.execute(module, x, ones, 0 * ones, max_work=1)
+    np.testing.assert_allclose(found, [[-1, 1, -1, 1], [0, 0, 0, 0]], rtol=1e-3)

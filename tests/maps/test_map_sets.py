@@ -75,3 +75,25 @@ def test_questions_about_hostile_sets_end(monkeypatch: pytest.MonkeyPatch) -> No
     assert not (first.image() - second.image()).exact and len(compared) <= 120
     tiles = hm.MapSet([hm.IndexingMap.parse(f"(d0) -> (d0), domain: d0 in [{8 * i}, {8 * i + 7}]") for i in range(30)])
     assert tiles.covers(tiles).value and (tiles - tiles).exact and not tiles - tiles
+
+
+ODD = hm.IndexingMap.parse("(d0) -> (d0 * 2 + 1), domain: d0 in [0, 4]")
+LOW = hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 3]")
+HIGH = hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [4, 9]")
+EMPTY = hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, -1]")
+
+WITHOUT_EMPTY = {
+    "then": (hm.MapSet([LOW]).then(hm.MapSet([LOW, HIGH])), [LOW]),
+    "restrict": (hm.MapSet([LOW, HIGH]).restrict({0: (0, 3)}), [LOW]),
+    "image": (hm.MapSet([LOW, HIGH]).image([(0, 3)]), hm.MapSet([LOW]).image()),
+    "simplify": (hm.MapSet([LOW, EMPTY]).simplify(), [LOW]),
+    "simplify more": (hm.MapSet([LOW, EMPTY, ODD]).simplify(), [LOW, ODD]),
+    "intersection": (hm.MapSet([LOW, ODD]) & hm.MapSet([LOW, HIGH]), [LOW]),
+    "difference": (hm.MapSet([LOW, HIGH]) - hm.MapSet([HIGH]), [LOW]),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_EMPTY)
+def test_sets_that_are_made_of_others_have_no_empty_maps(name: str) -> None:
+    found, expected = WITHOUT_EMPTY[name]
+    assert list(map(str, found)) == list(map(str, expected))
