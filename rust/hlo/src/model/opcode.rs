@@ -107,6 +107,63 @@ traits! {
     LINEAR = 1 << 12 | Trait::MODULAR.0;
 }
 
+/// A column of the table, for facts without which an answer would be wrong: each row has one of these words, which stand
+/// for traits. A row without one does not compile.
+macro_rules! column {
+    ($(#[$doc:meta])* $name:ident { $($word:ident = $bits:expr),* $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy)]
+        #[repr(u16)]
+        enum $name {
+            $($word = $bits,)*
+        }
+    };
+}
+
+column! {
+    /// Whether the result has the shape of every operand, or a rule of its own (`infer`).
+    ShapeRule { Elementwise = Trait::ELEMENTWISE.0, Shaped = 0 }
+}
+
+column! {
+    /// Whether equal operands and attributes give equal values. Otherwise two random numbers would be equal.
+    Determinism { Pure = 0, Varies = Trait::VARIES.0 }
+}
+
+column! {
+    /// What the elements of the result are.
+    Elements { Moves = Trait::MOVES.0, Selects = Trait::SELECTS.0, Computes = 0 }
+}
+
+column! {
+    /// How it computes with integers: sums wrap, and those of `pred` are not sums of 0 and 1; most results need the whole
+    /// values of the operands.
+    Arithmetic { Linear = Trait::LINEAR.0, Modular = Trait::MODULAR.0, Whole = 0 }
+}
+
+column! {
+    /// Whether XLA makes a kernel of it on a GPU.
+    Launch { Kernel = 0, NoKernel = Trait::NO_KERNEL.0 }
+}
+
+column! {
+    /// Traits that a row may leave out. Each comment says what happens if one is forgotten.
+    Also {
+        // A strict reading accepts operands of several float types; no map depends on it.
+        OneFloat = Trait::ONE_FLOAT.0,
+        // `result_accuracy` is reported as an attribute that the operation does not have.
+        Accurate = Trait::ACCURATE.0,
+        // An omitted shape is inferred; it is an error if no rule infers it.
+        Written = Trait::WRITTEN.0,
+        // A result of another float type is accepted, though not by a strict reading.
+        KeepsType = Trait::KEEPS_TYPE.0,
+        // The rules among instructions skip it: the case of the rule fails.
+        Related = Trait::RELATED.0,
+        // A test below fails: these are the operations that have `use_global_device_ids`.
+        ReplicaGroups = Trait::REPLICA_GROUPS.0,
+    }
+}
+
 /// Everything that is known of an operation.
 struct Row {
     opcode: Opcode,
@@ -119,7 +176,10 @@ struct Row {
 }
 
 macro_rules! opcodes {
-    ($($(#[$default:meta])? $variant:ident $name:literal $arity:ident $(($n:literal))? $types:ident [$($trait:ident)*] $(calls $of:expr)?,)*) => {
+    ($(
+        $(#[$default:meta])? $variant:ident $name:literal $arity:ident $(($n:literal))? $types:ident
+        $shape_rule:ident $determinism:ident $elements:ident $arithmetic:ident $launch:ident [$($also:ident)*] $(calls $of:expr)?,
+    )*) => {
         /// An operation.
         #[allow(missing_docs)]
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -133,7 +193,12 @@ macro_rules! opcodes {
             name: $name,
             arity: $arity $(($n))?,
             types: $types,
-            traits: 0 $(| Trait::$trait.0)*,
+            traits: ShapeRule::$shape_rule as u16
+                | Determinism::$determinism as u16
+                | Elements::$elements as u16
+                | Arithmetic::$arithmetic as u16
+                | Launch::$launch as u16
+                $(| Also::$also as u16)*,
             parameters: &[$($of)?],
         },)*];
 
@@ -142,145 +207,145 @@ macro_rules! opcodes {
 }
 
 opcodes! {
-    Abs "abs" Fixed(1) SIGNED_NUMBERS [],
-    Acos "acos" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
-    Acosh "acosh" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
-    Add "add" Fixed(2) ALL [ELEMENTWISE LINEAR],
-    AddDependency "add-dependency" Fixed(2) ALL [NO_KERNEL],
-    AfterAll "after-all" Any ALL [NO_KERNEL],
-    AllGather "all-gather" Any ALL [WRITTEN VARIES NO_KERNEL REPLICA_GROUPS],
-    AllGatherDone "all-gather-done" Fixed(1) ALL [WRITTEN KEEPS_TYPE RELATED NO_KERNEL],
-    AllGatherStart "all-gather-start" Any ALL [WRITTEN VARIES NO_KERNEL REPLICA_GROUPS],
-    AllReduce "all-reduce" Any ALL [WRITTEN VARIES NO_KERNEL REPLICA_GROUPS] calls |_| 2,
-    AllReduceDone "all-reduce-done" Fixed(1) ALL [WRITTEN KEEPS_TYPE RELATED NO_KERNEL],
-    AllReduceStart "all-reduce-start" Any ALL [WRITTEN VARIES NO_KERNEL REPLICA_GROUPS] calls |_| 2,
-    AllToAll "all-to-all" Any ALL [WRITTEN VARIES NO_KERNEL],
-    And "and" Fixed(2) BITS [ELEMENTWISE SELECTS],
-    Asin "asin" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
-    Asinh "asinh" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
-    AsyncDone "async-done" Fixed(1) ALL [WRITTEN KEEPS_TYPE RELATED NO_KERNEL],
-    AsyncStart "async-start" Any ALL [WRITTEN KEEPS_TYPE RELATED NO_KERNEL],
-    AsyncUpdate "async-update" Any ALL [WRITTEN KEEPS_TYPE RELATED NO_KERNEL],
-    Atan2 "atan2" Fixed(2) FLOATS_OR_COMPLEX [ELEMENTWISE],
-    Atanh "atanh" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
-    BatchNormGrad "batch-norm-grad" Fixed(5) FLOATS [ONE_FLOAT],
-    BatchNormInference "batch-norm-inference" Fixed(5) FLOATS [ONE_FLOAT],
-    BatchNormTraining "batch-norm-training" Fixed(3) FLOATS [ONE_FLOAT],
-    Bitcast "bitcast" Fixed(1) ALL [WRITTEN MOVES NO_KERNEL],
-    BitcastConvert "bitcast-convert" Fixed(1) ALL [WRITTEN],
-    Broadcast "broadcast" Fixed(1) ALL [MOVES],
-    Call "call" Any ALL [KEEPS_TYPE NO_KERNEL] calls |n| n,
-    Cbrt "cbrt" Fixed(1) FLOATS [ELEMENTWISE ACCURATE],
-    Ceil "ceil" Fixed(1) FLOATS [ELEMENTWISE],
-    Cholesky "cholesky" Fixed(1) FLOATS_OR_COMPLEX [NO_KERNEL],
-    Clamp "clamp" Fixed(3) ALL [ONE_FLOAT],
-    CollectiveBroadcast "collective-broadcast" Any ALL [WRITTEN ONE_FLOAT VARIES NO_KERNEL],
-    CollectivePermute "collective-permute" Any ALL [WRITTEN VARIES NO_KERNEL],
-    CollectivePermuteDone "collective-permute-done" Fixed(1) ALL [WRITTEN KEEPS_TYPE RELATED NO_KERNEL],
-    CollectivePermuteStart "collective-permute-start" Any ALL [WRITTEN VARIES NO_KERNEL],
-    CollectiveReduce "collective-reduce" Any ALL [WRITTEN VARIES NO_KERNEL REPLICA_GROUPS] calls |_| 2,
-    Compare "compare" Fixed(2) ALL [ONE_FLOAT SELECTS MODULAR],
-    Complex "complex" Fixed(2) ALL [],
-    Concatenate "concatenate" Any ALL [ONE_FLOAT],
-    Conditional "conditional" Any ALL [KEEPS_TYPE NO_KERNEL] calls |_| 1,
-    Constant "constant" Fixed(0) ALL [WRITTEN SELECTS NO_KERNEL],
-    Convert "convert" Fixed(1) ALL [WRITTEN],
-    Convolution "convolution" AtLeast(2) ALL [NO_KERNEL],
-    Copy "copy" Fixed(1) ALL [ELEMENTWISE MOVES],
-    CopyDone "copy-done" Fixed(1) ALL [WRITTEN KEEPS_TYPE RELATED NO_KERNEL],
-    CopyStart "copy-start" Fixed(1) ALL [WRITTEN KEEPS_TYPE RELATED NO_KERNEL],
-    Cosh "cosh" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
-    Cosine "cosine" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
-    CountLeadingZeros "count-leading-zeros" Fixed(1) INTEGERS [ELEMENTWISE],
-    CustomCall "custom-call" Any ALL [WRITTEN VARIES NO_KERNEL],
-    Divide "divide" Fixed(2) NUMBERS [ELEMENTWISE],
-    Domain "domain" Fixed(1) ALL [KEEPS_TYPE NO_KERNEL],
-    Dot "dot" AtLeast(2) ALL [],
-    DynamicReshape "dynamic-reshape" Any ALL [WRITTEN],
-    DynamicSlice "dynamic-slice" Any ALL [WRITTEN],
-    DynamicUpdateSlice "dynamic-update-slice" Any ALL [WRITTEN ONE_FLOAT],
-    Erf "erf" Fixed(1) FLOATS [ELEMENTWISE ACCURATE],
-    Exp2 "exp2" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
-    Exponential "exponential" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
-    ExponentialMinusOne "exponential-minus-one" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
-    Fft "fft" Fixed(1) ALL [NO_KERNEL],
-    Floor "floor" Fixed(1) FLOATS [ELEMENTWISE],
-    Fusion "fusion" Any ALL [WRITTEN KEEPS_TYPE RELATED] calls |n| n,
-    Gather "gather" Fixed(2) ALL [],
-    GetDimensionSize "get-dimension-size" Fixed(1) ALL [NO_KERNEL],
-    GetTupleElement "get-tuple-element" Fixed(1) ALL [KEEPS_TYPE SELECTS NO_KERNEL],
-    Imag "imag" Fixed(1) FLOATS_OR_COMPLEX [],
-    Infeed "infeed" Fixed(1) ALL [WRITTEN VARIES NO_KERNEL],
-    Iota "iota" Fixed(0) ALL [WRITTEN],
-    IsFinite "is-finite" Fixed(1) FLOATS [],
-    Log "log" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
-    LogPlusOne "log-plus-one" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
-    Log2 "log2" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
-    Logistic "logistic" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
-    Map "map" Any ALL [ONE_FLOAT] calls |n| n,
-    Maximum "maximum" Fixed(2) ALL [ELEMENTWISE SELECTS],
-    Minimum "minimum" Fixed(2) ALL [ELEMENTWISE SELECTS],
-    Mulhi "mulhi" Fixed(2) NUMBERS [ELEMENTWISE],
-    Multiply "multiply" Fixed(2) ALL [ELEMENTWISE LINEAR],
-    Negate "negate" Fixed(1) NUMBERS [ELEMENTWISE LINEAR],
-    Not "not" Fixed(1) BITS [ELEMENTWISE SELECTS MODULAR],
-    OptBarrier "opt-barrier" Fixed(1) ALL [WRITTEN KEEPS_TYPE NO_KERNEL],
-    Or "or" Fixed(2) BITS [ELEMENTWISE SELECTS],
-    Outfeed "outfeed" Fixed(2) ALL [WRITTEN VARIES NO_KERNEL],
-    Pad "pad" Fixed(2) ALL [ONE_FLOAT],
-    Parameter "parameter" Fixed(0) ALL [WRITTEN SELECTS NO_KERNEL],
-    PartitionId "partition-id" Fixed(0) ALL [VARIES NO_KERNEL],
-    Popcnt "popcnt" Fixed(1) INTEGERS [ELEMENTWISE],
-    Power "power" Fixed(2) NUMBERS [ELEMENTWISE],
-    RaggedAllToAll "ragged-all-to-all" Fixed(6) ALL [WRITTEN ONE_FLOAT VARIES NO_KERNEL],
-    RaggedDot "ragged-dot" Fixed(3) ALL [NO_KERNEL],
-    Real "real" Fixed(1) FLOATS_OR_COMPLEX [],
-    Recv "recv" Fixed(1) ALL [WRITTEN RELATED VARIES NO_KERNEL],
-    RecvDone "recv-done" Fixed(1) ALL [WRITTEN KEEPS_TYPE RELATED NO_KERNEL],
-    Reduce "reduce" Any ALL [ONE_FLOAT] calls |n| n,
-    ReducePrecision "reduce-precision" Fixed(1) FLOATS [ELEMENTWISE WRITTEN],
-    ReduceScatter "reduce-scatter" Any ALL [WRITTEN ONE_FLOAT VARIES NO_KERNEL REPLICA_GROUPS] calls |_| 2,
-    ReduceWindow "reduce-window" Any ALL [] calls |n| n,
-    Remainder "remainder" Fixed(2) NUMBERS [ELEMENTWISE],
-    ReplicaId "replica-id" Fixed(0) ALL [VARIES NO_KERNEL],
-    Reshape "reshape" Fixed(1) ALL [WRITTEN MOVES],
-    Reverse "reverse" Fixed(1) ALL [MOVES],
-    Rng "rng" Any ALL [WRITTEN VARIES],
-    RngBitGenerator "rng-bit-generator" Fixed(1) ALL [WRITTEN],
-    RngGetAndUpdateState "rng-get-and-update-state" Fixed(0) ALL [WRITTEN VARIES NO_KERNEL],
-    RoundNearestAfz "round-nearest-afz" Fixed(1) FLOATS [ELEMENTWISE],
-    RoundNearestEven "round-nearest-even" Fixed(1) FLOATS [ELEMENTWISE],
-    Rsqrt "rsqrt" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
-    ScaledDot "scaled-dot" Fixed(4) ALL [WRITTEN],
-    Scan "scan" Any ALL [] calls |n| n,
-    Scatter "scatter" Any ALL [ONE_FLOAT] calls |n| n.saturating_sub(1),
-    Select "select" Fixed(3) ALL [ONE_FLOAT SELECTS],
-    SelectAndScatter "select-and-scatter" Fixed(3) ALL [ONE_FLOAT] calls |_| 2,
-    Send "send" Fixed(2) ALL [WRITTEN KEEPS_TYPE RELATED VARIES NO_KERNEL],
-    SendDone "send-done" Fixed(1) ALL [WRITTEN RELATED NO_KERNEL],
-    SetDimensionSize "set-dimension-size" Fixed(2) ALL [NO_KERNEL],
-    ShiftLeft "shift-left" Fixed(2) NUMBERS [ELEMENTWISE],
-    ShiftRightArithmetic "shift-right-arithmetic" Fixed(2) NUMBERS [ELEMENTWISE],
-    ShiftRightLogical "shift-right-logical" Fixed(2) NUMBERS [ELEMENTWISE],
-    Shuffle "shuffle" Fixed(1) ALL [],
-    Sign "sign" Fixed(1) SIGNED_NUMBERS [ELEMENTWISE],
-    Sine "sine" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
-    Sinh "sinh" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
-    Slice "slice" Fixed(1) ALL [WRITTEN MOVES],
-    Sort "sort" Any ALL [] calls |n| 2 * n,
-    Sqrt "sqrt" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
-    StochasticConvert "stochastic-convert" Fixed(2) FLOATS [WRITTEN],
-    Subtract "subtract" Fixed(2) NUMBERS [ELEMENTWISE LINEAR],
-    Tan "tan" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
-    Tanh "tanh" Fixed(1) FLOATS_OR_COMPLEX [ELEMENTWISE ACCURATE],
-    Topk "topk" Fixed(1) ALL [NO_KERNEL],
-    Transpose "transpose" Fixed(1) ALL [MOVES],
-    TriangularSolve "triangular-solve" Fixed(2) FLOATS_OR_COMPLEX [NO_KERNEL],
-    Tuple "tuple" Any ALL [KEEPS_TYPE SELECTS NO_KERNEL],
-    While "while" Fixed(1) ALL [KEEPS_TYPE NO_KERNEL] calls |_| 1,
-    Xor "xor" Fixed(2) BITS [ELEMENTWISE SELECTS],
+    Abs "abs" Fixed(1) SIGNED_NUMBERS Shaped Pure Computes Whole Kernel [],
+    Acos "acos" Fixed(1) FLOATS_OR_COMPLEX Elementwise Pure Computes Whole Kernel [Accurate],
+    Acosh "acosh" Fixed(1) FLOATS_OR_COMPLEX Elementwise Pure Computes Whole Kernel [Accurate],
+    Add "add" Fixed(2) ALL Elementwise Pure Computes Linear Kernel [],
+    AddDependency "add-dependency" Fixed(2) ALL Shaped Pure Computes Whole NoKernel [],
+    AfterAll "after-all" Any ALL Shaped Pure Computes Whole NoKernel [],
+    AllGather "all-gather" Any ALL Shaped Varies Computes Whole NoKernel [Written ReplicaGroups],
+    AllGatherDone "all-gather-done" Fixed(1) ALL Shaped Pure Computes Whole NoKernel [Written KeepsType Related],
+    AllGatherStart "all-gather-start" Any ALL Shaped Varies Computes Whole NoKernel [Written ReplicaGroups],
+    AllReduce "all-reduce" Any ALL Shaped Varies Computes Whole NoKernel [Written ReplicaGroups] calls |_| 2,
+    AllReduceDone "all-reduce-done" Fixed(1) ALL Shaped Pure Computes Whole NoKernel [Written KeepsType Related],
+    AllReduceStart "all-reduce-start" Any ALL Shaped Varies Computes Whole NoKernel [Written ReplicaGroups] calls |_| 2,
+    AllToAll "all-to-all" Any ALL Shaped Varies Computes Whole NoKernel [Written],
+    And "and" Fixed(2) BITS Elementwise Pure Selects Whole Kernel [],
+    Asin "asin" Fixed(1) FLOATS_OR_COMPLEX Elementwise Pure Computes Whole Kernel [Accurate],
+    Asinh "asinh" Fixed(1) FLOATS_OR_COMPLEX Elementwise Pure Computes Whole Kernel [Accurate],
+    AsyncDone "async-done" Fixed(1) ALL Shaped Pure Computes Whole NoKernel [Written KeepsType Related],
+    AsyncStart "async-start" Any ALL Shaped Pure Computes Whole NoKernel [Written KeepsType Related],
+    AsyncUpdate "async-update" Any ALL Shaped Pure Computes Whole NoKernel [Written KeepsType Related],
+    Atan2 "atan2" Fixed(2) FLOATS_OR_COMPLEX Elementwise Pure Computes Whole Kernel [],
+    Atanh "atanh" Fixed(1) FLOATS_OR_COMPLEX Elementwise Pure Computes Whole Kernel [Accurate],
+    BatchNormGrad "batch-norm-grad" Fixed(5) FLOATS Shaped Pure Computes Whole Kernel [OneFloat],
+    BatchNormInference "batch-norm-inference" Fixed(5) FLOATS Shaped Pure Computes Whole Kernel [OneFloat],
+    BatchNormTraining "batch-norm-training" Fixed(3) FLOATS Shaped Pure Computes Whole Kernel [OneFloat],
+    Bitcast "bitcast" Fixed(1) ALL Shaped Pure Moves Whole NoKernel [Written],
+    BitcastConvert "bitcast-convert" Fixed(1) ALL Shaped Pure Computes Whole Kernel [Written],
+    Broadcast "broadcast" Fixed(1) ALL Shaped Pure Moves Whole Kernel [],
+    Call "call" Any ALL Shaped Pure Computes Whole NoKernel [KeepsType] calls |n| n,
+    Cbrt "cbrt" Fixed(1) FLOATS Elementwise Pure Computes Whole Kernel [Accurate],
+    Ceil "ceil" Fixed(1) FLOATS Elementwise Pure Computes Whole Kernel [],
+    Cholesky "cholesky" Fixed(1) FLOATS_OR_COMPLEX Shaped Pure Computes Whole NoKernel [],
+    Clamp "clamp" Fixed(3) ALL Shaped Pure Computes Whole Kernel [OneFloat],
+    CollectiveBroadcast "collective-broadcast" Any ALL Shaped Varies Computes Whole NoKernel [Written OneFloat],
+    CollectivePermute "collective-permute" Any ALL Shaped Varies Computes Whole NoKernel [Written],
+    CollectivePermuteDone "collective-permute-done" Fixed(1) ALL Shaped Pure Computes Whole NoKernel [Written KeepsType Related],
+    CollectivePermuteStart "collective-permute-start" Any ALL Shaped Varies Computes Whole NoKernel [Written],
+    CollectiveReduce "collective-reduce" Any ALL Shaped Varies Computes Whole NoKernel [Written ReplicaGroups] calls |_| 2,
+    Compare "compare" Fixed(2) ALL Shaped Pure Selects Modular Kernel [OneFloat],
+    Complex "complex" Fixed(2) ALL Shaped Pure Computes Whole Kernel [],
+    Concatenate "concatenate" Any ALL Shaped Pure Computes Whole Kernel [OneFloat],
+    Conditional "conditional" Any ALL Shaped Pure Computes Whole NoKernel [KeepsType] calls |_| 1,
+    Constant "constant" Fixed(0) ALL Shaped Pure Selects Whole NoKernel [Written],
+    Convert "convert" Fixed(1) ALL Shaped Pure Computes Whole Kernel [Written],
+    Convolution "convolution" AtLeast(2) ALL Shaped Pure Computes Whole NoKernel [],
+    Copy "copy" Fixed(1) ALL Elementwise Pure Moves Whole Kernel [],
+    CopyDone "copy-done" Fixed(1) ALL Shaped Pure Computes Whole NoKernel [Written KeepsType Related],
+    CopyStart "copy-start" Fixed(1) ALL Shaped Pure Computes Whole NoKernel [Written KeepsType Related],
+    Cosh "cosh" Fixed(1) FLOATS_OR_COMPLEX Elementwise Pure Computes Whole Kernel [Accurate],
+    Cosine "cosine" Fixed(1) FLOATS_OR_COMPLEX Elementwise Pure Computes Whole Kernel [Accurate],
+    CountLeadingZeros "count-leading-zeros" Fixed(1) INTEGERS Elementwise Pure Computes Whole Kernel [],
+    CustomCall "custom-call" Any ALL Shaped Varies Computes Whole NoKernel [Written],
+    Divide "divide" Fixed(2) NUMBERS Elementwise Pure Computes Whole Kernel [],
+    Domain "domain" Fixed(1) ALL Shaped Pure Computes Whole NoKernel [KeepsType],
+    Dot "dot" AtLeast(2) ALL Shaped Pure Computes Whole Kernel [],
+    DynamicReshape "dynamic-reshape" Any ALL Shaped Pure Computes Whole Kernel [Written],
+    DynamicSlice "dynamic-slice" Any ALL Shaped Pure Computes Whole Kernel [Written],
+    DynamicUpdateSlice "dynamic-update-slice" Any ALL Shaped Pure Computes Whole Kernel [Written OneFloat],
+    Erf "erf" Fixed(1) FLOATS Elementwise Pure Computes Whole Kernel [Accurate],
+    Exp2 "exp2" Fixed(1) FLOATS_OR_COMPLEX Elementwise Pure Computes Whole Kernel [Accurate],
+    Exponential "exponential" Fixed(1) FLOATS_OR_COMPLEX Elementwise Pure Computes Whole Kernel [Accurate],
+    ExponentialMinusOne "exponential-minus-one" Fixed(1) FLOATS_OR_COMPLEX Elementwise Pure Computes Whole Kernel [Accurate],
+    Fft "fft" Fixed(1) ALL Shaped Pure Computes Whole NoKernel [],
+    Floor "floor" Fixed(1) FLOATS Elementwise Pure Computes Whole Kernel [],
+    Fusion "fusion" Any ALL Shaped Pure Computes Whole Kernel [Written KeepsType Related] calls |n| n,
+    Gather "gather" Fixed(2) ALL Shaped Pure Computes Whole Kernel [],
+    GetDimensionSize "get-dimension-size" Fixed(1) ALL Shaped Pure Computes Whole NoKernel [],
+    GetTupleElement "get-tuple-element" Fixed(1) ALL Shaped Pure Selects Whole NoKernel [KeepsType],
+    Imag "imag" Fixed(1) FLOATS_OR_COMPLEX Shaped Pure Computes Whole Kernel [],
+    Infeed "infeed" Fixed(1) ALL Shaped Varies Computes Whole NoKernel [Written],
+    Iota "iota" Fixed(0) ALL Shaped Pure Computes Whole Kernel [Written],
+    IsFinite "is-finite" Fixed(1) FLOATS Shaped Pure Computes Whole Kernel [],
+    Log "log" Fixed(1) FLOATS_OR_COMPLEX Elementwise Pure Computes Whole Kernel [Accurate],
+    LogPlusOne "log-plus-one" Fixed(1) FLOATS_OR_COMPLEX Elementwise Pure Computes Whole Kernel [Accurate],
+    Log2 "log2" Fixed(1) FLOATS_OR_COMPLEX Elementwise Pure Computes Whole Kernel [Accurate],
+    Logistic "logistic" Fixed(1) FLOATS_OR_COMPLEX Elementwise Pure Computes Whole Kernel [Accurate],
+    Map "map" Any ALL Shaped Pure Computes Whole Kernel [OneFloat] calls |n| n,
+    Maximum "maximum" Fixed(2) ALL Elementwise Pure Selects Whole Kernel [],
+    Minimum "minimum" Fixed(2) ALL Elementwise Pure Selects Whole Kernel [],
+    Mulhi "mulhi" Fixed(2) NUMBERS Elementwise Pure Computes Whole Kernel [],
+    Multiply "multiply" Fixed(2) ALL Elementwise Pure Computes Linear Kernel [],
+    Negate "negate" Fixed(1) NUMBERS Elementwise Pure Computes Linear Kernel [],
+    Not "not" Fixed(1) BITS Elementwise Pure Selects Modular Kernel [],
+    OptBarrier "opt-barrier" Fixed(1) ALL Shaped Pure Computes Whole NoKernel [Written KeepsType],
+    Or "or" Fixed(2) BITS Elementwise Pure Selects Whole Kernel [],
+    Outfeed "outfeed" Fixed(2) ALL Shaped Varies Computes Whole NoKernel [Written],
+    Pad "pad" Fixed(2) ALL Shaped Pure Computes Whole Kernel [OneFloat],
+    Parameter "parameter" Fixed(0) ALL Shaped Pure Selects Whole NoKernel [Written],
+    PartitionId "partition-id" Fixed(0) ALL Shaped Varies Computes Whole NoKernel [],
+    Popcnt "popcnt" Fixed(1) INTEGERS Elementwise Pure Computes Whole Kernel [],
+    Power "power" Fixed(2) NUMBERS Elementwise Pure Computes Whole Kernel [],
+    RaggedAllToAll "ragged-all-to-all" Fixed(6) ALL Shaped Varies Computes Whole NoKernel [Written OneFloat],
+    RaggedDot "ragged-dot" Fixed(3) ALL Shaped Pure Computes Whole NoKernel [],
+    Real "real" Fixed(1) FLOATS_OR_COMPLEX Shaped Pure Computes Whole Kernel [],
+    Recv "recv" Fixed(1) ALL Shaped Varies Computes Whole NoKernel [Written Related],
+    RecvDone "recv-done" Fixed(1) ALL Shaped Pure Computes Whole NoKernel [Written KeepsType Related],
+    Reduce "reduce" Any ALL Shaped Pure Computes Whole Kernel [OneFloat] calls |n| n,
+    ReducePrecision "reduce-precision" Fixed(1) FLOATS Elementwise Pure Computes Whole Kernel [Written],
+    ReduceScatter "reduce-scatter" Any ALL Shaped Varies Computes Whole NoKernel [Written OneFloat ReplicaGroups] calls |_| 2,
+    ReduceWindow "reduce-window" Any ALL Shaped Pure Computes Whole Kernel [] calls |n| n,
+    Remainder "remainder" Fixed(2) NUMBERS Elementwise Pure Computes Whole Kernel [],
+    ReplicaId "replica-id" Fixed(0) ALL Shaped Varies Computes Whole NoKernel [],
+    Reshape "reshape" Fixed(1) ALL Shaped Pure Moves Whole Kernel [Written],
+    Reverse "reverse" Fixed(1) ALL Shaped Pure Moves Whole Kernel [],
+    Rng "rng" Any ALL Shaped Varies Computes Whole Kernel [Written],
+    RngBitGenerator "rng-bit-generator" Fixed(1) ALL Shaped Pure Computes Whole Kernel [Written],
+    RngGetAndUpdateState "rng-get-and-update-state" Fixed(0) ALL Shaped Varies Computes Whole NoKernel [Written],
+    RoundNearestAfz "round-nearest-afz" Fixed(1) FLOATS Elementwise Pure Computes Whole Kernel [],
+    RoundNearestEven "round-nearest-even" Fixed(1) FLOATS Elementwise Pure Computes Whole Kernel [],
+    Rsqrt "rsqrt" Fixed(1) FLOATS_OR_COMPLEX Elementwise Pure Computes Whole Kernel [Accurate],
+    ScaledDot "scaled-dot" Fixed(4) ALL Shaped Pure Computes Whole Kernel [Written],
+    Scan "scan" Any ALL Shaped Pure Computes Whole Kernel [] calls |n| n,
+    Scatter "scatter" Any ALL Shaped Pure Computes Whole Kernel [OneFloat] calls |n| n.saturating_sub(1),
+    Select "select" Fixed(3) ALL Shaped Pure Selects Whole Kernel [OneFloat],
+    SelectAndScatter "select-and-scatter" Fixed(3) ALL Shaped Pure Computes Whole Kernel [OneFloat] calls |_| 2,
+    Send "send" Fixed(2) ALL Shaped Varies Computes Whole NoKernel [Written KeepsType Related],
+    SendDone "send-done" Fixed(1) ALL Shaped Pure Computes Whole NoKernel [Written Related],
+    SetDimensionSize "set-dimension-size" Fixed(2) ALL Shaped Pure Computes Whole NoKernel [],
+    ShiftLeft "shift-left" Fixed(2) NUMBERS Elementwise Pure Computes Whole Kernel [],
+    ShiftRightArithmetic "shift-right-arithmetic" Fixed(2) NUMBERS Elementwise Pure Computes Whole Kernel [],
+    ShiftRightLogical "shift-right-logical" Fixed(2) NUMBERS Elementwise Pure Computes Whole Kernel [],
+    Shuffle "shuffle" Fixed(1) ALL Shaped Pure Computes Whole Kernel [],
+    Sign "sign" Fixed(1) SIGNED_NUMBERS Elementwise Pure Computes Whole Kernel [],
+    Sine "sine" Fixed(1) FLOATS_OR_COMPLEX Elementwise Pure Computes Whole Kernel [Accurate],
+    Sinh "sinh" Fixed(1) FLOATS_OR_COMPLEX Elementwise Pure Computes Whole Kernel [Accurate],
+    Slice "slice" Fixed(1) ALL Shaped Pure Moves Whole Kernel [Written],
+    Sort "sort" Any ALL Shaped Pure Computes Whole Kernel [] calls |n| 2 * n,
+    Sqrt "sqrt" Fixed(1) FLOATS_OR_COMPLEX Elementwise Pure Computes Whole Kernel [Accurate],
+    StochasticConvert "stochastic-convert" Fixed(2) FLOATS Shaped Pure Computes Whole Kernel [Written],
+    Subtract "subtract" Fixed(2) NUMBERS Elementwise Pure Computes Linear Kernel [],
+    Tan "tan" Fixed(1) FLOATS_OR_COMPLEX Elementwise Pure Computes Whole Kernel [Accurate],
+    Tanh "tanh" Fixed(1) FLOATS_OR_COMPLEX Elementwise Pure Computes Whole Kernel [Accurate],
+    Topk "topk" Fixed(1) ALL Shaped Pure Computes Whole NoKernel [],
+    Transpose "transpose" Fixed(1) ALL Shaped Pure Moves Whole Kernel [],
+    TriangularSolve "triangular-solve" Fixed(2) FLOATS_OR_COMPLEX Shaped Pure Computes Whole NoKernel [],
+    Tuple "tuple" Any ALL Shaped Pure Selects Whole NoKernel [KeepsType],
+    While "while" Fixed(1) ALL Shaped Pure Computes Whole NoKernel [KeepsType] calls |_| 1,
+    Xor "xor" Fixed(2) BITS Elementwise Pure Selects Whole Kernel [],
     #[default]
-    Unknown "" Any ALL [ACCURATE WRITTEN KEEPS_TYPE RELATED VARIES],
+    Unknown "" Any ALL Shaped Varies Computes Whole Kernel [Accurate Written KeepsType Related],
 }
 
 impl Opcode {
@@ -306,7 +371,9 @@ impl Opcode {
     pub(crate) fn phase(self) -> Option<AsyncPhase> {
         use Opcode::*;
         match self {
-            AllGatherStart | AllReduceStart | CollectivePermuteStart | CopyStart | Send | Recv => Some(AsyncPhase::Start),
+            AllGatherStart | AllReduceStart | CollectivePermuteStart | CopyStart | Send | Recv => {
+                Some(AsyncPhase::Start)
+            }
             AllGatherDone | AllReduceDone | CollectivePermuteDone | CopyDone | SendDone | RecvDone => {
                 Some(AsyncPhase::Done)
             }
@@ -420,6 +487,7 @@ const fn hash(name: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attribute::schema::{self, Owner};
 
     #[test]
     fn the_table_is_sorted_and_in_order() {
@@ -433,5 +501,15 @@ mod tests {
         assert_eq!(Opcode::from_name(""), None);
         assert_eq!(Opcode::from_name("ad"), None);
         assert_eq!(Opcode::from_name(&"a".repeat(1000)), None);
+    }
+
+    /// Groups name replicas where a flag makes them name devices.
+    #[test]
+    fn replica_groups_may_be_global() {
+        let global = schema::key(b"use_global_device_ids").unwrap();
+        for opcode in Opcode::names().filter_map(Opcode::from_name) {
+            let is_global = schema::is_allowed(global, Owner::Instruction(opcode));
+            assert_eq!(opcode.has(Trait::REPLICA_GROUPS), is_global, "{}", opcode.name());
+        }
     }
 }
