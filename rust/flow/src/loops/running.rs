@@ -77,7 +77,7 @@ pub fn count_iterations(
     Err(format!("the loop runs more than {MAX_ITERATIONS} iterations, and its condition is not affine in a counter"))
 }
 
-fn run(steps: &[Step<'_>], values: &mut [Option<i128>]) {
+fn run(steps: &[Step], values: &mut [Option<i128>]) {
     for step in steps {
         values[step.to] = step.value(|k| values[*step.operands.get(k)?]);
     }
@@ -109,17 +109,60 @@ enum Source {
     Same(Place),
     Leaf(ShapeIndex, Option<u32>),
     Known(i128),
-    Computed(Integers, SmallVec<[Place; 3]>),
+    Computed(Operation, Integers, SmallVec<[Place; 3]>),
 }
 
 /// One operation on scalars.
-struct Step<'m> {
-    opcode: Opcode,
-    /// How a comparison compares.
-    direction: Option<&'m str>,
+struct Step {
+    operation: Operation,
     integers: Integers,
     operands: SmallVec<[usize; 3]>,
     to: usize,
+}
+
+/// An operation on integers that can be run.
+#[derive(Clone, Copy)]
+enum Operation {
+    Unary(Unary),
+    Binary(Binary),
+    Compare(Direction),
+    Select,
+    Clamp,
+}
+
+#[derive(Clone, Copy)]
+enum Unary {
+    Convert,
+    Negate,
+    Not,
+}
+
+#[derive(Clone, Copy)]
+enum Binary {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Remainder,
+    Minimum,
+    Maximum,
+    And,
+    Or,
+    Xor,
+    ShiftLeft,
+    ShiftRightArithmetic,
+    ShiftRightLogical,
+}
+
+/// How a comparison compares.
+#[derive(Clone, Copy)]
+enum Direction {
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    Eq,
+    Ne,
 }
 
 /// The numbers of an element type.
@@ -136,7 +179,7 @@ struct Scalars<'m> {
     calls: Vec<Call>,
     number_of_call: FxHashMap<Call, usize>,
     slots: FxHashMap<Place, usize>,
-    steps: Vec<Step<'m>>,
+    steps: Vec<Step>,
     /// The values that are known before the loop, by slot.
     values: Vec<Option<i128>>,
     leaves: Vec<(ShapeIndex, Option<u32>, usize)>,
@@ -166,7 +209,7 @@ impl<'m> Scalars<'m> {
             let source = if self.slots.contains_key(&last) { None } else { Some(self.source(&last)) };
             let operands: SmallVec<[Place; 3]> = match &source {
                 Some(Some(Source::Same(from))) => SmallVec::from_iter([from.clone()]),
-                Some(Some(Source::Computed(_, operands))) => operands.clone(),
+                Some(Some(Source::Computed(_, _, operands))) => operands.clone(),
                 _ => SmallVec::new(),
             };
             let before = waiting.len();
@@ -184,9 +227,11 @@ impl<'m> Scalars<'m> {
                 Some(Source::Same(from)) => self.slots[&from],
                 Some(Source::Leaf(leaf, dim)) => self.leaf(leaf, dim),
                 Some(Source::Known(value)) => self.new_slot(Some(value)),
-                Some(Source::Computed(integers, _)) => {
+                Some(Source::Computed(operation, integers, _)) => {
                     let operands = operands.iter().map(|o| self.slots[o]).collect();
-                    self.step(last.at, integers, operands)
+                    let to = self.new_slot(None);
+                    self.steps.push(Step { operation, integers, operands, to });
+                    to
                 }
             };
             self.slots.insert(last, slot);
@@ -206,14 +251,6 @@ impl<'m> Scalars<'m> {
         let slot = self.new_slot(None);
         self.leaves.push((leaf, dim, slot));
         slot
-    }
-
-    fn step(&mut self, at: InstructionId, integers: Integers, operands: SmallVec<[usize; 3]>) -> usize {
-        let to = self.new_slot(None);
-        let opcode = self.m.instructions()[at as usize].opcode;
-        let direction = self.m.attribute(at, "direction").map(|a| self.m.attribute_text(a));
-        self.steps.push(Step { opcode, direction, integers, operands, to });
-        to
     }
 
     /// The source of a value; `None` where it has none.
@@ -251,6 +288,7 @@ impl<'m> Scalars<'m> {
                 let root = Place { at: m.root(callee), call: Some(number), ..place.clone() };
                 return Some(Source::Same(root));
             }
+            // Below.
             _ => {}
         }
         if let Some(dim) = dim {
@@ -279,22 +317,23 @@ impl<'m> Scalars<'m> {
                 let of_operand = length(m, from)?;
                 let element = match opcode {
                     _ if of_operand == 1 => 0,
+                    Opcode::Bitcast | Opcode::Copy | Opcode::Reshape | Opcode::Transpose if of_operand == n => *element,
                     Opcode::Slice => {
                         let Some(Value::Slices(slices)) = m.attribute_value(*at, "slice") else { return None };
                         let dim = array(m, from)?.dims().iter().position(|size| *size == of_operand)?;
                         let (start, _, stride) = *slices.get(dim)?;
                         stride.checked_mul(*element)?.checked_add(start)?
                     }
-                    Opcode::Broadcast | Opcode::Reverse => return None,
-                    _ if of_operand == n => *element,
+                    // Others may put the elements into another order.
                     _ => return None,
                 };
                 let same_type = array(m, from)?.element() == array(m, *at)?.element();
                 same_type.then(|| same(from, &[], element))
             }
-            opcode => {
+            _ => {
                 let t = integers(array(m, *at)?.element())?;
-                if m.operands(*at).len() != n_operands(opcode, t)? {
+                let operation = Operation::of(m, *at, t)?;
+                if m.operands(*at).len() != operation.n_operands() {
                     return None;
                 }
                 let part = |k: InstructionId| match length(m, k)? {
@@ -303,7 +342,7 @@ impl<'m> Scalars<'m> {
                 };
                 let place =
                     |at| Some(Place { at, index: ShapeIndex::new(), element: part(at)?, dim: None, call: *call });
-                Some(Source::Computed(t, m.operands(*at).map(place).collect::<Option<_>>()?))
+                Some(Source::Computed(operation, t, m.operands(*at).map(place).collect::<Option<_>>()?))
             }
         }
     }
@@ -323,6 +362,7 @@ impl<'m> Scalars<'m> {
                 let same_rank = |&k: &InstructionId| array(m, k).is_some_and(|a| a.is_dynamic(dim as usize));
                 from(m.operands(place.at).find(same_rank)?, Some(dim))
             }
+            // It may be any size.
             _ => None,
         }
     }
@@ -378,76 +418,143 @@ fn integers(t: ElementType) -> Option<Integers> {
     is_integer.then(|| Integers { kind: t.kind(), bits: t.value_bits() })
 }
 
-/// The number of operands of an operation on integers that [`Step::value`] knows.
-fn n_operands(opcode: Opcode, result: Integers) -> Option<usize> {
-    use Opcode::*;
-    Some(match opcode {
-        Convert | Not => 1,
-        And | Or | Xor | Minimum | Maximum | Compare => 2,
-        Select | Clamp => 3,
-        _ if result.kind == ElementKind::Boolean => return None,
-        Negate => 1,
-        Add | Subtract | Multiply | Divide | Remainder | ShiftLeft | ShiftRightArithmetic | ShiftRightLogical => 2,
-        _ => return None,
-    })
+impl Operation {
+    /// The operation of an instruction with a result of these numbers; `None` for one that is not run, whose value is
+    /// unknown.
+    #[deny(clippy::wildcard_enum_match_arm)]
+    fn of(m: &Module, at: InstructionId, result: Integers) -> Option<Operation> {
+        use Opcode::*;
+        let is_pred = result.kind == ElementKind::Boolean;
+        let number = |operation| (!is_pred).then_some(operation);
+        match m.instructions()[at as usize].opcode {
+            Convert => Some(Operation::Unary(Unary::Convert)),
+            Not => Some(Operation::Unary(Unary::Not)),
+            And => Some(Operation::Binary(Binary::And)),
+            Or => Some(Operation::Binary(Binary::Or)),
+            Xor => Some(Operation::Binary(Binary::Xor)),
+            Minimum => Some(Operation::Binary(Binary::Minimum)),
+            Maximum => Some(Operation::Binary(Binary::Maximum)),
+            Compare => Some(Operation::Compare(Direction::of(m, at)?)),
+            Select => Some(Operation::Select),
+            Clamp => Some(Operation::Clamp),
+            // Of truth values these have a meaning of their own.
+            Negate => number(Operation::Unary(Unary::Negate)),
+            Add => number(Operation::Binary(Binary::Add)),
+            Subtract => number(Operation::Binary(Binary::Subtract)),
+            Multiply => number(Operation::Binary(Binary::Multiply)),
+            Divide => number(Operation::Binary(Binary::Divide)),
+            Remainder => number(Operation::Binary(Binary::Remainder)),
+            ShiftLeft => number(Operation::Binary(Binary::ShiftLeft)),
+            ShiftRightArithmetic => number(Operation::Binary(Binary::ShiftRightArithmetic)),
+            ShiftRightLogical => number(Operation::Binary(Binary::ShiftRightLogical)),
+            // They hand on values: `source`.
+            Bitcast | Broadcast | Call | Concatenate | Constant | Copy | Fusion | GetDimensionSize
+            | GetTupleElement | OptBarrier | Parameter | Reshape | Reverse | Slice | Transpose | Tuple => None,
+            // No counter uses them.
+            Abs | CountLeadingZeros | Mulhi | Popcnt | Power | Sign => None,
+            // On floating-point numbers.
+            Acos | Acosh | Asin | Asinh | Atan2 | Atanh | BatchNormGrad | BatchNormInference | BatchNormTraining
+            | Cbrt | Ceil | Cholesky | Complex | Cosh | Cosine | Erf | Exp2 | Exponential | ExponentialMinusOne
+            | Fft | Floor | Imag | IsFinite | Log | Log2 | LogPlusOne | Logistic | Real | ReducePrecision
+            | RoundNearestAfz | RoundNearestEven | Rsqrt | Sine | Sinh | Sqrt | StochasticConvert | Tan | Tanh
+            | TriangularSolve => None,
+            // More than one element of an operand, a state, or a value from elsewhere.
+            AddDependency | AfterAll | AllGather | AllGatherDone | AllGatherStart | AllReduce | AllReduceDone
+            | AllReduceStart | AllToAll | AsyncDone | AsyncStart | AsyncUpdate | BitcastConvert
+            | CollectiveBroadcast | CollectivePermute | CollectiveReduce | Conditional | Convolution | CopyDone
+            | CopyStart | CustomCall | Domain | Dot | DynamicReshape | DynamicSlice | DynamicUpdateSlice | Gather
+            | Infeed | Iota | Map | Outfeed | Pad | PartitionId | RaggedAllToAll | RaggedDot | Recv | RecvDone
+            | Reduce | ReduceScatter | ReduceWindow | ReplicaId | Rng | RngBitGenerator | RngGetAndUpdateState
+            | ScaledDot | Scan | Scatter | SelectAndScatter | Send | SendDone | SetDimensionSize | Shuffle | Sort
+            | Topk | Unknown | While => None,
+            CollectivePermuteDone | CollectivePermuteStart => None,
+        }
+    }
+
+    fn n_operands(self) -> usize {
+        match self {
+            Operation::Unary(_) => 1,
+            Operation::Binary(_) | Operation::Compare(_) => 2,
+            Operation::Select | Operation::Clamp => 3,
+        }
+    }
 }
 
-impl Step<'_> {
+impl Direction {
+    fn of(m: &Module, at: InstructionId) -> Option<Direction> {
+        Some(match m.attribute_text(m.attribute(at, "direction")?) {
+            "LT" => Direction::Lt,
+            "LE" => Direction::Le,
+            "GT" => Direction::Gt,
+            "GE" => Direction::Ge,
+            "EQ" => Direction::Eq,
+            "NE" => Direction::Ne,
+            _ => return None,
+        })
+    }
+
+    fn holds(self, a: i128, b: i128) -> bool {
+        match self {
+            Direction::Lt => a < b,
+            Direction::Le => a <= b,
+            Direction::Gt => a > b,
+            Direction::Ge => a >= b,
+            Direction::Eq => a == b,
+            Direction::Ne => a != b,
+        }
+    }
+}
+
+impl Step {
     fn value(&self, operand: impl Fn(usize) -> Option<i128>) -> Option<i128> {
-        use Opcode::*;
-        if self.opcode == Select {
-            return match operand(0) {
+        let t = self.integers;
+        match self.operation {
+            Operation::Select => match operand(0) {
                 Some(0) => operand(2),
                 Some(_) => operand(1),
                 // Either is the value where they are equal.
                 None => operand(1).filter(|x| operand(2) == Some(*x)),
-            };
+            },
+            Operation::Unary(unary) => Some(t.unary(unary, operand(0)?)),
+            Operation::Binary(binary) => Some(t.wrap(t.binary(binary, operand(0)?, operand(1)?))),
+            Operation::Compare(direction) => Some(i128::from(direction.holds(operand(0)?, operand(1)?))),
+            Operation::Clamp => Some(t.wrap(operand(0)?.max(operand(1)?).min(operand(2)?))),
         }
-        let t = self.integers;
-        let (a, second) = (operand(0)?, operand(1));
-        if self.operands.len() == 1 {
-            return Some(match self.opcode {
-                Convert if t.kind == ElementKind::Boolean => i128::from(a != 0),
-                Convert => t.wrap(a),
-                Negate => t.wrap(-a),
-                Not => t.wrap(!a),
-                _ => return None,
-            });
-        }
-        let b = second?;
-        let shift = u32::try_from(b).ok().filter(|n| *n < t.bits);
-        Some(t.wrap(match self.opcode {
-            Add => a + b,
-            Subtract => a - b,
-            Multiply => a.wrapping_mul(b),
-            Minimum => a.min(b),
-            Maximum => a.max(b),
-            And => a & b,
-            Or => a | b,
-            Xor => a ^ b,
-            // By zero, all bits of the quotient are set, and the remainder is the dividend.
-            Divide => a.checked_div(b).unwrap_or(-1),
-            Remainder => a.checked_rem(b).unwrap_or(a),
-            // A shift by the width or more shifts out every bit.
-            ShiftLeft => shift.map_or(0, |n| a << n),
-            ShiftRightLogical => shift.map_or(0, |n| t.unsigned().wrap(a) >> n),
-            ShiftRightArithmetic => t.signed().wrap(a) >> shift.unwrap_or(t.bits - 1),
-            Clamp => a.max(b).min(operand(2)?),
-            Compare => i128::from(match self.direction? {
-                "LT" => a < b,
-                "LE" => a <= b,
-                "GT" => a > b,
-                "GE" => a >= b,
-                "EQ" => a == b,
-                "NE" => a != b,
-                _ => return None,
-            }),
-            _ => return None,
-        }))
     }
 }
 
 impl Integers {
+    fn unary(self, operation: Unary, a: i128) -> i128 {
+        match operation {
+            Unary::Convert if self.kind == ElementKind::Boolean => i128::from(a != 0),
+            Unary::Convert => self.wrap(a),
+            Unary::Negate => self.wrap(-a),
+            Unary::Not => self.wrap(!a),
+        }
+    }
+
+    /// The result of an operation on two numbers before it wraps.
+    fn binary(self, operation: Binary, a: i128, b: i128) -> i128 {
+        let shift = u32::try_from(b).ok().filter(|n| *n < self.bits);
+        match operation {
+            Binary::Add => a + b,
+            Binary::Subtract => a - b,
+            Binary::Multiply => a.wrapping_mul(b),
+            Binary::Minimum => a.min(b),
+            Binary::Maximum => a.max(b),
+            Binary::And => a & b,
+            Binary::Or => a | b,
+            Binary::Xor => a ^ b,
+            // By zero, all bits of the quotient are set, and the remainder is the dividend.
+            Binary::Divide => a.checked_div(b).unwrap_or(-1),
+            Binary::Remainder => a.checked_rem(b).unwrap_or(a),
+            // A shift by the width or more shifts out every bit.
+            Binary::ShiftLeft => shift.map_or(0, |n| a << n),
+            Binary::ShiftRightLogical => shift.map_or(0, |n| self.unsigned().wrap(a) >> n),
+            Binary::ShiftRightArithmetic => self.signed().wrap(a) >> shift.unwrap_or(self.bits - 1),
+        }
+    }
+
     fn signed(self) -> Integers {
         Integers { kind: ElementKind::Signed, ..self }
     }

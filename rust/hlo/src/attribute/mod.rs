@@ -136,6 +136,7 @@ pub(crate) fn plain<'m>(c: &mut Cursor<'m>, form: Form) -> Read<Option<Value<'m>
         Form::Bools => Value::Bools(vec![boolean(c)?]),
         Form::Shape => Value::Shape(read_shape(c)?),
         Form::Shapes => Value::Shapes(list(c, read_shape)?),
+        // `structured` lists them.
         _ => return Ok(None),
     }))
 }
@@ -158,26 +159,34 @@ pub(crate) fn decode<'m>(text: &'m str, span: Span, form: Form) -> Value<'m> {
 
 /// The value of a form that falls back to text if it cannot be decoded; `None` for other forms, and for those that stay
 /// text.
+#[deny(clippy::wildcard_enum_match_arm)]
 fn structured<'m>(c: &mut Cursor<'_>, form: Form) -> Read<Option<Value<'m>>> {
+    use Form::*;
     let value = match form {
-        Form::DeviceGroups => Some(Value::DeviceGroups(devices::read(c)?)),
-        Form::Sharding => Some(Value::Sharding(sharding::read(c)?)),
-        Form::Aliases => Some(Value::Aliases(alias::aliases(c, Kinds::Written)?)),
-        Form::OperandAliases => Some(Value::OperandAliases(alias::aliases(c, Kinds::None)?)),
-        Form::Donors => Some(Value::Donors(alias::donors(c)?)),
-        Form::Accuracy => Some(Value::Accuracy(accuracy(c)?)),
-        Form::EntryLayout => Some(Value::EntryLayout(entry_layout(c)?)),
-        Form::Sparsity => Some(Value::Sides(sides(c, SPARSITY)?)),
-        Form::BlockScaling => Some(Value::Sides(sides(c, SCALING)?)),
-        Form::DebugAttributes => {
+        DeviceGroups => Some(Value::DeviceGroups(devices::read(c)?)),
+        Sharding => Some(Value::Sharding(sharding::read(c)?)),
+        Aliases => Some(Value::Aliases(alias::aliases(c, Kinds::Written)?)),
+        OperandAliases => Some(Value::OperandAliases(alias::aliases(c, Kinds::None)?)),
+        Donors => Some(Value::Donors(alias::donors(c)?)),
+        Accuracy => Some(Value::Accuracy(accuracy(c)?)),
+        EntryLayout => Some(Value::EntryLayout(entry_layout(c)?)),
+        Sparsity => Some(Value::Sides(sides(c, SPARSITY)?)),
+        BlockScaling => Some(Value::Sides(sides(c, SCALING)?)),
+        DebugAttributes => {
             original::debug_entries(c, true)?;
             None
         }
-        Form::RecoveryTable => {
+        RecoveryTable => {
             original::recoveries(c)?;
             None
         }
-        _ => return Ok(None),
+        // Those of [`plain`].
+        Int | Float | Bool | Word | Text | Ints | IntLists | Words | Slices | Padding | Window | DimLabels | Shape
+        | Shapes | Bools => return Ok(None),
+        // Links to other lines, and text that is read by those who ask for a part of it.
+        Computation | Computations | Instructions | Metadata | Literal | FrontendAttributes | Config | Braced | Raw => {
+            return Ok(None)
+        }
     };
     c.space();
     if c.at_end() {

@@ -68,6 +68,13 @@ impl Operation<'_> {
         self.like(real_part(self.array(0)?.element()), 0)
     }
 
+    pub(super) fn absolute(&self) -> Inference {
+        match self.array(0)?.element().kind() {
+            ElementKind::Complex => self.part_of_complex(),
+            _ => self.elementwise(None),
+        }
+    }
+
     pub(super) fn complex(&self) -> Inference {
         let part = self.array(0)?.element();
         let element = complex_of(part);

@@ -19,7 +19,7 @@ use smallvec::{smallvec, SmallVec};
 
 use crate::attribute::Value;
 use crate::model::module::{ComputationId, InstructionId, Module};
-use crate::model::opcode::async_form;
+use crate::model::opcode::{async_form, elementwise};
 use crate::{Opcode, Trait};
 
 pub(crate) use omitted::{fill_omitted, RestatedShape};
@@ -126,6 +126,8 @@ impl<'m> Operation<'m> {
         self.m.opcode_name(self.id)
     }
 
+    /// By the rule of an operation; a new one does not compile until it has an arm.
+    #[deny(clippy::wildcard_enum_match_arm)]
     fn shape(&self, opcode: Opcode) -> Inference {
         use Opcode::*;
         match opcode {
@@ -138,12 +140,10 @@ impl<'m> Operation<'m> {
             StochasticConvert => self.stochastic_convert(),
             Real | Imag => self.part_of_complex(),
             Complex => self.complex(),
-            Abs => match self.array(0)?.element().kind() {
-                ElementKind::Complex => self.part_of_complex(),
-                _ => self.elementwise(None),
-            },
+            Abs => self.absolute(),
             Copy if self.operands.first().is_some_and(|s| s.as_array().is_none()) => self.as_operand(0),
-            opcode if opcode.has(Trait::ELEMENTWISE) => self.elementwise(None),
+            #[allow(unreachable_patterns)]
+            elementwise!() => self.elementwise(None),
             BitcastConvert => self.bitcast_convert(),
             Map => self.map(),
 
@@ -214,8 +214,8 @@ impl<'m> Operation<'m> {
             CollectivePermuteStart => self.collective_permute_start(),
 
             Unknown => self.short_async_form(),
-            // Parameter, Constant, Bitcast, CustomCall and Recv.
-            _ => Ok(None),
+            // Only the written shape says what the value is.
+            Parameter | Constant | Bitcast | CustomCall | Recv => Ok(None),
         }
     }
 

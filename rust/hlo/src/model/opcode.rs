@@ -175,6 +175,16 @@ struct Row {
     parameters: &'static [fn(usize) -> usize],
 }
 
+/// The pattern of an operation if it is elementwise, else of one that is in any case.
+macro_rules! if_elementwise {
+    (Elementwise $variant:ident) => {
+        $crate::Opcode::$variant
+    };
+    (Shaped $variant:ident) => {
+        $crate::Opcode::Add
+    };
+}
+
 macro_rules! opcodes {
     ($(
         $(#[$default:meta])? $variant:ident $name:literal $arity:ident $(($n:literal))? $types:ident
@@ -203,6 +213,13 @@ macro_rules! opcodes {
         },)*];
 
         static WORDS: Words<{ TABLE.len() }> = Words::new([$($name),*]);
+
+        /// The pattern of all elementwise operations, with which an exhaustive match need list the others alone. Parts of it
+        /// repeat each other.
+        macro_rules! elementwise {
+            () => { $($crate::model::opcode::if_elementwise!($shape_rule $variant))|* };
+        }
+        pub(crate) use {elementwise, if_elementwise};
     };
 }
 
@@ -369,16 +386,16 @@ impl Opcode {
 
     /// The phase of an operation that is one step of an asynchronous one; none for those that wrap any operation.
     pub(crate) fn phase(self) -> Option<AsyncPhase> {
-        use Opcode::*;
-        match self {
-            AllGatherStart | AllReduceStart | CollectivePermuteStart | CopyStart | Send | Recv => {
-                Some(AsyncPhase::Start)
-            }
-            AllGatherDone | AllReduceDone | CollectivePermuteDone | CopyDone | SendDone | RecvDone => {
-                Some(AsyncPhase::Done)
-            }
+        HALVES.iter().find_map(|&[start, done]| match self {
+            opcode if opcode == start => Some(AsyncPhase::Start),
+            opcode if opcode == done => Some(AsyncPhase::Done),
             _ => None,
-        }
+        })
+    }
+
+    /// The operation that starts what this one completes.
+    pub(crate) fn start(self) -> Option<Opcode> {
+        HALVES.iter().find(|&&[_, done]| self == done).map(|&[start, _]| start)
     }
 
     /// The element types that its first operand may have.
@@ -416,6 +433,16 @@ impl Opcode {
         TABLE[..TABLE.len() - 1].iter().map(|row| row.name)
     }
 }
+
+/// Asynchronous operations with opcodes of their own: how they start, and how they end.
+const HALVES: &[[Opcode; 2]] = &[
+    [Opcode::AllGatherStart, Opcode::AllGatherDone],
+    [Opcode::AllReduceStart, Opcode::AllReduceDone],
+    [Opcode::CollectivePermuteStart, Opcode::CollectivePermuteDone],
+    [Opcode::CopyStart, Opcode::CopyDone],
+    [Opcode::Send, Opcode::SendDone],
+    [Opcode::Recv, Opcode::RecvDone],
+];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AsyncPhase {
@@ -501,6 +528,14 @@ mod tests {
         assert_eq!(Opcode::from_name(""), None);
         assert_eq!(Opcode::from_name("ad"), None);
         assert_eq!(Opcode::from_name(&"a".repeat(1000)), None);
+    }
+
+    /// Only the steps that wrap any operation are of none of these pairs.
+    #[test]
+    fn starts_and_ends_are_pairs() {
+        let is_step = |name: &str| ["-start", "-update", "-done"].iter().any(|end| name.ends_with(end));
+        let single = |name: &&str| is_step(name) && Opcode::from_name(name).unwrap().phase().is_none();
+        assert!(Opcode::names().filter(single).eq(["async-done", "async-start", "async-update"]));
     }
 
     /// Groups name replicas where a flag makes them name devices.

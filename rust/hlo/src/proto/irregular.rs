@@ -165,7 +165,8 @@ fn message<'a>(f: &OperationField, m: Message<'a>, r: &ReadContext<'a, '_>, out:
             None => Ok(m.int(1) == 1 && push(out, &Accuracy::Highest)?),
         },
         (_, Form::FrontendAttributes) => frontend(m, out),
-        _ => Ok(false),
+        // A row of the schema without an arm here.
+        _ => bad(m.at, format!("a message for {}", f.row.name)),
     }
 }
 

@@ -38,3 +38,27 @@ pub(crate) fn callee_names(opcode: &str, has_predicate: bool, n: usize) -> Optio
     let names = callees(opcode, has_predicate && n == 2);
     (names.len() == n || matches!(names, ["branch_computations" | "called_computations"])).then_some(names)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::callees;
+    use crate::{attributes_of, Form, Opcode, Owner};
+
+    /// The schema has the same attributes. A custom call may have one computation under either name.
+    #[test]
+    fn called_computations_have_the_attributes_of_the_schema() {
+        for opcode in Opcode::names() {
+            let owner = Owner::from_name(opcode);
+            let calls = attributes_of(owner).filter(|a| matches!(a.form, Form::Computation | Form::Computations));
+            let expected: BTreeSet<&str> = calls.map(|a| a.name).collect();
+            if !expected.is_empty() {
+                let mut found: BTreeSet<&str> =
+                    [false, true].into_iter().flat_map(|p| callees(opcode, p)).copied().collect();
+                found.extend((opcode == "custom-call").then_some("to_apply"));
+                assert_eq!(found, expected, "{opcode}");
+            }
+        }
+    }
+}

@@ -8,32 +8,14 @@ use crate::attribute::alias::Alias;
 use crate::attribute::form::Form;
 use crate::attribute::Value;
 use crate::infer::Operation;
-use crate::Opcode;
 
-/// The rules on buffers of operands.
-pub(super) fn check(op: &Operation, opcode: Opcode) -> Law {
-    match opcode {
-        Opcode::CustomCall => {
-            constraints(op)?;
-            aliases(op)
-        }
-        Opcode::Fusion => aliases(op),
-        Opcode::Parameter => replication(op),
-        Opcode::AddDependency => token(op, 1),
-        Opcode::Infeed => token(op, 0),
-        Opcode::Outfeed => token(op, 1),
-        Opcode::CopyStart => copy_context(op),
-        _ => Ok(()),
-    }
-}
-
-fn token(op: &Operation, k: usize) -> Law {
+pub(super) fn token(op: &Operation, k: usize) -> Law {
     let other = op.operands.get(k).filter(|s| ***s != Shape::Token);
     Rule::OperandKind.none(other, format_args!("a token as operand {k}"))
 }
 
 /// The third part of the result is a context, u32[].
-fn copy_context(op: &Operation) -> Law {
+pub(super) fn copy_context(op: &Operation) -> Law {
     let Some(parts) = op.written.and_then(Shape::as_tuple) else { return Ok(()) };
     let is_context = |s: &Shape| s.as_array().is_some_and(|a| a.rank() == 0 && a.element() == layout::ElementType::U32);
     match parts {
@@ -42,7 +24,7 @@ fn copy_context(op: &Operation) -> Law {
     }
 }
 
-fn constraints(op: &Operation) -> Law {
+pub(super) fn constraints(op: &Operation) -> Law {
     const NAME: &str = "operand_layout_constraints";
     let Some(Value::Shapes(shapes)) = op.value(NAME) else { return Ok(()) };
     let (law, n) = (Rule::LayoutConstraints.of(NAME), op.operands.len());
@@ -56,7 +38,7 @@ pub(super) fn part<'s>(shape: &'s Shape, index: &[i64]) -> Option<&'s Shape> {
     index.iter().try_fold(shape, |shape, &k| shape.as_tuple()?.get(usize::try_from(k).ok()?))
 }
 
-fn aliases(op: &Operation) -> Law {
+pub(super) fn aliases(op: &Operation) -> Law {
     const NAME: &str = "output_to_operand_aliasing";
     if !op.m.attributes(op.id).iter().any(|a| a.form == Form::OperandAliases) {
         return Ok(());
@@ -87,7 +69,7 @@ fn content(shape: &Shape) -> &Shape {
     }
 }
 
-fn replication(op: &Operation) -> Law {
+pub(super) fn replication(op: &Operation) -> Law {
     const NAME: &str = "parameter_replication";
     let (Some(n), Some(shape)) = (n_flags(op, NAME), op.written) else { return Ok(()) };
     let leaves = leaves(shape).len();

@@ -224,15 +224,7 @@ fn async_thread(m: &Module, i: InstructionId) -> Option<String> {
 fn transfer(m: &Module, i: InstructionId) -> Law {
     use Opcode::*;
     let opcode = m.instructions()[i as usize].opcode;
-    let expected = match opcode {
-        CopyDone => CopyStart,
-        AllReduceDone => AllReduceStart,
-        AllGatherDone => AllGatherStart,
-        CollectivePermuteDone => CollectivePermuteStart,
-        SendDone => Send,
-        RecvDone => Recv,
-        _ => return Ok(()),
-    };
+    let Some(expected) = opcode.start() else { return Ok(()) };
     let Some(start) = m.operands(i).next() else { return Ok(()) };
     let found = m.instructions()[start as usize].opcode;
     let is_transfer = matches!(opcode, SendDone | RecvDone);

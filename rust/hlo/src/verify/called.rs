@@ -9,33 +9,24 @@ use crate::attribute::{fields, Value};
 use crate::cursor::Cursor;
 use crate::infer::{are_mixable, Operation};
 use crate::model::module::ComputationId;
-use crate::Opcode;
 
-pub(super) fn check(op: &Operation, opcode: Opcode) -> Law {
-    match opcode {
-        Opcode::Reduce | Opcode::ReduceWindow => {
-            let (values, inits) = op.operands.split_at(op.operands.len() / 2);
-            reducer(op, "to_apply", values, inits)
-        }
-        Opcode::Scatter => {
-            let (inits, rest) = op.operands.split_at(op.operands.len() / 2);
-            reducer(op, "to_apply", rest.get(1..).unwrap_or(&[]), inits)
-        }
-        Opcode::SelectAndScatter => {
-            selection(op)?;
-            // The start of an asynchronous one may bind fewer operands.
-            match op.operands[..] {
-                [_, value, init] => reducer(op, "scatter", &[value], &[init]),
-                _ => Ok(()),
-            }
-        }
-        Opcode::Sort => comparator(op),
-        Opcode::Map => mapped(op),
-        Opcode::Scan => step(op),
-        Opcode::Conditional => selector(op),
+pub(super) fn reduction(op: &Operation) -> Law {
+    let (values, inits) = op.operands.split_at(op.operands.len() / 2);
+    reducer(op, "to_apply", values, inits)
+}
+
+pub(super) fn scatter(op: &Operation) -> Law {
+    let (inits, rest) = op.operands.split_at(op.operands.len() / 2);
+    reducer(op, "to_apply", rest.get(1..).unwrap_or(&[]), inits)
+}
+
+pub(super) fn select_and_scatter(op: &Operation) -> Law {
+    selection(op)?;
+    // The start of an asynchronous one may bind fewer operands.
+    match op.operands[..] {
+        [_, value, init] => reducer(op, "scatter", &[value], &[init]),
         _ => Ok(()),
-    }?;
-    thread(op, opcode)
+    }
 }
 
 fn result<'m>(op: &Operation<'m>, c: ComputationId) -> &'m Shape {
@@ -89,7 +80,7 @@ fn selection(op: &Operation) -> Law {
     Rule::Comparator.of("select").none(wrong, format_args!("parameters of type {}", element.name()))
 }
 
-fn comparator(op: &Operation) -> Law {
+pub(super) fn comparator(op: &Operation) -> Law {
     let Some(c) = op.callee("to_apply") else { return Ok(()) };
     predicate(op, "to_apply", c)?;
     elements(op, c, 2, Rule::Comparator)
@@ -100,7 +91,7 @@ fn predicate(op: &Operation, name: &'static str, c: ComputationId) -> Law {
     Rule::Comparator.of(name).require(is_pred, "a result of shape pred[]", result(op, c))
 }
 
-fn mapped(op: &Operation) -> Law {
+pub(super) fn mapped(op: &Operation) -> Law {
     let Some(c) = op.callee("to_apply") else { return Ok(()) };
     elements(op, c, 1, Rule::CalledParameters)
 }
@@ -117,7 +108,7 @@ fn elements(op: &Operation, c: ComputationId, n_of_each: usize, rule: Rule) -> L
 }
 
 /// A step of a scan maps slices of the inputs and carries to slices of the outputs and carries.
-fn step(op: &Operation) -> Law {
+pub(super) fn step(op: &Operation) -> Law {
     let Some(c) = op.callee("to_apply") else { return Ok(()) };
     let parameters = op.m.parameters(c);
     let n = op.operands.len();
@@ -147,7 +138,7 @@ fn step(op: &Operation) -> Law {
     })
 }
 
-fn selector(op: &Operation) -> Law {
+pub(super) fn selector(op: &Operation) -> Law {
     let Some(&chosen) = op.operands.first() else { return Ok(()) };
     let is_list = op.value("branch_computations").is_some();
     let is_pair = op.value("true_computation").is_some() || op.value("false_computation").is_some();
@@ -161,10 +152,7 @@ fn selector(op: &Operation) -> Law {
 }
 
 /// Loops, branches and fusions call computations of their own thread.
-fn thread(op: &Operation, opcode: Opcode) -> Law {
-    if !matches!(opcode, Opcode::While | Opcode::Conditional | Opcode::Fusion) {
-        return Ok(());
-    }
+pub(super) fn thread(op: &Operation) -> Law {
     let own = super::thread_of(op.m, op.m.computation_of(op.id));
     let other = op.m.called_computations(op.id).map(|c| super::thread_of(op.m, c)).find(|other| *other != own);
     Rule::CalledThread.none(other.map(|t| format!("`{t}`")), format_args!("computations of thread `{own}`"))

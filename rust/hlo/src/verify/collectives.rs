@@ -11,29 +11,18 @@ use crate::attribute::devices::DeviceGroups;
 use crate::attribute::mesh::{product, Iota};
 use crate::attribute::Value;
 use crate::infer::Operation;
-use crate::Opcode;
 
-pub(super) fn check(op: &Operation, opcode: Opcode) -> Law {
-    use Opcode::*;
-    match opcode {
-        AllReduce | AllReduceStart | AllGather | AllGatherStart | CollectiveReduce | ReduceScatter | AllToAll
-        | RaggedAllToAll => {
-            arrays(&op.operands, op.name())?;
-            groups(op, matches!(opcode, AllGather | AllGatherStart | ReduceScatter | AllToAll))?;
-            match opcode {
-                AllToAll => exchange(op),
-                RaggedAllToAll => ragged(op),
-                _ => Ok(()),
-            }
-        }
-        CollectivePermute | CollectivePermuteStart => {
-            if op.value("slice_sizes").is_none() {
-                arrays(&op.operands, op.name())?;
-            }
-            pairs(op)
-        }
-        _ => Ok(()),
+/// An operation on arrays of the devices of a group; `are_uniform` if all groups have as many.
+pub(super) fn grouped(op: &Operation, are_uniform: bool) -> Law {
+    arrays(&op.operands, op.name())?;
+    groups(op, are_uniform)
+}
+
+pub(super) fn permute(op: &Operation) -> Law {
+    if op.value("slice_sizes").is_none() {
+        arrays(&op.operands, op.name())?;
     }
+    pairs(op)
 }
 
 fn groups(op: &Operation, are_uniform: bool) -> Law {
@@ -89,7 +78,7 @@ fn pairs(op: &Operation) -> Law {
 }
 
 /// The operand is split along a dimension. Without one, the operands are the pieces for the devices of a group.
-fn exchange(op: &Operation) -> Law {
+pub(super) fn exchange(op: &Operation) -> Law {
     if op.value("dimensions").is_some() && op.operands.len() <= 1 {
         let n = op.ints("dimensions").len();
         return Rule::Exchange.of("dimensions").require(n == 1, "one dimension to split", n);
@@ -104,7 +93,7 @@ fn exchange(op: &Operation) -> Law {
 }
 
 /// Offsets and sizes are of one shape, with one or two dimensions.
-fn ragged(op: &Operation) -> Law {
+pub(super) fn ragged(op: &Operation) -> Law {
     let Some(first) = op.array_or_none(2) else { return Ok(()) };
     let has_rank = (1..=2).contains(&first.rank());
     Rule::Exchange.require(has_rank, "offsets of one or two dimensions", op.operands[2])?;

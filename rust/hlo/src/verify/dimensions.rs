@@ -5,65 +5,69 @@ use layout::{ElementKind, ElementType};
 use super::rule::{Law, Rule};
 use crate::attribute::Value;
 use crate::infer::{are_mixable, Operation};
-use crate::Opcode;
 
-pub(super) fn check(op: &Operation, opcode: Opcode) -> Law {
-    match opcode {
-        Opcode::DynamicSlice => offsets(op, 1),
-        Opcode::DynamicUpdateSlice => {
-            if let (Some(operand), Some(update)) = (op.array_or_none(0), op.array_or_none(1)) {
-                let (operand, update) = (operand.element(), update.element());
-                let fits = are_mixable(operand, update);
-                Rule::ElementType.require(fits, format_args!("an update of type {}", operand.name()), update.name())?;
-            }
-            offsets(op, 2)
-        }
-        Opcode::DynamicReshape => (1..op.operands.len()).try_for_each(|k| {
-            let is_s32 = op.array_or_none(k).is_none_or(|a| a.element() == ElementType::S32);
-            Rule::IndexType.require(is_s32, "s32[] as sizes", op.operands[k])
-        }),
-        Opcode::Gather => {
-            integers(op, 1)?;
-            ["collapsed_slice_dims", "operand_batching_dims", "offset_dims"]
-                .into_iter()
-                .try_for_each(|n| sorted(op, n))?;
-            disjoint(op, "collapsed_slice_dims", "operand_batching_dims")?;
-            disjoint(op, "start_index_map", "operand_batching_dims")
-        }
-        Opcode::Scatter => {
-            integers(op, op.operands.len() / 2)?;
-            ["update_window_dims", "inserted_window_dims", "input_batching_dims"]
-                .into_iter()
-                .try_for_each(|n| sorted(op, n))?;
-            disjoint(op, "inserted_window_dims", "input_batching_dims")?;
-            disjoint(op, "scatter_dims_to_operand_dims", "input_batching_dims")
-        }
-        Opcode::ReduceWindow | Opcode::SelectAndScatter if op.value("window").is_none() => {
-            let rank = op.array_or_none(0).map_or(0, |array| array.rank());
-            Rule::WindowRank.require(rank == 0, format_args!("a window of {rank} dimensions"), "none")
-        }
-        Opcode::Fft => {
-            let n = op.ints("fft_length").len();
-            Rule::FftRank.of("fft_length").require((1..=3).contains(&n), "one to three lengths", n)
-        }
-        Opcode::Convolution => {
-            let [features, batches] = ["feature_group_count", "batch_group_count"].map(|n| op.int(n).unwrap_or(1));
-            Rule::ConvolutionGroups.of("batch_group_count").require(
-                features <= 1 || batches <= 1,
-                "one kind of groups",
-                format_args!("{features} feature groups and {batches} batch groups"),
-            )
-        }
-        Opcode::TriangularSolve => {
-            let has_form = op.value("transpose_a").is_some();
-            Rule::RequiredAttribute.require(has_form, "transpose_a=NO_TRANSPOSE, TRANSPOSE or ADJOINT", "none")
-        }
-        _ => Ok(()),
+pub(super) fn dynamic_update_slice(op: &Operation) -> Law {
+    if let (Some(operand), Some(update)) = (op.array_or_none(0), op.array_or_none(1)) {
+        let (operand, update) = (operand.element(), update.element());
+        let fits = are_mixable(operand, update);
+        Rule::ElementType.require(fits, format_args!("an update of type {}", operand.name()), update.name())?;
     }
+    offsets(op, 2)
+}
+
+pub(super) fn dynamic_reshape(op: &Operation) -> Law {
+    (1..op.operands.len()).try_for_each(|k| {
+        let is_s32 = op.array_or_none(k).is_none_or(|a| a.element() == ElementType::S32);
+        Rule::IndexType.require(is_s32, "s32[] as sizes", op.operands[k])
+    })
+}
+
+pub(super) fn gather(op: &Operation) -> Law {
+    integers(op, 1)?;
+    ["collapsed_slice_dims", "operand_batching_dims", "offset_dims"].into_iter().try_for_each(|n| sorted(op, n))?;
+    disjoint(op, "collapsed_slice_dims", "operand_batching_dims")?;
+    disjoint(op, "start_index_map", "operand_batching_dims")
+}
+
+pub(super) fn scatter(op: &Operation) -> Law {
+    integers(op, op.operands.len() / 2)?;
+    ["update_window_dims", "inserted_window_dims", "input_batching_dims"]
+        .into_iter()
+        .try_for_each(|n| sorted(op, n))?;
+    disjoint(op, "inserted_window_dims", "input_batching_dims")?;
+    disjoint(op, "scatter_dims_to_operand_dims", "input_batching_dims")
+}
+
+/// Without a window, the operand is a scalar.
+pub(super) fn window(op: &Operation) -> Law {
+    if op.value("window").is_some() {
+        return Ok(());
+    }
+    let rank = op.array_or_none(0).map_or(0, |array| array.rank());
+    Rule::WindowRank.require(rank == 0, format_args!("a window of {rank} dimensions"), "none")
+}
+
+pub(super) fn fft(op: &Operation) -> Law {
+    let n = op.ints("fft_length").len();
+    Rule::FftRank.of("fft_length").require((1..=3).contains(&n), "one to three lengths", n)
+}
+
+pub(super) fn convolution(op: &Operation) -> Law {
+    let [features, batches] = ["feature_group_count", "batch_group_count"].map(|n| op.int(n).unwrap_or(1));
+    Rule::ConvolutionGroups.of("batch_group_count").require(
+        features <= 1 || batches <= 1,
+        "one kind of groups",
+        format_args!("{features} feature groups and {batches} batch groups"),
+    )
+}
+
+pub(super) fn triangular_solve(op: &Operation) -> Law {
+    let has_form = op.value("transpose_a").is_some();
+    Rule::RequiredAttribute.require(has_form, "transpose_a=NO_TRANSPOSE, TRANSPOSE or ADJOINT", "none")
 }
 
 /// The operands from `first` on are offsets: integers of one type.
-fn offsets(op: &Operation, first: usize) -> Law {
+pub(super) fn offsets(op: &Operation, first: usize) -> Law {
     for k in first..op.operands.len() {
         integers(op, k)?;
         let (one, other) = (op.operands[first], op.operands[k]);

@@ -22,7 +22,8 @@ pub(super) fn fits(opcode: Opcode, shape: &Shape) -> bool {
     }
 }
 
-pub(super) fn check(op: &Operation, opcode: Opcode) -> Law {
+/// The types of the operands, and which of them are arrays.
+pub(super) fn operands(op: &Operation, opcode: Opcode) -> Law {
     let types = opcode.types();
     op.array_or_none(0).map_or(Ok(()), |array| element(op, types, array.element()))?;
     let n_arrays = match opcode {
@@ -30,20 +31,7 @@ pub(super) fn check(op: &Operation, opcode: Opcode) -> Law {
         _ if opcode.has(Trait::ELEMENTWISE) => op.operands.len(),
         _ => op.operands.len().min(usize::from(!types.are_all())),
     };
-    arrays(&op.operands[..n_arrays], opcode.name())?;
-    match opcode {
-        Opcode::Compare => comparison(op),
-        Opcode::BitcastConvert => bitcast_convert(op),
-        Opcode::StochasticConvert => stochastic_convert(op),
-        Opcode::ReducePrecision => reduce_precision(op),
-        Opcode::Select if op.operands.get(1).is_some_and(|s| s.as_array().is_none()) => {
-            Rule::OperandKind.broken("arrays to select from", op.operands[1])
-        }
-        Opcode::Iota => op.written_element().map_or(Ok(()), |t| element(op, NUMBERS, t)),
-        Opcode::Rng => rng(op),
-        Opcode::Topk => topk(op),
-        _ => Ok(()),
-    }
+    arrays(&op.operands[..n_arrays], opcode.name())
 }
 
 pub(super) fn arrays(operands: &[&Shape], opcode: &str) -> Law {
@@ -55,12 +43,12 @@ fn element(op: &Operation, types: Types, found: ElementType) -> Law {
     Rule::ElementType.require(types.has(found), format_args!("{} in {}", types.1, op.name()), found.name())
 }
 
-fn comparison(op: &Operation) -> Law {
+pub(super) fn comparison(op: &Operation) -> Law {
     let (Some(_), Some(Value::Word(order))) = (op.value("type"), op.value("order")) else { return Ok(()) };
     Rule::ComparisonType.of("order").broken("type or order, not both", format_args!("order={order}"))
 }
 
-fn bitcast_convert(op: &Operation) -> Law {
+pub(super) fn bitcast_convert(op: &Operation) -> Law {
     let (Some(from), Some(to)) = (op.array_or_none(0), op.written_element()) else { return Ok(()) };
     let is_complex = |t: ElementType| t.kind() == ElementKind::Complex;
     let expected = if is_complex(to) { "a real result" } else { "a complex result" };
@@ -68,14 +56,14 @@ fn bitcast_convert(op: &Operation) -> Law {
     Rule::BitcastConvert.require(fits, format_args!("{expected} of {from}"), to.name())
 }
 
-fn stochastic_convert(op: &Operation) -> Law {
+pub(super) fn stochastic_convert(op: &Operation) -> Law {
     let (Some(value), Some(random)) = (op.array_or_none(0), op.array_or_none(1)) else { return Ok(()) };
     element(op, Types(UNSIGNED, "unsigned integers as random numbers"), random.element())?;
     let (random, n) = (random.element(), value.element().bits());
     Rule::ElementType.require(random.bits() == n, format_args!("random numbers of {n} bits"), random.name())
 }
 
-fn reduce_precision(op: &Operation) -> Law {
+pub(super) fn reduce_precision(op: &Operation) -> Law {
     for (name, least) in [("exponent_bits", 1), ("mantissa_bits", 0)] {
         let less = op.int(name).filter(|&n| n < least);
         Rule::PrecisionBits.of(name).none(less, format_args!("{least} or more {name}"))?;
@@ -83,7 +71,16 @@ fn reduce_precision(op: &Operation) -> Law {
     Ok(())
 }
 
-fn rng(op: &Operation) -> Law {
+pub(super) fn select(op: &Operation) -> Law {
+    let other = op.operands.get(1).filter(|s| s.as_array().is_none());
+    Rule::OperandKind.none(other, "arrays to select from")
+}
+
+pub(super) fn iota(op: &Operation) -> Law {
+    op.written_element().map_or(Ok(()), |t| element(op, NUMBERS, t))
+}
+
+pub(super) fn rng(op: &Operation) -> Law {
     let (law, n) = (Rule::RandomParameters, op.operands.len());
     law.require(n == 2, "two parameters of a distribution", n)?;
     let Some(result) = op.written_element() else {
@@ -98,7 +95,7 @@ fn rng(op: &Operation) -> Law {
     element(op, types, result)
 }
 
-fn topk(op: &Operation) -> Law {
+pub(super) fn topk(op: &Operation) -> Law {
     let indices = op.written.and_then(Shape::as_tuple).and_then(|parts| parts.get(1)).and_then(Shape::as_array);
     let other = indices.map(|a| a.element()).filter(|&t| t != ElementType::S32);
     Rule::IndexType.none(other.map(ElementType::name), "s32 as the type of the indices")

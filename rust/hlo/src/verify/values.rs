@@ -18,17 +18,23 @@ pub(crate) fn check(m: &Module, limit: usize) -> Vec<Diagnostic> {
     all.filter_map(|a| problem(text, a.form, a.value)).take(limit).collect()
 }
 
+#[deny(clippy::wildcard_enum_match_arm)]
 fn problem(text: &str, form: Form, span: Span) -> Option<Diagnostic> {
     let c = &mut Cursor { text: &text[..span.end as usize], pos: span.start as usize };
+    use Form::*;
     match form {
-        Form::Metadata => fields::metadata(c).err(),
-        Form::FrontendAttributes => fields::frontend_attributes(c).err(),
-        Form::Bool | Form::Bools => boolean(c),
-        Form::Shape | Form::Shapes if check::lacks_order(&text.as_bytes()[span.range()]) => {
+        Metadata => fields::metadata(c).err(),
+        FrontendAttributes => fields::frontend_attributes(c).err(),
+        Bool | Bools => boolean(c),
+        Shape | Shapes if check::lacks_order(&text.as_bytes()[span.range()]) => {
             Some(Diagnostic::new(span, check::NO_ORDER))
         }
-        Form::Text | Form::Config if matches!(c.peek(), Some(b'"' | b'\'')) => fields::string(c).err(),
-        _ => None,
+        Text | Config if matches!(c.peek(), Some(b'"' | b'\'')) => fields::string(c).err(),
+        // Every reading reads them as XLA does.
+        Shape | Shapes | Text | Config | Int | Float | Word | Ints | IntLists | Words | Slices | Padding | Window
+        | DimLabels | Computation | Computations | Instructions | DeviceGroups | Literal | Sharding | Aliases
+        | OperandAliases | Donors | Accuracy | Sparsity | BlockScaling | EntryLayout | DebugAttributes
+        | RecoveryTable | Braced | Raw => None,
     }
 }
 
