@@ -17,12 +17,12 @@ from ..errors import HlomapError
 from ..ops import lookup
 from ..types import ShapeIndex
 
-# What an instruction carries beside its meaning, and computations, which count by their fingerprint.
-_NON_SEMANTIC_ATTRIBUTES = frozenset(
+# Semantic attributes that count in other ways or not at all: computations by their fingerprint; layouts, and how a
+# fusion is compiled, do not change what is computed.
+_NOT_COMPARED = frozenset(
     """
-    backend_config body branch_computations called_computations calls condition control-predecessors
-    false_computation frontend_attributes kind metadata operand_layout_constraints origin output_to_operand_aliasing
-    schedule_as sharding statistics to_apply true_computation
+    body branch_computations called_computations calls condition false_computation frontend_attributes kind
+    operand_layout_constraints output_to_operand_aliasing to_apply true_computation
     """.split()  # noqa: SIM905 (a list would be 20 lines)
 )
 _MAX_NODES = 64  # for each dimension of a map that is composed further; no program of the corpus needs 20 in all
@@ -199,15 +199,8 @@ def _one_map(instruction: Instruction) -> IndexingMap | None:
 def _texts(instruction: Instruction) -> Hashable:
     """The attributes that say what is computed."""
     attributes = instruction.attributes
-    counts = (
-        name for name in sorted(attributes) if name not in _NON_SEMANTIC_ATTRIBUTES or _is_configured(instruction, name)
-    )
+    counts = (name for name in sorted(attributes) if name not in _NOT_COMPARED and instruction._is_semantic(name))
     return tuple((name, attributes.text(name)) for name in counts)
-
-
-def _is_configured(instruction: Instruction, name: str) -> bool:
-    """Whether the configuration says what is computed, as that of a library call does, not only how."""
-    return name == "backend_config" and instruction._is_semantic(name)
 
 
 def _meaning(instruction: Instruction, operands: Sequence[int]) -> Hashable:

@@ -10,13 +10,13 @@ use std::hash::{Hash, Hasher};
 use layout::Shape;
 use rustc_hash::{FxHashMap, FxHasher};
 
-use crate::attribute::form::Form;
+use crate::attribute::schema;
 use crate::cursor::{brief, clip, Cursor};
 use crate::error::{Diagnostic, Span};
 use crate::infer::{self, RestatedShape};
 use crate::model::module::{
     Attribute, ComputationId, Instruction, InstructionId, Module, CALLS, INCONSISTENT, LOST, SHAPE_OMITTED,
-    UNNAMED_OPERANDS,
+    UNKNOWN_KEY, UNNAMED_OPERANDS,
 };
 use crate::parse::instruction::UNRESOLVED;
 use crate::parse::MAX_DIAGNOSTICS;
@@ -41,7 +41,7 @@ pub(crate) struct Findings {
     has_later_calls: bool,
     suspects: SuspectNames,
     later: Vec<InstructionId>,
-    /// One instruction per equivalence class, by the hash of the inputs of its inference rule.
+    /// One instruction per equivalence class, by the hash of the inputs of its rules.
     representatives: FxHashMap<u64, InstructionId>,
     /// By shape number, the number of shapes nested in it.
     parts: Vec<usize>,
@@ -119,7 +119,7 @@ impl Findings {
         row.opcode.hash(&mut hash);
         row.shape.hash(&mut hash);
         m.operands(i).for_each(|k| m.instructions[k as usize].shape.hash(&mut hash));
-        inference_inputs(m, i).for_each(|(_, text)| hash.write(text));
+        inputs(m, i).for_each(|(_, text)| hash.write(text));
         match self.representatives.entry(hash.finish()) {
             Entry::Occupied(like) => {
                 is_alike(m, i, *like.get()) && m.instructions[*like.get() as usize].flags & INCONSISTENT == 0
@@ -137,11 +137,9 @@ impl Findings {
     }
 }
 
-/// The attributes that an inference rule may depend on, as text.
-fn inference_inputs(m: &Module, i: InstructionId) -> impl Iterator<Item = (u16, &[u8])> {
-    let is_input = |a: &&Attribute| {
-        !matches!(a.form, Form::Metadata | Form::Config | Form::FrontendAttributes | Form::Instructions)
-    };
+/// The attributes that a rule may depend on, as text.
+fn inputs(m: &Module, i: InstructionId) -> impl Iterator<Item = (u16, &[u8])> {
+    let is_input = |a: &&Attribute| a.key >= UNKNOWN_KEY || schema::is_checked(a.key);
     m.attributes(i).iter().filter(is_input).map(|a| (a.key, m.attribute_text(a).as_bytes()))
 }
 
@@ -152,7 +150,7 @@ fn is_alike(m: &Module, a: InstructionId, b: InstructionId) -> bool {
     (first.opcode, first.shape, first.flags & UNNAMED_OPERANDS)
         == (second.opcode, second.shape, second.flags & UNNAMED_OPERANDS)
         && m.operands(a).map(shape).eq(m.operands(b).map(shape))
-        && inference_inputs(m, a).eq(inference_inputs(m, b))
+        && inputs(m, a).eq(inputs(m, b))
 }
 
 /// Checks a module whose names are resolved. Errors go to `problems`, those that cost only an instruction to `losses`,

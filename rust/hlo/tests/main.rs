@@ -4,4 +4,5 @@ mod files;
 mod robust;
 mod rules;
 mod schema;
+mod signatures;
 mod touch;

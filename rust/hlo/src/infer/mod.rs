@@ -17,7 +17,7 @@ use layout::{require, ArrayShape, ElementKind, ElementType, Layout, Shape, UNBOU
 use quasiaffine::interrupt::steps;
 use smallvec::{smallvec, SmallVec};
 
-use crate::attribute::Value;
+use crate::attribute::{schema, Value};
 use crate::model::module::{ComputationId, InstructionId, Module};
 use crate::model::opcode::{async_form, elementwise};
 use crate::{Opcode, Trait};
@@ -251,6 +251,8 @@ impl<'m> Operation<'m> {
     }
 
     pub fn value(&self, name: &str) -> Option<Value<'m>> {
+        // Equivalent instructions, of which one is checked, may differ in the others.
+        debug_assert!(schema::key(name.as_bytes()).is_some_and(schema::is_checked), "{name} is not an input of rules");
         self.m.attribute_value(self.id, name)
     }
 

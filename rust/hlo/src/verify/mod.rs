@@ -24,11 +24,12 @@ use std::borrow::Cow;
 use layout::Shape;
 
 use crate::attribute::form::Form;
+use crate::attribute::schema;
 use crate::attribute::Value;
 use crate::cursor::brief;
 use crate::error::{Diagnostic, Span};
 use crate::infer::Operation;
-use crate::model::module::{ComputationId, InstructionId, Module};
+use crate::model::module::{ComputationId, InstructionId, Module, UNKNOWN_KEY};
 use crate::model::opcode::{async_form, elementwise, AsyncPhase};
 use crate::parse::MAX_PROBLEMS;
 use crate::Opcode;
@@ -160,13 +161,10 @@ fn own_rules(op: &Operation, opcode: Opcode) -> Law {
 #[inline]
 pub(crate) fn is_plain(m: &Module, i: InstructionId) -> bool {
     let opcode = m.instructions()[i as usize].opcode;
-    opcode != Opcode::CustomCall
+    // Those two have rules of their own.
+    !matches!(opcode, Opcode::CustomCall | Opcode::ReducePrecision)
         && types::fits(opcode, m.shape(i))
-        && !m.attributes(i).iter().any(|a| match a.form {
-            Form::Sharding | Form::Bools => true,
-            Form::Int => opcode == Opcode::ReducePrecision,
-            _ => false,
-        })
+        && !m.attributes(i).iter().any(|a| a.key < UNKNOWN_KEY && schema::is_verified(a.key))
 }
 
 fn thread_of(m: &Module, c: ComputationId) -> Cow<'_, str> {

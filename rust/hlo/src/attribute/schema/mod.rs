@@ -186,10 +186,21 @@ pub(crate) fn required(opcode: Opcode) -> &'static [u16] {
 pub(crate) fn is_semantic(key: u16, opcode: Opcode) -> bool {
     match TABLE[key as usize].effect {
         Effect::Semantic => true,
-        // A custom call's configuration; the trip count of a loop.
-        Effect::Hint => matches!(opcode, Opcode::CustomCall | Opcode::While),
-        Effect::Annotation => false,
+        Effect::Hint => matches!(opcode, Opcode::CustomCall | Opcode::While | Opcode::Unknown),
+        Effect::Verified | Effect::Annotation => false,
     }
+}
+
+/// Whether shape inference or a rule of the verifier may read the attribute.
+#[inline]
+pub(crate) fn is_checked(key: u16) -> bool {
+    matches!(TABLE[key as usize].effect, Effect::Semantic | Effect::Verified)
+}
+
+/// Whether rules of the verifier alone read the attribute, on any operation.
+#[inline]
+pub(crate) fn is_verified(key: u16) -> bool {
+    TABLE[key as usize].effect == Effect::Verified
 }
 
 /// The fields of an instruction of this opcode that hold attributes, in the order in which they are printed.

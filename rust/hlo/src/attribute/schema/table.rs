@@ -73,13 +73,16 @@ pub(crate) struct Field {
     pub codec: Codec,
 }
 
-/// Whether an attribute can change what an operation reads or computes.
+/// What an attribute can change. Signatures and the checks of shapes and rules leave out what it cannot.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
+    /// What an operation reads or computes.
     Semantic,
-    /// Only on a custom call, which may give it any meaning.
+    /// The rules of the verifier alone.
+    Verified,
+    /// What a custom call or an unknown operation does, which may give it any meaning, and how often a loop runs.
     Hint,
-    /// Never.
+    /// Nothing.
     Annotation,
 }
 
@@ -148,6 +151,10 @@ impl Row {
 
     const fn no_default(self) -> Row {
         Row { default: None, ..self }
+    }
+
+    const fn verified(self) -> Row {
+        Row { effect: Effect::Verified, ..self }
     }
 
     const fn hint(self) -> Row {
@@ -421,8 +428,8 @@ pub(crate) const TABLE: &[Row] = &[
     row("async_execution_thread", Text, "async-done async-start async-update").field(&[79]),
     row("is_composite", Bool, "call").field(&[89]),
     row("domain", Braced, "domain!").field_as(&[54, 55], Codec::Domain),
-    row("parameter_replication", Bools, "parameter").annotation().field(&[61]),
-    row("sharding", Sharding, "*").annotation().field(&[40]),
+    row("parameter_replication", Bools, "parameter").verified().field(&[61]),
+    row("sharding", Sharding, "*").verified().field(&[40]),
     row("result_accuracy", Accuracy, "*").field(&[91]),
     row("frontend_attributes", FrontendAttributes, "* module computation").hint().field(&[68]),
     row("statistics", Braced, "*").annotation().field_as(&[82], Codec::Statistics),

@@ -1,0 +1,104 @@
+"""Instructions of one signature share their maps, so what a signature leaves out must not change any."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+
+from conftest import Case, all_cases
+from test_ops import found_lines
+
+import hlomap as hm
+from hlomap.analysis.rule_cache import clear
+
+#: Annotations and hints, of any instruction.
+BESIDE = {
+    "backend_config": '"one"',
+    "control-predecessors": "{}",
+    "frontend_attributes": '{one="1"}',
+    "metadata": '{op_name="one"}',
+    "origin": '{{"one"}}',
+    "sharding": "{replicated}",
+    "statistics": "{visualizing_index=0,nan=percent(0)}",
+}
+
+
+def _written(case: Case) -> dict[str, str]:
+    """The attributes of the root as the text has them, without computations, whose names differ from case to case."""
+    root = case.module.entry.root
+    found = {name: root.attributes.text(name) for name in root.attributes}
+    last = case.text[case.text.rindex("ROOT") :]
+    return {name: value for name, value in found.items() if f", {name}={value}" in last}
+
+
+def _changed(case: Case, old: str, new: str) -> hm.Instruction | None:
+    """The root with another attribute in its line; None if that cannot be read."""
+    start = case.text.rindex("ROOT")
+    end = case.text.find("\n", start)
+    line = case.text[start:end]
+    line = line.replace(old, new, 1) if old else line + new
+    try:
+        return hm.parse(case.text[:start] + line + case.text[end:]).entry.root
+    except hm.HlomapError:
+        return None
+
+
+def _assert_alike(case: Case, changed: hm.Instruction, what: str) -> bool:
+    """Whether the signature is that of the case; its maps, from rules that are asked again, are then equal."""
+    if changed.signature() != case.module.entry.root.signature():
+        return False
+    clear()
+    assert found_lines(changed) == case.expected, f"{case.id}: {what}"
+    return True
+
+
+def test_another_value_of_an_attribute_has_another_signature_or_the_same_maps() -> None:
+    values = defaultdict(set)
+    written = [(case, _written(case)) for case in all_cases()]
+    for _, attributes in written:
+        for name, value in attributes.items():
+            values[name].add(value)
+            values[name].update(re.sub(r"\d+", lambda n: str(int(n[0]) + 1), value, count=k) for k in (0, 1))
+    n_changed, alike = 0, set()
+    for case, attributes in written:
+        for name, value in attributes.items():
+            for other in sorted(values[name] - {value}):
+                changed = _changed(case, f", {name}={value}", f", {name}={other}")
+                if changed is not None:
+                    n_changed += 1
+                    if _assert_alike(case, changed, f"{name}={other}"):
+                        alike.add(name)
+    assert n_changed > 5000, n_changed
+    assert "window" in alike, "values that differ in spelling alone"
+
+
+def test_annotations_and_hints_change_no_maps() -> None:
+    alike = set()
+    for case in all_cases():
+        root = case.module.entry.root
+        new = "".join(f", {name}={value}" for name, value in BESIDE.items() if name not in root.attributes)
+        changed = _changed(case, "", new)
+        assert changed is not None, case.id
+        if _assert_alike(case, changed, new):
+            alike.add(root.opcode)
+    assert len(alike) > 100, sorted(alike)
+
+
+def test_a_rule_of_an_unknown_operation_may_read_its_configuration() -> None:
+    module = hm.parse("""HloModule m
+ENTRY e {
+  p = f32[3] parameter(0)
+  a = f32[3] turned(p), backend_config="0"
+  ROOT b = f32[3] turned(a), backend_config="1"
+}""")
+
+    def rule(turned: hm.Instruction, index: tuple[int, ...]) -> list[hm.MapSet]:
+        shift = turned.attributes["backend_config"]
+        return [hm.MapSet([hm.IndexingMap.parse(f"(d0) -> ((d0 + {shift}) mod 3), domain: d0 in [0, 2]")])]
+
+    hm.register_rule("turned", rule)
+    try:
+        a, b = (hm.output_to_input(module[name])[0] for name in "ab")
+    finally:
+        hm.unregister_rule("turned")
+    assert [str(m.results[0]) for (m,) in (a, b)] == ["d0 mod 3", "(d0 + 1) mod 3"]
