@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib
 import os
-import re
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+
+TYPE_CHECKING = False  # as in `typing`, which takes longer to import than the compiled module
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 __all__ = ["lazy_names", "np", "npt"]
 
@@ -15,8 +17,11 @@ __all__ = ["lazy_names", "np", "npt"]
 def lazy_names(package: str, path: str) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
     """``__all__``, ``__getattr__`` and ``__dir__`` of the module at a path: the names that its stub imports."""
     with open(f"{os.path.splitext(path)[0]}.pyi", encoding="utf-8") as stub:
-        imports = re.findall(r"^from \.(\S*) import ([^(\n]+|\([^)]*\))", stub.read(), re.M)
-    module_of = {name: module for module, names in imports for name in re.findall(r"\w+ as (\w+)", names)}
+        imports = f"\n{stub.read()}".split("\nfrom .")[1:]
+    module_of: dict[str, str] = {}
+    for module, _, names in (line.partition(" import ") for line in imports):
+        listed = names.partition(")" if names[0] == "(" else "\n")[0].strip("(")
+        module_of |= dict.fromkeys(listed.replace(",", "").split()[::3], module)  # each NAME as NAME
 
     def load(name: str) -> Any:
         if name not in module_of:
