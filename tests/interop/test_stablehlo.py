@@ -14,8 +14,8 @@ import pytest
 
 import hlomap as hm
 from hlomap.corpus.run import analyze_corpus
+from hlomap.hlo import stablehlo
 from hlomap.hlo.discover import detect_kind, list_files
-from hlomap.interop import stablehlo
 
 CASES = Path(__file__).parent.parent / "cases" / "stablehlo"
 FILES = sorted(CASES.iterdir())

@@ -15,7 +15,7 @@ from ..errors import HlomapError
 from ..hlo.discover import SourceFile, detect_kind, kind_and_form, kind_of_name, label_of, list_files
 from ..hlo.dump_directory import DumpedModule, name_columns
 from ..hlo.load import parse_all, read_source
-from ..interop.stablehlo import can_convert
+from ..hlo.stablehlo import can_convert
 from .rows import analyze
 from .table import COLUMNS, Table
 

@@ -24,9 +24,9 @@ from ..errors import DatasetError, HlomapError, NotFoundError
 from ..hlo.discover import kind_and_form
 from ..hlo.dump_directory import name_columns
 from ..hlo.load import parse_all, parse_programs, too_large, trace_programs
+from ..hlo.stablehlo import can_convert
 from ..interop.arrow import from_rows
 from ..interop.row_files import PartWriter
-from ..interop.stablehlo import can_convert
 from .folder import open_folder, output_errors
 from .manifest import read_manifest
 from .parts import FACT, PLAN_FACT, Part, digest_of_file

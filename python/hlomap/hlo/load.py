@@ -79,9 +79,9 @@ def _parse_all(source: _Source, name: str | None, strict: bool, function: str) -
         if program is None:
             explain_source(error, source)
             raise
-    from ..hooks import hook
+    from .stablehlo import to_hlo_proto
 
-    return _core.parse_text(hook("to_hlo_proto")(program, name), name, strict)
+    return _core.parse_text(to_hlo_proto(program, name), name, strict)
 
 
 def _several(modules: list[Module], name: str | None) -> HloSyntaxError:

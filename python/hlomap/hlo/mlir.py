@@ -1,7 +1,7 @@
 """Recognizes MLIR by content: text, and bytecode by its magic bytes, which portable StableHLO artifacts have as well.
 
 :func:`mlir_kind` is for files whose kind is unknown, :func:`unpacked_mlir` for sources that are not HLO.  Nothing is
-converted here: :mod:`hlomap.interop.stablehlo` does that with the MLIR in jaxlib.
+converted here: :mod:`hlomap.hlo.stablehlo` does that with the MLIR in jaxlib.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from .._core import Instruction
 from ..answers import Unknown
-from ..hlo.json_object import JsonObject
+from ..json_object import JsonObject
 from .body import Config, NotUnderstood, config_text, require
 
 

@@ -2,6 +2,7 @@
 
 MLIR runs in a child process, since a damaged program can crash it.  The child serves one program after another, which
 saves the second that its start takes, and ends when it has been idle for a minute.  A program that ends it is an error.
+A message is a kind of one byte, the length of its data in eight bytes, little endian, and the data.
 """
 
 from __future__ import annotations
@@ -11,10 +12,18 @@ import contextlib
 import importlib.util
 import os
 import tempfile
+from typing import IO
 
 from .. import children
 from ..errors import HloSyntaxError, UnsupportedError
-from .stablehlo_child import BYTECODE, CONVERTED, MISSING, TEXT, read_message, time_limit, write_message
+
+TEXT, BYTECODE = b"t", b"b"
+"""Requests: a program as text in UTF-8, or as bytecode."""
+
+CONVERTED, REFUSED, MISSING = b"c", b"r", b"m"
+"""Answers: a serialized HloModuleProto, MLIR's message, or that jaxlib cannot be imported."""
+
+_SECONDS, _BYTES_PER_SECOND = 30.0, 50_000
 
 
 def can_convert() -> bool:
@@ -47,6 +56,28 @@ def to_hlo_proto(source: str | bytes, name: str | None) -> bytes:
         if kind == MISSING:
             raise _missing(name)
         raise _refused(name, f"one that MLIR cannot convert: {data.decode('utf-8', 'replace')}")
+
+
+def time_limit(n_bytes: int) -> float:
+    """Seconds for a program of so many bytes; MLIR converts a few megabytes per second."""
+    return _SECONDS + n_bytes / _BYTES_PER_SECOND
+
+
+def read_message(stream: IO[bytes]) -> tuple[bytes, bytes]:
+    """The kind and the data of a message; raises ``EOFError``."""
+    head = stream.read(9)
+    n = int.from_bytes(head[1:], "little")
+    data = stream.read(n) if len(head) == 9 else b""
+    if len(head) < 9 or len(data) < n:
+        raise EOFError
+    return head[:1], data
+
+
+def write_message(stream: IO[bytes], kind: bytes, data: bytes) -> None:
+    """Sends a message."""
+    stream.write(kind + len(data).to_bytes(8, "little"))
+    stream.write(data)
+    stream.flush()
 
 
 def _missing(name: str | None) -> UnsupportedError:

@@ -12,9 +12,9 @@ from itertools import accumulate
 from math import isfinite
 from typing import Any
 
-from ..errors import HloSyntaxError
-from ..text import one_line
-from ..types import expect
+from .errors import HloSyntaxError
+from .text import one_line
+from .types import expect
 
 _MAX_DEPTH = 100  # of Protocol Buffers, whose messages backends write; deeper ones would exhaust Python's stack
 _MAX_DIGITS = 4300  # beyond which Python refuses an int; the time to read one is quadratic
