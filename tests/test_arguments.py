@@ -266,7 +266,9 @@ def test_every_method_with_arguments_is_listed() -> None:
         c for c in vars(hm._core).values() if isinstance(c, type) and c.__name__ in {*hm.__all__, *hm.hlo.__all__}
     ]
     parameters = {
-        f"{c.__name__}.{name}": getattr(getattr(c, name), "__text_signature__", None) or ""
+        f"{c.__name__}.{name}": str([*signature(member).parameters][1:])
+        if isfunction(member := getattr(c, name))
+        else getattr(member, "__text_signature__", None) or ""
         for c in classes
         for name in vars(c)
         if not name.startswith("_")

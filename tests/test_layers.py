@@ -11,7 +11,7 @@ import pytest
 from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
 
 import hlomap
-from hlomap import hooks
+from hlomap import _core, attached, methods
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = Path(hlomap.__file__).parent
@@ -61,12 +61,12 @@ def test_packages() -> None:
 
 
 BINDINGS = {path: path.read_text(encoding="utf-8") for path in (ROOT / "rust" / "bindings" / "src").glob("*.rs")}
-BELOW = {"_core", "answers", "dtypes", "errors", "hooks", "types"}
+BELOW = {"_core", "answers", "dtypes", "errors", "json_object", "types"}
 """The modules of the package that the compiled module may import."""
 
 
 def test_the_compiled_module_imports_nothing_above_it() -> None:
-    """A module calls what lies above by a name of the table of hooks."""
+    """What lies above adds its methods to the compiled classes."""
     text = "".join(BINDINGS.values())
     for argument in re.findall(r"[.:]import\((?:intern!\(\w+(?:\.py\(\))?, )?([^)]*)\)", text):
         module = re.fullmatch('"([\\w.]+)"', argument)
@@ -75,10 +75,16 @@ def test_the_compiled_module_imports_nothing_above_it() -> None:
         assert (name in BELOW) if package == "hlomap" else package in {"numpy", *sys.stdlib_module_names}
 
 
-def test_hooks_are_what_is_called() -> None:
-    rust = re.findall(r'hooks::(?:hook|call)\([^,]+, "(\w+)"', "".join(BINDINGS.values()))
-    python = re.findall(r'\bhook\("(\w+)"\)', "".join(path.read_text(encoding="utf-8") for path in FILES))
-    assert {*rust, *python} == {*hlomap._HOOKS} and all(callable(hooks.hook(name)) for name in hlomap._HOOKS)
+def test_methods_are_added_to_classes_that_do_not_call_them() -> None:
+    """A class of ``methods`` that :func:`attach` forgets is found here, and a name that the compiled module calls."""
+    added = set()
+    for own in (each for each in vars(methods).values() if isinstance(each, type)):
+        target = getattr(attached, own.__name__, None) or getattr(_core, own.__name__)
+        found = {name for name, value in vars(own).items() if callable(value) or isinstance(value, property)}
+        assert found and all(vars(target)[name] is vars(own)[name] for name in found)
+        added |= found
+    called = {*re.findall(r'(?:call_method\w*|getattr)\((?:intern!\(\w+, )?"(\w+)"', "".join(BINDINGS.values()))}
+    assert called and not added & called
 
 
 MAY_LIST_OPCODES = {"ops", "builder", "interop", "schedules"}

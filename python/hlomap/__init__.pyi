@@ -75,5 +75,3 @@ from .tiles.tiling import tile as tile
 from .tiles.utilization import utilization as utilization
 from .verification.observe import observed_reads as observed_reads
 from .verification.verify import verify as verify
-
-_HOOKS: dict[str, str]

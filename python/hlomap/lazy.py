@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["lazy_names", "np", "npt"]
+__all__ = ["Lazy", "lazy_names", "np", "npt"]
 
 
 def lazy_names(package: str, path: str) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
@@ -36,7 +36,7 @@ def lazy_names(package: str, path: str) -> tuple[list[str], Callable[[str], Any]
     return list(module_of), load, lambda: list(module_of)
 
 
-class _Lazy:
+class Lazy:
     """A module that is imported when a name of it is first used."""
 
     def __init__(self, module: str) -> None:
@@ -53,4 +53,4 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 else:
     # A question about maps needs no array, and importing NumPy takes longer than everything else that it needs.
-    np, npt = _Lazy("numpy"), _Lazy("numpy.typing")
+    np, npt = Lazy("numpy"), Lazy("numpy.typing")

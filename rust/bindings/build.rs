@@ -1,4 +1,5 @@
-//! Writes the stub of the compiled module: the signatures of `_core.pyi` with the docstrings of the Rust items.
+//! Writes the stub of the compiled module: the signatures of `_core.pyi` with the docstrings of the Rust items, and of
+//! the methods that the Python package adds to them.
 
 use std::collections::HashMap;
 use std::{env, fs, path::Path};
@@ -10,14 +11,19 @@ use syn::{Attribute, Expr, Fields, Ident, ImplItem, Item, Lit, Meta, Token, Type
 /// The docstrings of classes and functions by name, of members by `Class.member`.
 type Docs = HashMap<String, String>;
 
+/// The methods of classes that are written in Python.
+const METHODS: &str = "../../python/hlomap/methods.py";
+
 fn main() {
     println!("cargo:rerun-if-changed=_core.pyi");
     println!("cargo:rerun-if-changed=src");
+    println!("cargo:rerun-if-changed={METHODS}");
     let mut docs = Docs::new();
     for file in fs::read_dir("src").expect("the sources") {
         let source = fs::read_to_string(file.expect("a source").path()).expect("a source is text");
         read(&syn::parse_file(&source).expect("a source is Rust").items, &mut docs);
     }
+    read_methods(&fs::read_to_string(METHODS).expect("the methods in Python"), &mut docs);
     let stub = with_docs(&fs::read_to_string("_core.pyi").expect("the signatures"), &docs);
     let folder = env::var("OUT_DIR").expect("cargo sets it");
     fs::write(Path::new(&folder).join("_core.pyi"), stub).expect("the folder of the build can be written");
@@ -62,8 +68,32 @@ fn read(items: &[Item], docs: &mut Docs) {
     }
 }
 
+/// Collects the docstrings of methods in Python, each in a class of the name of its own.
+fn read_methods(source: &str, docs: &mut Docs) {
+    let (mut class, mut name) = ("", "");
+    let mut lines = source.lines();
+    while let Some(line) = lines.next() {
+        if let Some(head) = line.strip_prefix("class ") {
+            class = head.trim_end_matches(':');
+        } else if let Some(head) = line.strip_prefix("    def ") {
+            name = head.split('(').next().expect("a part");
+        } else if let Some(first) = line.strip_prefix("        \"\"\"") {
+            let mut doc = first.trim_end_matches("\"\"\"").to_owned();
+            if doc == first {
+                for line in lines.by_ref().map(|line| line.strip_prefix("        ").unwrap_or(line)) {
+                    if line == "\"\"\"" {
+                        break;
+                    }
+                    doc += &format!("\n{line}");
+                }
+            }
+            docs.insert(format!("{class}.{name}"), doc);
+        }
+    }
+}
+
 /// The macros of `class.rs` that begin with a class and then have members, each with attributes and a name.
-const TABLES: [&str; 4] = ["getters", "methods", "prints", "by_its_text"];
+const TABLES: [&str; 3] = ["getters", "prints", "by_its_text"];
 
 /// The class of a table of members, and the name and docstring of each.
 fn members(input: ParseStream<'_>) -> syn::Result<(Ident, Vec<(String, String)>)> {

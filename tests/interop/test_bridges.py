@@ -219,7 +219,7 @@ except hm.errors.UnsupportedError as error:
     print(error)
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout == "to_sympy needs sympy: pip install 'hlomap[sympy]'\n"
+    assert run.stdout == "hm.IndexingMap.to_sympy needs sympy: pip install 'hlomap[sympy]'\n"
 
 
 # ------------------------------------------------------------------------------------------------------------ SMT-LIB

@@ -20,8 +20,8 @@ from conftest import BLESS, CASES, Case, all_cases, relation
 from support.map_pairs import points, spans
 
 import hlomap as hm
-from hlomap import hooks
 from hlomap.maps.union_count import count_reads
+from hlomap.pictures import notebook_html, notebook_svg
 from hlomap.pictures.map_svg import render_map_svg
 from hlomap.pictures.maps import explanation_scene
 from hlomap.pictures.scenes import LIT, MAY, ArrayGrid
@@ -48,13 +48,13 @@ def test_op_cases_draw(drawn: Case) -> None:
     root = module.entry.root
     for value in (module, hm.analyze(module), root, *([hm.loop(root)] if root.opcode == "while" else [])):
         checked(hm.draw(value))
-    ElementTree.fromstring(hooks.html(root) or "")
+    ElementTree.fromstring(notebook_html(root) or "")
     try:
         sets = hm.output_to_input(root)
     except hm.HlomapError:
         return
     for m in (m for maps in sets for m in maps[:2]):
-        ElementTree.fromstring(hooks.svg(m) or "")
+        ElementTree.fromstring(notebook_svg(m) or "")
     checked(hm.draw(sets))
     if root.operands and not any(operand.shape.is_tuple for operand in root.operands):
         checked(hm.draw(hm.input_to_output(root)))
@@ -253,7 +253,7 @@ def test_unusual_values_draw(text: str) -> None:
     picture = hm.draw(module["n"])
     checked(picture)
     assert len(picture.svg) < 150_000 and len(str(picture)) < 30_000
-    assert hooks.html(module["n"]) and hooks.html(module)
+    assert notebook_html(module["n"]) and notebook_html(module)
     if module["n"].shape.is_array and module["n"].operands:
         checked(hm.draw(hm.tile(module["n"])))
     for maps in hm.output_to_input(module["n"]) if module["n"].operands else ():
@@ -297,7 +297,7 @@ def test_hostile_texts_stay_text() -> None:
             assert not re.search("[\x00\x1b\u202e\ufffe]", text)
         assert "<script" not in picture.svg
     for value in (module["t"], module["c"], module, check, hm.analyze(module)):
-        page = hooks.html(value)
+        page = notebook_html(value)
         assert page and "<script" not in page and not re.search("[\x00\x1b\u202e\ufffe]", page)
         ElementTree.fromstring(page)
 
@@ -353,9 +353,9 @@ def test_a_picture_is_written_as_svg(tmp_path: Path) -> None:
 def test_every_class_shows_itself() -> None:
     """Compiled classes, too: a notebook asks the value, not a function."""
     m = hm.output_to_input(DOT["y"])[0][0]
-    assert m._repr_svg_() == hooks.svg(m) == hm.draw(m).svg
+    assert m._repr_svg_() == notebook_svg(m) == hm.draw(m).svg
     for value in (DOT, DOT["y"]):
-        assert value._repr_html_() == hooks.html(value)
+        assert value._repr_html_() == notebook_html(value)
 
 
 def test_styles_stay_in_the_picture() -> None:

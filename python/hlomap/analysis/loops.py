@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-from .. import hooks
 from .._core import Computation, Expr, IndexingMap, Instruction, Shape, Variable
 from ..answers import ReadOnly, Unknown
+from ..attached import Page
 from ..errors import HlomapError
 from ..maps.map_set import MapSet
 from ..maps.variables import suppliers_of, with_variables
@@ -76,7 +76,7 @@ class CarriedValue:
         return tuple(i for i, move in enumerate(self.moves or ()) if move is None)
 
 
-class Loop(ReadOnly):
+class Loop(Page, ReadOnly):
     """A ``while`` instruction, as :func:`hlomap.loop` describes it."""
 
     def __init__(self, instruction: Instruction) -> None:
@@ -175,9 +175,6 @@ class Loop(ReadOnly):
         values, around = values_in_nest(self._facts)
         counts = [self._rules.fact(one, While).counts.trip_count or 0 for one in around]
         return {at: over_iterations(maps, values, counts) for at, maps in found.items()}
-
-    def _repr_html_(self) -> str | None:
-        return hooks.html(self)
 
     def __repr__(self) -> str:
         n = self.trip_count

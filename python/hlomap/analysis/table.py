@@ -12,8 +12,8 @@ from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
-from .. import hooks
 from .._core import __version__, _row_columns
+from ..attached import Page
 from ..errors import NotFoundError
 from ..text import UNSAFE, one_line, plural, table_lines
 from ..types import expect, needs
@@ -79,7 +79,7 @@ def arrow_schema(*, files: bool = False) -> pyarrow.Schema:
     return arrow.schema(kinds, {name: text for name, (_, text) in head.items()} | DESCRIPTIONS, versions)
 
 
-class Table:
+class Table(Page):
     """The rows of an analysis, stored by column; iterating gives the rows.
 
     >>> import hlomap as hm
@@ -228,9 +228,6 @@ class Table:
         return len(self) == len(other) and all(self._column(name) == other._column(name) for name in self.columns)
 
     __hash__: ClassVar[None]  # type: ignore[assignment]  # set to None by __eq__: columns are lists
-
-    def _repr_html_(self) -> str | None:
-        return hooks.html(self)
 
     def __repr__(self) -> str:
         return f"<hlomap.Table: {len(self)} rows, {len(self._names)} columns>"

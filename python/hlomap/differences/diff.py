@@ -11,9 +11,9 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from .. import hooks
 from .._core import Attributes, Instruction, Module
 from ..analysis.cost import BytesMoved
+from ..attached import Page
 from ..explanation.values import Numbering, Value, _literal, _meaning
 from ..hlo.dump_directory import DumpedModule
 from ..hlo.unread import unread_reason
@@ -76,7 +76,7 @@ class AttributeChange:
 
 
 @dataclass(frozen=True)
-class ModuleDiff:
+class ModuleDiff(Page):
     """The changes from one module to another; ``str()`` is text for people, ``to_dict()`` JSON values."""
 
     before: Module
@@ -203,9 +203,6 @@ class ModuleDiff:
             f"<ModuleDiff: {len(self.matches)} matched, {len(self.removed)} removed, {len(self.added)} added, "
             f"{len(self.changed)} changed, {plural(len(self.fusions), 'fusion')} changed>"
         )
-
-    def _repr_html_(self) -> str | None:
-        return hooks.html(self)
 
     def _html(self) -> str:
         parts = "".join(

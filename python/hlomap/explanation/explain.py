@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from .. import hooks
 from .._core import Instruction, Shape, _extent
 from ..analysis.bitcasts import is_bitcast
 from ..analysis.queries import output_index, output_to_input, shape_indices
 from ..analysis.reads import Reads, reads as count_reads, unknown as unknown_reads
 from ..answers import Answer
+from ..attached import Page
 from ..errors import HlomapError, ShapeError
 from ..lazy import np, npt
 from ..maps.enumerate_pairs import EnumerationLimitError, enumerate_points
@@ -109,7 +109,7 @@ class OperandReads:
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(Page):
     """An explained instruction; ``str()`` is text for people, ``to_dict()`` JSON values, notebooks show a table."""
 
     #: The instruction.
@@ -190,9 +190,6 @@ class Explanation:
             yield "source", str(self.source)
             for frame in self.source.stack[:-1][::-1]:
                 yield "", f"called from {printable(frame)}"
-
-    def _repr_html_(self) -> str | None:
-        return hooks.html(self)
 
     def _html(self) -> str:
         rows = "".join(

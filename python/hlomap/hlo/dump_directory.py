@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
 from .._core import Module, unpack_head
+from ..attached import Stages
 from ..errors import HlomapError
-from ..hooks import hook
 from ..text import one_line, plural
 from ..types import ReadOnlyDict, expect, is_index, wrong_type
 from .discover import detect_kind_and_form, kind_of_name, list_files
@@ -93,7 +93,7 @@ class DumpedModule:
         return self._order[:5] == other._order[:5]
 
 
-class DumpDirectory(Sequence[DumpedModule]):
+class DumpDirectory(Stages, Sequence[DumpedModule]):
     """The modules in an XLA dump directory, one item for each stage, in the order of compilation.
 
     ``modules`` has the items of the sequence; ``skipped`` has the kind of every file that is not HLO.  In a dump with
@@ -195,8 +195,7 @@ class DumpDirectory(Sequence[DumpedModule]):
         jit_f: 2 stages, 1 change
           before_optimizations … cpu_after_optimizations: -1 copy, +1 negate; outputs depend on the same elements
         """
-        found: History = hook("history")(self, module)
-        return found
+        return self._history(module)
 
     def _groups(self) -> list[list[DumpedModule]]:
         """The stages of each compilation."""

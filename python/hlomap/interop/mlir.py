@@ -6,16 +6,15 @@ semi-affine: factors and divisors may contain symbols (https://mlir.llvm.org/doc
 
 from __future__ import annotations
 
-from typing import Literal
-
 from .._core import Expr, IndexingMap
 from ..errors import SizeError, UnsupportedError
+from ..types import expect
 from ._expressions import expect_defined, nodes, shortened, variables
 
 _SMALLEST = -(1 << 63)
 
 
-def to_mlir(m: IndexingMap, part: Literal["map", "domain"] = "map") -> str:
+def to_mlir(m: IndexingMap, part: str = "map") -> str:
     """The map or its domain as an attribute; see :meth:`hlomap.IndexingMap.to_mlir`.
 
     >>> m = IndexingMap([32], [Expr.dim(0) // 8 + Expr.range(0)], ranges=[3])
@@ -23,6 +22,7 @@ def to_mlir(m: IndexingMap, part: Literal["map", "domain"] = "map") -> str:
     ('affine_map<(d0)[s0] -> (d0 floordiv 8 + s0)>',
      'affine_set<(d0)[s0] : (d0 >= 0, -d0 + 31 >= 0, s0 >= 0, -s0 + 2 >= 0)>')
     """
+    expect(str, part, "IndexingMap.to_mlir", "a str as `part`")
     if part not in ("map", "domain"):
         raise ValueError(f"expected part 'map' or 'domain', found {part!r}")
     expect_defined(m)

@@ -44,7 +44,7 @@ class SympyMap:
 
 def to_sympy(m: IndexingMap) -> SympyMap:
     """The map as SymPy objects; see :meth:`hlomap.IndexingMap.to_sympy`."""
-    with needs("sympy", "to_sympy"):
+    with needs("sympy", "hm.IndexingMap.to_sympy"):
         import sympy
     expect_defined(m)
     symbols = {e: sympy.Symbol(variable.name, integer=True) for e, variable in variables(m)}

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import and_, sub
 from typing import Any, TypeAlias
 
-from .. import hooks
 from .._core import Count, Expr, IndexingMap, Instruction, _coalesce, _eliminate_ranges, compose_many
 from ..answers import Answer, Unknown
+from ..attached import Image
 from ..lazy import np, npt
 from ..text import one_line
 from ..types import ShapeIndex, expect, wrong_type
@@ -31,7 +31,7 @@ _Key: TypeAlias = tuple[ShapeIndex, IndexingMap]
 """What makes a member distinct."""
 
 
-class MapSet:
+class MapSet(Image):
     """A union of indexing maps between the elements of two values.
 
     Each member has the shape index of its target array (``.shape_index``) and its first use in text order (``.use``).
@@ -580,9 +580,6 @@ class MapSet:
         maps = (f"{list(m.shape_index)} " * bool(m.shape_index) + _with_names(m) for m in self._maps)
         return "\n".join(maps) or "EMPTY"
 
-    def _repr_svg_(self) -> str | None:
-        return hooks.svg(self)
-
     def __repr__(self) -> str:
         if self._unknown:
             return f"MapSet.unknown({one_line(self._reason or '')!r})"
@@ -613,11 +610,6 @@ def as_map_set(got: MapSet | IndexingMap, function: str = "", parameter: str = "
         return got
     expect(IndexingMap, got, function, f"an IndexingMap or a MapSet as `{parameter}`")
     return MapSet([got])
-
-
-def image_of_map(m: IndexingMap, box: Box | None) -> MapSet:
-    """:meth:`IndexingMap.image`."""
-    return MapSet([m])._image(read_box(box, "IndexingMap.image"), 0)
 
 
 def union(sets: Sequence[MapSet]) -> MapSet:

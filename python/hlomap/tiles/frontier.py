@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
-from .. import hooks
+from ..attached import Page
 from ..devices import Device
 from ..lazy import np, npt
 from ..text import table_lines
@@ -24,7 +24,7 @@ _MOST = 300_000
 
 
 @dataclass(frozen=True, eq=False)
-class TileFrontier:
+class TileFrontier(Page):
     """Candidates that move fewer bytes than all that need no more memory on the chip: a row each, smallest first."""
 
     tiling: Tiling
@@ -68,9 +68,6 @@ class TileFrontier:
                 tile = [f"{n:,}" for n in self.candidates[row].tolist()]
                 rows.append([f"{size:,}", f"{moved:,}", f"{moved / max(1, self.floor_bytes):.2f}", *tile, what])
         return "\n".join(table_lines(rows, left=[len(rows[0]) - 1]))
-
-    def _repr_html_(self) -> str | None:
-        return hooks.html(self)
 
 
 def frontier(t: Tiling, device: Device | None) -> TileFrontier:

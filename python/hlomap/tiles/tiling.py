@@ -14,12 +14,12 @@ from math import prod
 from operator import index
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from .. import hooks
 from .._core import Computation, Expr, IndexingMap, Instruction, Module, Shape, TilePlan, _over_all_parameters
 from ..analysis.known_indices import known_maps
 from ..analysis.queries import shape_indices
 from ..analysis.rule_provider import RuleProvider
 from ..answers import ReadOnly
+from ..attached import Page
 from ..devices import Device, Limits
 from ..errors import ShapeError
 from ..lazy import np, npt
@@ -216,7 +216,7 @@ def tile(subject: Instruction | Computation | Module, /, output: int | ShapeInde
     return Tiling((root, chosen[0]), start, ends, indices, (sizes, sequential, outputs, known))
 
 
-class Tiling(ReadOnly):
+class Tiling(Page, ReadOnly):
     """The tiles of an output: parameters, the reads of tiles, and the costs of candidate sizes.
 
     :func:`tile` makes one.  A candidate is a size for each of :attr:`params`; a size beyond the parameter's counts as
@@ -522,9 +522,6 @@ class Tiling(ReadOnly):
             what = "dimension" if p.kind == "parallel" else "range"
             lines.append(f"{p.name} {p.size} {p.kind}, {p.origin[0].name} {what} {p.origin[1]}")
         return "\n".join([*lines, *map(str, self.reads)])
-
-    def _repr_html_(self) -> str | None:
-        return hooks.html(self)
 
     def __repr__(self) -> str:
         n = prod(max(1, p.size) for p in self.params)

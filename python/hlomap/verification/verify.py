@@ -16,10 +16,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from .. import hooks
 from .._core import Computation, IndexingMap, Instruction, Module
 from ..analysis.queries import operand_maps, output_maps
 from ..analysis.rule_provider import RuleProvider
+from ..attached import Page
 from ..errors import HlomapError, UndecidedError
 from ..interpreter.library import CALLS
 from ..maps.device_groups import DeviceIndexing
@@ -66,7 +66,7 @@ class CheckStatus(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class CheckResult:
+class CheckResult(Page):
     """The outcome of checking the map set between one output array and one operand array, in one direction.
 
     ``output`` and ``shape_index`` are the shape indices of the two arrays, ``operand`` is the operand's number.
@@ -96,9 +96,6 @@ class CheckResult:
         if self.status in (CheckStatus.UNKNOWN, CheckStatus.UNCHECKED):
             raise UndecidedError(f"the truth of a CheckResult that is {self.status} is not decided: use .status")
         return self.status != CheckStatus.UNSOUND
-
-    def _repr_html_(self) -> str | None:
-        return hooks.html(self)
 
     def __repr__(self) -> str:
         return f"<CheckResult {one_line(str(self), 140)}>"

@@ -1,6 +1,7 @@
 //! Python classes for attributes: a mapping that decodes values on access, and the classes of such values.
 
 use hlo::{Attribute, ComputationId, DimLabels, InstructionId, Value, Window, WindowDim};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict, PyIterator, PyList, PyTuple};
 use pyo3::IntoPyObjectExt;
@@ -9,7 +10,6 @@ use crate::alias::{PyBufferDonor, PyEntryLayout, PyInputOutputAlias, PyOperandAl
 use crate::argument::Arg;
 use crate::class::tuple_of;
 use crate::error::NotFoundError;
-use crate::hooks;
 use crate::instruction::{instruction, instructions};
 use crate::layout::PyShape;
 use crate::module::{computation, computations, Handle};
@@ -73,8 +73,8 @@ impl Attributes {
             Owner::Instruction(id) => Some(self.module.computation_of(id)),
         };
         match self.module.value(attribute, within) {
-            Value::Text(text) if attribute.is_config() => hooks::call(py, "backend_config", (text,)),
-            Value::Raw(text) if attribute.is_config() => hooks::call(py, "backend_config", (text,)),
+            Value::Text(text) if attribute.is_config() => config(py, &text),
+            Value::Raw(text) if attribute.is_config() => config(py, text),
             value => self.convert(py, value),
         }
     }
@@ -224,6 +224,11 @@ impl Attributes {
         let all = py.get_type::<PyDict>().call1((self.items(py)?,))?.repr()?;
         Ok(format!("Attributes({})", repr::line(&all)))
     }
+}
+
+/// A configuration of a backend: a JSON object, or its text.
+fn config<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+    py.import(intern!(py, "hlomap.json_object"))?.call_method1(intern!(py, "backend_config"), (text,))
 }
 
 /// The window of a convolution, a reduce-window or a select-and-scatter: one :class:`WindowDim` for each

@@ -29,24 +29,6 @@ macro_rules! getters {
 /// What the value of a Python function gives.
 pub type Object<'py> = PyResult<Bound<'py, PyAny>>;
 
-/// The methods of a class that hand any arguments on, as a table: the name, with the type and the value of a call.
-macro_rules! methods {
-    ($class:ty, $this:ident, $py:ident; $($(#[$meta:meta])* $name:ident($($any:ident),*): $type:ty = $value:expr;)*) => {
-        #[pymethods]
-        impl $class {$(
-            $(#[$meta])*
-            #[allow(unused_variables, reason = "some need no `py`")]
-            fn $name<'py>(
-                $this: &pyo3::Bound<'py, Self>,
-                $($any: Option<pyo3::Bound<'py, pyo3::PyAny>>),*
-            ) -> $type {
-                let $py = $this.py();
-                $value
-            }
-        )*}
-    };
-}
-
 /// The method `to_string` of what prints as HLO: its name in messages, and the text by options.
 macro_rules! prints {
     ($class:ty, $this:ident, $options:ident; $(#[$doc:meta])* to_string = $name:literal, $text:expr;) => {

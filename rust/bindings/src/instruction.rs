@@ -10,10 +10,9 @@ use pyo3::types::{PyBytes, PyTuple};
 
 use crate::argument::Arg;
 use crate::attribute::{Attributes, Owner};
-use crate::class::{tuple_of, Object};
+use crate::class::tuple_of;
 use crate::detach::{poll_locked, unlocked};
 use crate::error::{ShapeError, UnsupportedError};
-use crate::hooks;
 use crate::layout::PyShape;
 use crate::module::{computation, computations, Handle, PyComputation, PyModule_};
 use crate::pickle::Reduced;
@@ -207,10 +206,6 @@ impl PyInstruction {
     fn __hash__(&self) -> u64 {
         self.module.hash_with(u64::from(self.id))
     }
-}
-
-methods! { PyInstruction, slf, py;
-    _repr_html_(): Object<'py> = hooks::call(py, "notebook_html", (slf,));
 }
 
 /// The origin of an instruction in the program; a field that the text lacks is ``None``.

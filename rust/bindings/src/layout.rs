@@ -12,7 +12,6 @@ use pyo3::types::{PyDict, PyTuple};
 use crate::argument::{Arg, Named};
 use crate::class::{tuple_of, Object};
 use crate::error::{of_quasiaffine, InCall, ShapeError, UnsupportedError};
-use crate::hooks;
 use crate::indexing::index_tuple;
 use crate::repr;
 
@@ -164,13 +163,12 @@ impl PyLayout {
         parse_layout(text).map(PyLayout).map_err(|e| text_error(text, &e)).in_call(py, "Layout.parse")
     }
 
-    /// A picture of an array with this layout and these ``dimensions``; without them, of an array of a few tiles.
-    ///
-    /// See :meth:`Shape.draw`, also for the errors.
-    #[pyo3(signature = (dimensions=None))]
-    fn draw<'py>(slf: &Bound<'py, PyLayout>, dimensions: Option<Arg<'_, Vec<i64>>>) -> PyResult<Bound<'py, PyAny>> {
+    /// The argument of `draw`.
+    #[staticmethod]
+    #[pyo3(signature = (dimensions, /))]
+    fn _sizes(dimensions: Arg<'_, Vec<i64>>) -> PyResult<Vec<i64>> {
         named!("Layout.draw", dimensions);
-        hooks::call(slf.py(), "draw_layout", (slf, dimensions)).in_call(slf.py(), "Layout.draw")
+        Ok(dimensions)
     }
 
     fn __str__(&self) -> String {
@@ -197,10 +195,6 @@ impl PyLayout {
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py, Vec<i64>>> {
         Ok((py.get_type::<PyLayout>().getattr("_restored")?, (self.0.to_string(), self.0.padded_dimensions.clone())))
     }
-}
-
-methods! { PyLayout, slf, py;
-    _repr_svg_(): Object<'py> = hooks::call(py, "notebook_svg", (slf,));
 }
 
 /// A layout with some fields replaced by arguments of their names.
@@ -558,19 +552,6 @@ impl PyShape {
         let padded = ::layout::padded_dimensions(&self.0);
         Ok((py.get_type::<PyShape>().getattr("_restored")?, (self.0.to_string(), padded)))
     }
-}
-
-methods! { PyShape, slf, py;
-    /// A picture of the order of elements in memory: the array with its tiles, and memory in order with padding marked.
-    ///
-    /// ``str()`` of it is a form for the terminal, ``.svg`` the image; large arrays are shown in part.  Raises
-    /// :class:`~hlomap.errors.ShapeError` for everything but an array with a valid layout and bounded dimensions.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> hm.Shape.parse("f32[2,3]{1,0:T(1,2)}").draw().svg[:4]
-    /// '<svg'
-    draw(): Object<'py> = hooks::call(py, "draw_shape", (slf,)).in_call(py, "Shape.draw");
-    _repr_svg_(): Object<'py> = hooks::call(py, "notebook_svg", (slf,));
 }
 
 /// The most shapes in a tuple, nested ones included.

@@ -10,7 +10,6 @@ mod class;
 mod detach;
 
 mod error;
-mod hooks;
 mod pickle;
 mod repr;
 

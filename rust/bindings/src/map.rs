@@ -7,17 +7,15 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyDict, PyTuple};
+use pyo3::types::{PyDict, PyTuple};
 use quasiaffine::map::{Map, State};
 use quasiaffine::text::{self, Style};
 use quasiaffine::{Expr, Interval, Options, Program, Variable};
 
 use crate::argument::Arg;
-use crate::class::Object;
 use crate::detach::{n_threads, unlocked, unlocked_if};
 use crate::error::{wrong_type, InCall, MapError, NotFoundError, OrRaise};
 use crate::expr::{hash_of, ExprLike, PyExpr};
-use crate::hooks;
 use crate::map_arguments::{domain_of, expect_no_sources, ConstraintLike, Tables, VariableLike};
 use crate::map_values::{Answer, PyConstraint, PyCost, PyCount, PyVariable};
 use crate::pickle::{by_function, by_text, Reduced};
@@ -202,60 +200,30 @@ impl PyMap {
         PyMap::placed(self.map.clone(), index, r#use, suppliers)
     }
 
-    /// An equivalent map in normal form: it has the same image at every point of the domain.
-    ///
-    /// Variables with a single value become constants; ``keep_point_dims`` keeps such dims.  ``drop_unused``
-    /// removes range and runtime variables that nothing uses, and range variables that an equality gives as a
-    /// value of the others, and renumbers what is left.  ``rescale`` lets a range variable whose residue a constraint
-    /// fixes count in steps of the modulus: the map touches the same elements for other values of that variable.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> print(hm.IndexingMap.parse("(d0) -> ((d0 * 8 + 5) floordiv 8), domain: d0 in [0, 3]").simplify())
-    /// (d0) -> (d0), domain: d0 in [0, 3]
-    /// >>> m = hm.IndexingMap.parse("()[s0] -> (s0 + 1), domain: s0 in [0, 9], s0 mod 4 in [3, 3]")
-    /// >>> print(m.simplify(rescale=True))
-    /// ()[s0] -> (s0 * 4 + 4), domain: s0 in [0, 1]
-    ///
-    /// With ``trace=True`` the result is that of :func:`hlomap.explain_simplify`: the map and the rules that fired.
-    #[pyo3(signature = (*, keep_point_dims=Arg::from(false), drop_unused=Arg::from(false), rescale=Arg::from(false),
-        trace=Arg::from(false)),
-        text_signature = "($self, *, keep_point_dims=False, drop_unused=False, rescale=False, trace=False)")]
-    fn simplify(
-        slf: &Bound<'_, PyMap>,
+    /// The map of `simplify`; None with `trace`.
+    #[pyo3(signature = (keep_point_dims, drop_unused, rescale, trace, /))]
+    fn _simplify(
+        &self,
+        py: Python<'_>,
         keep_point_dims: Arg<'_, bool>,
         drop_unused: Arg<'_, bool>,
         rescale: Arg<'_, bool>,
         trace: Arg<'_, bool>,
-    ) -> PyResult<Py<PyAny>> {
-        let (py, this) = (slf.py(), slf.get());
+    ) -> PyResult<Option<PyMap>> {
         named!("IndexingMap.simplify", keep_point_dims, drop_unused, rescale, trace);
         if trace {
-            let explain = hooks::hook(py, "explain_simplify")?;
-            let options = [("keep_point_dims", keep_point_dims), ("drop_unused", drop_unused), ("rescale", rescale)];
-            return Ok(explain.call((slf,), Some(&options.into_py_dict(py)?))?.unbind());
+            return Ok(None);
         }
         let options = Options { keep_point_dims, drop_unused, solve: drop_unused, rescale, ..Options::default() };
-        Ok(Py::new(py, this.with(simplified(py, &this.map, options)?))?.into_any())
+        Ok(Some(self.with(simplified(py, &self.map, options)?)))
     }
 
-    /// The composition: first this map, then ``second``; not simplified.  With a set it is a set, simplified.
-    ///
-    /// Ranges and runtime variables of this map come before those of the second; runtime variables keep their
-    /// sources. Raises :class:`~hlomap.errors.MapError` where the number of results differs from the second map's
-    /// number of dims.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> shift = hm.IndexingMap.parse("(d0) -> (d0 + 1), domain: d0 in [0, 3]")
-    /// >>> pair = hm.IndexingMap.parse("(d0)[s0] -> (d0, s0), domain: d0 in [0, 9], s0 in [0, 1]")
-    /// >>> print(shift.then(pair).simplify())
-    /// (d0)[s0] -> (d0 + 1, s0), domain: d0 in [0, 3], s0 in [0, 1]
+    /// The composition with a map.
     #[pyo3(signature = (second, /))]
-    fn then<'py>(slf: &Bound<'py, PyMap>, second: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let Ok(second) = second.cast::<PyMap>() else { return of_sets(slf, "then", second, "second") };
-        let (py, first, second) = (slf.py(), &slf.get().map, &second.get().map);
-        let is_long = !(is_small(first) && is_small(second));
-        let composed = unlocked_if(py, is_long, || quasiaffine::then(first, second))?;
-        Ok(Bound::new(py, PyMap::from(composed.or_raise().in_call(py, "IndexingMap.then")?))?.into_any())
+    fn _then(&self, py: Python<'_>, second: &PyMap) -> PyResult<PyMap> {
+        let is_long = !(is_small(&self.map) && is_small(&second.map));
+        let composed = unlocked_if(py, is_long, || quasiaffine::then(&self.map, &second.map))?;
+        Ok(composed.or_raise().in_call(py, "IndexingMap.then")?.into())
     }
 
     /// The map with the sources of runtime variables renumbered; numbers that are not in ``sources`` stay.
@@ -413,30 +381,16 @@ impl PyMap {
         }
     }
 
-    /// Whether ``other`` is the same function: at each point it has the same image, the set over all ranges.
-    ///
-    /// A witness is a point whose images differ: values of the dims, then of the runtime variables.  A set is compared
-    /// as by :meth:`MapSet.equivalent`.  Raises :class:`~hlomap.errors.ShapeError` for maps with other numbers of dims
-    /// or results.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> a = hm.IndexingMap.parse("(d0) -> ((d0 * 6) mod 4), domain: d0 in [0, 9]")
-    /// >>> a.equivalent(hm.IndexingMap.parse("(d0) -> (d0 mod 2 * 2), domain: d0 in [0, 9]")).value
-    /// True
+    /// Whether a map is the same function; None where the two are not functions between the same spaces.
     #[pyo3(signature = (other, /))]
-    fn equivalent<'py>(slf: &Bound<'py, PyMap>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let (py, this) = (slf.py(), &slf.get().map);
-        let is_alike = |other: &Map| {
-            let is_function = [this, other].iter().all(|m| m.state() == State::Defined);
-            let has_results = this.results().len() == other.results().len() || !is_function;
-            this.domain().n_dims == other.domain().n_dims && has_results
-        };
-        match other.cast::<PyMap>().map(|m| &m.get().map) {
-            Ok(other) if is_alike(other) => {
-                Answer::from(unlocked(py, || quasiaffine::equivalent(this, other))?).into_pyobject(py)
-            }
-            _ => of_sets(slf, "equivalent", other, "other"),
+    fn _equivalent(&self, py: Python<'_>, other: &PyMap) -> PyResult<Option<Answer>> {
+        let (this, other) = (&self.map, &other.map);
+        let is_function = [this, other].iter().all(|m| m.state() == State::Defined);
+        let has_results = this.results().len() == other.results().len() || !is_function;
+        if this.domain().n_dims != other.domain().n_dims || !has_results {
+            return Ok(None);
         }
+        Ok(Some(unlocked(py, || quasiaffine::equivalent(this, other))?.into()))
     }
 
     /// Whether the domain has no point; ``.value`` of the answer is ``None`` if that is undecided.
@@ -454,30 +408,6 @@ impl PyMap {
     fn cost(&self) -> PyCost {
         let cost = self.map.cost();
         PyCost { divmod: cost.divmods, nodes: cost.nodes }
-    }
-
-    /// The results as MLIR's ``affine_map<...>``, or with ``part="domain"`` the domain as ``affine_set<...>``.
-    ///
-    /// Range variables are symbols and runtime variables the symbols after them, as in XLA.  :meth:`parse` reads the map
-    /// back, given the variables.  MLIR computes with 64 bits; this is not checked.
-    ///
-    /// Raises :class:`~hlomap.errors.UnsupportedError` for ``min``, ``max``, products of dims and divisions by dims,
-    /// :class:`~hlomap.errors.SizeError` for a condition whose constant does not fit in 64 bits, and
-    /// :class:`~hlomap.errors.MapError` for an undefined map.  The notation is that of MLIR's affine dialect
-    /// (https://mlir.llvm.org/docs/Dialects/Affine).
-    ///
-    /// >>> import hlomap as hm
-    /// >>> m = hm.IndexingMap([32], [hm.Expr.dim(0) // 8 + hm.Expr.range(0)], ranges=[3])
-    /// >>> m.to_mlir()
-    /// 'affine_map<(d0)[s0] -> (d0 floordiv 8 + s0)>'
-    /// >>> m.to_mlir("domain")
-    /// 'affine_set<(d0)[s0] : (d0 >= 0, -d0 + 31 >= 0, s0 >= 0, -s0 + 2 >= 0)>'
-    /// >>> hm.IndexingMap.parse(m.to_mlir(), dims=m.dims, ranges=m.ranges) == m
-    /// True
-    #[pyo3(signature = (part=Arg::from("map")), text_signature = "($self, part='map')")]
-    fn to_mlir<'py>(slf: &Bound<'py, Self>, part: Arg<'py, &str>) -> PyResult<Bound<'py, PyAny>> {
-        named!("IndexingMap.to_mlir", part);
-        hooks::call(slf.py(), "to_mlir", (slf, part)).in_call(slf.py(), "IndexingMap.to_mlir")
     }
 
     #[pyo3(signature = (spec, /))]
@@ -516,115 +446,6 @@ impl PyMap {
     }
 }
 
-methods! { PyMap, slf, py;
-    /// The map for the points whose index lies in these intervals, a mapping from dimension to interval.
-    ///
-    /// An interval is one of the kinds that :meth:`image` takes.  Raises :class:`~hlomap.errors.ShapeError` for a
-    /// dimension that does not exist.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> print(hm.IndexingMap.parse("(d0, d1) -> (d1), domain: d0 in [0, 3], d1 in [0, 9]").restrict({1: (2, 4)}))
-    /// (d0, d1) -> (d1), domain: d0 in [0, 3], d1 in [2, 4]
-    #[pyo3(signature = (dims, /))]
-    restrict(dims): Object<'py> = hooks::call(py, "restrict_map", (slf, dims)).in_call(py, "IndexingMap.restrict");
-    /// The set of this map and the maps of ``other``: a :class:`~hlomap.MapSet`.
-    __or__(other): Object<'py> = set_of(slf)?.call_method1("__or__", (other,));
-    /// The pairs (point, element) that both have, as :meth:`MapSet.__and__`.
-    __and__(other): Object<'py> = set_of(slf)?.call_method1("__and__", (other,));
-    /// The pairs (point, element) of this map that ``other`` does not have, as :meth:`MapSet.__sub__`.
-    __sub__(other): Object<'py> = set_of(slf)?.call_method1("__sub__", (other,));
-    /// Whether this map has all pairs (point, element) of ``other``, as :meth:`MapSet.covers`: a
-    /// :class:`~hlomap.Answer`.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> row = hm.IndexingMap.parse("(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4]")
-    /// >>> row.covers(hm.IndexingMap.identity([5]))
-    /// Answer(True)
-    #[pyo3(signature = (other, /))]
-    covers(other): Object<'py> = of_sets(slf, "covers", other, "other");
-    /// Whether some element is in the images of both, as :meth:`MapSet.overlap`: a :class:`~hlomap.Answer`.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> even, odd = (hm.IndexingMap([10], [hm.Expr.dim(0) * 2 + i]) for i in (0, 1))
-    /// >>> even.overlap(odd)
-    /// Answer(False)
-    #[pyo3(signature = (other, /))]
-    overlap(other): Object<'py> = of_sets(slf, "overlap", other, "other");
-    /// The elements that the map reaches, from the points of a box of its dims if there is one: a
-    /// :class:`~hlomap.MapSet` of maps without dims.
-    ///
-    /// ``box`` has an item for each dim: an int, inclusive bounds ``(lower, upper)``, a ``range`` or ``slice`` with
-    /// step 1, or ``None`` for all values; so a point gives what that point reaches.  Values outside the domain reach
-    /// nothing.  The image of an undefined map is the unknown set.
-    ///
-    /// Raises :class:`~hlomap.errors.ShapeError` (a ``ValueError``) for a box of another rank or with other steps, and
-    /// ``TypeError`` for anything but a sequence of intervals.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> m = hm.IndexingMap.parse("(d0, d1) -> (d0 * 8 + d1), domain: d0 in [0, 3], d1 in [0, 7]")
-    /// >>> print(m.image())
-    /// ()[s0] -> (s0), domain: s0 in [0, 31]
-    /// >>> print(m.image([(0, 2), range(4)]))
-    /// ()[s0, s1] -> (s0 * 8 + s1), domain: s0 in [0, 2], s1 in [0, 3]
-    #[pyo3(signature = (r#box=None), text_signature = "($self, box=None)")]
-    image(r#box): Object<'py> = hooks::call(py, "image_of_map", (slf, r#box)).in_call(py, "IndexingMap.image");
-    /// Whether different points reach different elements: a :class:`~hlomap.Answer`.
-    ///
-    /// A point is a value for each dim *and* each range, so an injective map reaches as many elements as its domain
-    /// has points.  The answer holds for all values of the runtime variables.  The witness of ``False`` is an element
-    /// with two points that reach it.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> m = hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 7]")
-    /// >>> found = m.is_injective()
-    /// >>> assert found.witness is not None
-    /// >>> found.value, found.witness.first.dims, found.witness.second.dims
-    /// (False, (0,), (1,))
-    is_injective(): Object<'py> = set_of(slf)?.call_method0("is_injective");
-    /// The map as a relation in the notation of isl, from dims to results; ``islpy.Map`` takes the text.
-    ///
-    /// Runtime variables are parameters.  A range variable is a result of its own, or existentially quantified.  Names
-    /// that are words of the notation get an underscore; the sources of runtime variables are lost.
-    ///
-    /// Raises :class:`~hlomap.errors.UnsupportedError` for an expression that is not quasi-affine, a product of
-    /// variables or a division by one, and :class:`~hlomap.errors.MapError` for an undefined map.  The notation is that
-    /// of the isl manual (https://libisl.sourceforge.io/manual.pdf).
-    ///
-    /// >>> import hlomap as hm
-    /// >>> m = hm.IndexingMap([32], [hm.Expr.dim(0) // 8 + hm.Expr.range(0), hm.Expr.dim(0) % 8], ranges=[3])
-    /// >>> print(m.to_isl())
-    /// { [d0] -> [o0, (d0 mod 8)] : 0 <= d0 <= 31 and exists (s0: 0 <= s0 <= 2 and o0 = floor(d0/8) + s0) }
-    to_isl(): Object<'py> = hooks::call(py, "to_isl", (slf,));
-    /// The map as SymPy objects, a :class:`~hlomap.interop.sympy.SympyMap`: symbols, results and conditions.
-    ///
-    /// Raises :class:`~hlomap.errors.UnsupportedError` where sympy is not installed (extra ``sympy``), and
-    /// :class:`~hlomap.errors.MapError` for an undefined map.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> found = hm.IndexingMap([32], [hm.Expr.dim(0) // 8, hm.Expr.dim(0) % 8]).to_sympy()
-    /// >>> found.results, found.conditions
-    /// ((floor(d0/8), Mod(d0, 8)), (d0 >= 0, d0 <= 31))
-    to_sympy(): Object<'py> = hooks::call(py, "to_sympy", (slf,));
-    /// The map as an SMT-LIB 2 script: it declares the variables and the results ``r0``, ``r1``, …, and asserts the
-    /// domain and the value of each result.
-    ///
-    /// Append assertions and ``(check-sat)``; ``z3.Solver().from_string`` takes the text.  The logic is ``QF_LIA``, or
-    /// ``QF_NIA`` where the map divides or multiplies variables.  Names that SMT-LIB reserves get an underscore.
-    ///
-    /// Raises :class:`~hlomap.errors.MapError` for an undefined map.  ``div`` and ``mod`` are those of the theory of
-    /// integers (https://smt-lib.org/theories-Ints.shtml).
-    ///
-    /// >>> import hlomap as hm
-    /// >>> print(hm.IndexingMap([32], [hm.Expr.dim(0) // 8]).to_smtlib())
-    /// (set-logic QF_NIA)
-    /// (declare-const d0 Int)
-    /// (declare-const r0 Int)
-    /// (assert (<= 0 d0 31))
-    /// (assert (= r0 (div d0 8)))
-    to_smtlib(): Object<'py> = hooks::call(py, "to_smtlib", (slf,));
-    _repr_svg_(): Object<'py> = hooks::call(py, "notebook_svg", (slf,));
-}
-
 /// A map from its text and its origin in a program; unpickling calls it.
 #[pyfunction]
 #[pyo3(signature = (text, index, usage, suppliers, /))]
@@ -637,16 +458,4 @@ pub fn _map(
 ) -> PyResult<PyMap> {
     let map = unlocked_if(py, text.len() >= SHORT_TEXT, || text::parse_map(text))?;
     Ok(PyMap::placed(map.or_raise()?, index, usage, suppliers))
-}
-
-/// The set of one map.
-fn set_of<'py>(m: &Bound<'py, PyMap>) -> Object<'py> {
-    hooks::call(m.py(), "MapSet", ((m,),))
-}
-
-/// A method of the set of a map, with another map or set as its argument.
-fn of_sets<'py>(m: &Bound<'py, PyMap>, method: &str, other: impl IntoPyObject<'py>, parameter: &str) -> Object<'py> {
-    let function = format!("IndexingMap.{method}");
-    let other = hooks::call(m.py(), "as_map_set", (other, &function, parameter))?;
-    set_of(m)?.call_method1(method, (other,)).in_call(m.py(), &function)
 }

@@ -9,11 +9,10 @@ use pyo3::types::{PyBytes, PyIterator, PyString, PyTuple};
 
 use crate::argument::Arg;
 use crate::attribute::{Attributes, Owner};
-use crate::class::{tuple_of, Object};
+use crate::class::tuple_of;
 use crate::detach::{unlocked, unlocked_if};
 use crate::diagnostic::{syntax_error, PyDiagnostic};
 use crate::error::{wrong_type, InCall, NotFoundError, UnsupportedError};
-use crate::hooks;
 use crate::instruction::{instruction, instructions, PyInstruction};
 use crate::pickle::{by_attribute, by_function, Reduced};
 use crate::repr;
@@ -154,19 +153,27 @@ getters! { PyModule_, self, py;
     _why_not_propagated: PyResult<Option<&'static str>> = unlocked(py, || self.0.why_not_propagated());
 }
 
-methods! { PyModule_, slf, py;
+#[pymethods]
+impl PyModule_ {
     /// The computation that runs: the one marked ``ENTRY``, else the last one.
     #[getter]
-    entry(): PyResult<Py<PyComputation>> = computation(py, &slf.into(), slf.get().0.entry());
+    fn entry(slf: &Bound<'_, Self>) -> PyResult<Py<PyComputation>> {
+        computation(slf.py(), &slf.into(), slf.get().0.entry())
+    }
+
     /// All computations in text order; one that is written inside an instruction comes before that instruction's
     /// own.
     #[getter]
-    computations(): PyResult<Bound<'py, PyTuple>> =
-        computations(py, &slf.into(), 0..slf.get().0.computations().len() as u32);
+    fn computations<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        computations(slf.py(), &slf.into(), 0..slf.get().0.computations().len() as u32)
+    }
+
     /// The instructions of all computations in text order.
     #[getter]
-    instructions(): PyResult<Bound<'py, PyTuple>> =
-        instructions(py, &slf.into(), 0..slf.get().0.instructions().len() as u32);
+    fn instructions<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        instructions(slf.py(), &slf.into(), 0..slf.get().0.instructions().len() as u32)
+    }
+
     /// The instructions whose text cannot be read, in text order: their operation, their operands and the computations
     /// that they call are not known.  ``diagnostics`` has the reasons.
     ///
@@ -175,17 +182,22 @@ methods! { PyModule_, slf, py;
     /// >>> [i.name for i in module.unread]
     /// ['x']
     #[getter]
-    unread(): PyResult<Bound<'py, PyTuple>> = instructions(py, &slf.into(), slf.get().0.unread());
+    fn unread<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
+        instructions(slf.py(), &slf.into(), slf.get().0.unread())
+    }
+
     /// The attributes of the header, by name.
     #[getter]
-    attributes(): Attributes = Attributes::new(slf.into(), Owner::Module);
+    fn attributes(slf: &Bound<'_, Self>) -> Attributes {
+        Attributes::new(slf.into(), Owner::Module)
+    }
+
     /// The constants whose values the text leaves out.
     #[getter]
-    _elided(): PyResult<Bound<'py, PyTuple>> = {
+    fn _elided<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
         let m = &slf.get().0;
-        instructions(py, &slf.into(), (0..m.instructions().len() as u32).filter(|&id| m.is_elided(id)))
-    };
-    _repr_html_(): Object<'py> = hooks::call(py, "notebook_html", (slf,));
+        instructions(slf.py(), &slf.into(), (0..m.instructions().len() as u32).filter(|&id| m.is_elided(id)))
+    }
 }
 
 prints! { PyModule_, self, options;
@@ -355,31 +367,6 @@ prints! { PyComputation, self, options;
     ///
     /// XLA parses it with ``ENTRY`` before it, if it calls no other computation.
     to_string = "Computation.to_string", hlo::print_computation(&self.module, self.id, options);
-}
-
-methods! { PyComputation, slf, py;
-    /// How often one run of the module's entry runs the computation: trip counts times calls.
-    ///
-    /// 1 for the entry and 0 for what it does not reach.  A branch counts as often as its conditional runs, which is the
-    /// most that it can.  :class:`~hlomap.Unknown` with the reason where a loop around it has an unknown trip count, or an
-    /// operation applies it to elements, as a reduce does.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> module = hm.parse('''
-    /// ... body { s = (s32[], f32[8]) parameter(0)  i = s32[] get-tuple-element(s), index=0
-    /// ...        one = s32[] constant(1)  next = s32[] add(i, one)  x = f32[8] get-tuple-element(s), index=1
-    /// ...        ROOT t = (s32[], f32[8]) tuple(next, x) }
-    /// ... below { s = (s32[], f32[8]) parameter(0)  i = s32[] get-tuple-element(s), index=0
-    /// ...         n = s32[] constant(12)  ROOT less = pred[] compare(i, n), direction=LT }
-    /// ... ENTRY e { zero = s32[] constant(0)  x = f32[8] parameter(0)  s = (s32[], f32[8]) tuple(zero, x)
-    /// ...           ROOT loop = (s32[], f32[8]) while(s), condition=below, body=body }''')
-    /// >>> for computation in module.computations:
-    /// ...     print(computation.name, [caller.name for caller in computation.callers], computation.times)
-    /// body ['loop'] 12
-    /// below ['loop'] 13
-    /// e [] 1
-    #[getter]
-    times(): Object<'py> = hooks::call(py, "times_of", (slf,));
 }
 
 #[pymethods]

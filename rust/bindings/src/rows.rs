@@ -13,8 +13,7 @@ use pyo3::types::{PyFloat, PyList, PyString, PyTuple};
 
 use crate::detach::{poll_locked, unlocked};
 use crate::error::UnsupportedError;
-use crate::hooks;
-use crate::instruction::instruction;
+use crate::instruction::{instruction, PyInstruction};
 use crate::module::Handle;
 
 /// The rows of the table of a module.  Instructions share equal cells; a column is built when it is asked for.
@@ -23,6 +22,9 @@ pub struct PyRows {
     pub module: Handle,
     pub found: Rows,
 }
+
+/// The number of a row, its instruction and its operand.
+type Sharded = (usize, Py<PyInstruction>, Option<Py<PyInstruction>>);
 
 #[pymethods]
 impl PyRows {
@@ -49,17 +51,14 @@ impl PyRows {
         PyList::new(py, found)
     }
 
-    /// The columns about shardings of a table that has these rows, by name; ``None`` where no row has a sharding.
-    ///
-    /// Where the shardings are propagated, a value without one is on every device, so each row has remote bytes.
-    #[pyo3(signature = (table, /))]
-    fn sharding_columns<'py>(&self, py: Python<'py>, table: Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    /// The rows about values with shardings.
+    fn sharded(&self, py: Python<'_>) -> PyResult<Vec<Sharded>> {
+        let mut found = Vec::new();
         if !self.module.has_attribute("sharding") {
-            return Ok(None);
+            return Ok(found);
         }
         let is_propagated = unlocked(py, || self.module.why_not_propagated().is_none())?;
         let is_sharded = |id: u32| is_propagated || self.module.attribute(id, "sharding").is_some();
-        let mut found = Vec::new();
         for (i, row) in self.found.rows.iter().enumerate() {
             poll_locked(py, i)?;
             if is_sharded(row.instruction) || row.operand.is_some_and(is_sharded) {
@@ -67,10 +66,7 @@ impl PyRows {
                 found.push((i, instruction(py, &self.module, row.instruction)?, operand));
             }
         }
-        if found.is_empty() {
-            return Ok(None);
-        }
-        hooks::call(py, "sharding_columns", (table, found)).map(Some)
+        Ok(found)
     }
 
     /// All rows as one message of Arrow's IPC format, a record batch, in an array of bytes.

@@ -6,9 +6,8 @@ use hlo::{DeviceGroups, DeviceOrder, Iota, Mesh, MeshAxis, Named, Reduction, Sha
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict, PyIterator, PyTuple};
 
-use crate::class::{tuple_of, Object};
-use crate::error::{InCall, UnsupportedError};
-use crate::hooks;
+use crate::class::tuple_of;
+use crate::error::UnsupportedError;
 
 /// More devices than this are not listed.
 const MAX_DEVICES: usize = 1 << 24;
@@ -178,61 +177,6 @@ impl PySharding {
         let dims = tuple_of(py, named.dims.iter().map(|(axes, _)| list(axes)))?;
         PyTuple::new(py, [dims, list(&named.replicated)?, list(&named.unreduced)?, list(&named.manual)?])
     }
-}
-
-methods! { PySharding, slf, py;
-    /// Which element of an array lies on each device: a :class:`~hlomap.MapSet` from ``(device, l0, l1, …)``, an
-    /// element of a device's part, to the element of the whole array.
-    ///
-    /// Parts that end before the others, in an array that the tiles do not divide, have a constraint.  There is one map
-    /// where the order of the devices is an iota or has strides like one, else a map for each run of devices;
-    /// ``.reason`` tells where that takes many.  The set is unknown for the kind ``"unknown"``, and not exact where
-    /// devices hold summands (``"unreduced"``) or arrays of their own (``"manual"``).  ``num_devices`` is the number of
-    /// devices that a replicated array is on; without it every number of 31 bits is a device.
-    ///
-    /// Raises :class:`~hlomap.errors.ShapeError` for everything but an array whose rank fits, for a device that is
-    /// listed twice and for sizes that do not agree.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> sharding = hm.hlo.Sharding.parse("{devices=[2,4]<=[8]}")
-    /// >>> print(sharding.device_map(hm.Shape("f32", [10, 12])))
-    /// (device, l0, l1) -> ((device floordiv 4) * 5 + l0, (device mod 4) * 3 + l1),
-    /// domain: device in [0, 7], l0 in [0, 4], l1 in [0, 2]
-    #[pyo3(signature = (shape, num_devices=None))]
-    device_map(shape, num_devices): Object<'py> =
-        hooks::call(py, "device_map", (slf, shape, num_devices)).in_call(py, "hlo.Sharding.device_map");
-    /// The devices that hold each element: a :class:`~hlomap.MapSet` from the indices of the array to a device.
-    ///
-    /// Replicas are a range variable.  Everything else is as in :meth:`device_map`, whose pairs these are.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> sharding = hm.hlo.Sharding.parse("{devices=[2,1,4]<=[8] last_tile_dim_replicate}")
-    /// >>> print(sharding.owner_map(hm.Shape("f32", [10, 12])))
-    /// (d0, d1)[s0] -> ((d0 floordiv 5) * 4 + s0), domain: d0 in [0, 9], d1 in [0, 11], s0 in [0, 3]
-    #[pyo3(signature = (shape, num_devices=None))]
-    owner_map(shape, num_devices): Object<'py> =
-        hooks::call(py, "owner_map", (slf, shape, num_devices)).in_call(py, "hlo.Sharding.owner_map");
-    /// The shape of the part of an array that a device holds, of the largest part without a device; ``None`` for a
-    /// device that the sharding does not have.
-    ///
-    /// Sizes are 0 for a device beyond the end of the array.  A layout stays.  Errors are those of
-    /// :meth:`device_map`; :class:`~hlomap.errors.UnsupportedError` where the kind says nothing about parts.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> sharding, shape = hm.hlo.Sharding.parse("{devices=[4]<=[4]}"), hm.Shape("f32", [10])
-    /// >>> print(sharding.local_shape(shape), sharding.local_shape(shape, 3), sharding.local_shape(shape, 4))
-    /// f32[3] f32[1] None
-    #[pyo3(signature = (shape, device=None))]
-    local_shape(shape, device): Object<'py> =
-        hooks::call(py, "local_shape", (slf, shape, device)).in_call(py, "hlo.Sharding.local_shape");
-    /// Whether all devices of the sharding hold parts of one size.  Errors are those of :meth:`local_shape`.
-    ///
-    /// >>> import hlomap as hm
-    /// >>> sharding = hm.hlo.Sharding.parse("{devices=[4]<=[4]}")
-    /// >>> sharding.is_even(hm.Shape("f32", [12])), sharding.is_even(hm.Shape("f32", [10]))
-    /// (True, False)
-    is_even(shape): Object<'py> =
-        hooks::call(py, "is_even", (slf, shape)).in_call(py, "hlo.Sharding.is_even");
 }
 
 by_its_text! { PySharding, 0, "Sharding('{}')";
