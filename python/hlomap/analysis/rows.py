@@ -57,7 +57,7 @@ def analyze(source: Module | DumpedModule | DumpDirectory | _Path | Iterable[_Pa
     ('(d0, d1) -> (d1, d0), domain: d0 in [0, 7], d1 in [0, 3]',)
     """
     if isinstance(source, Module):
-        rules = RuleProvider(source)
+        rules = RuleProvider(source, of_all=True)
         return Table(rules.propagation.rows(rules))
     from ..hlo.dump_directory import DumpDirectory, DumpedModule
     from . import files

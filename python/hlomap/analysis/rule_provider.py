@@ -74,9 +74,9 @@ class RuleProvider:
     cache: RuleCache | None = cache
     """Where the propagation finds traits and results before it asks for them; None where they are of other rules."""
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Module, *, of_all: bool = False) -> None:
         self.module = module
-        self.propagation: Propagation = Propagation(module)
+        self.propagation: Propagation = Propagation(module, of_all)
         self._shapes: dict[int, Shape] = {}
         self._facts: dict[tuple[Instruction, Callable[[Instruction, RuleContext], Any]], Any] = {}
         self._keys: dict[int, bytes] = {}

@@ -36,6 +36,7 @@ use quasiaffine::interrupt::{discard, poll};
 
 /// Composes the indexing rules of ``rules`` through one module; results are cached as long as the object lives.
 ///
+/// ``of_all`` is for questions about all outputs of each instruction, as :meth:`rows` asks them.
 /// A ``direction`` of -1 goes from the output to operands or parameters, k from operand or parameter k to the outputs.
 #[pyclass(name = "Propagation", module = "hlomap._core", frozen)]
 pub struct PyPropagation {
@@ -238,9 +239,10 @@ impl PyPropagation {
 #[pymethods]
 impl PyPropagation {
     #[new]
-    #[pyo3(signature = (module, /))]
-    fn new(module: &Bound<'_, PyModule_>) -> PyPropagation {
-        PyPropagation { module: module.into(), propagator: Propagator::default() }
+    #[pyo3(signature = (module, of_all=false, /))]
+    fn new(module: &Bound<'_, PyModule_>, of_all: bool) -> PyPropagation {
+        let propagator = if of_all { Propagator::of_all() } else { Propagator::default() };
+        PyPropagation { module: module.into(), propagator }
     }
 
     /// A propagation whose rules give maps with a group and a position, for a table of device groups.

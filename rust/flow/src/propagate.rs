@@ -48,31 +48,66 @@ pub struct Setting<'p> {
     pub schedule: &'p Schedule,
     /// The numbers of runtime sources.
     pub sources: &'p Sources,
-    /// Set for a propagation between devices: the rules then give maps with a group and a position.
-    pub devices: Option<&'p DeviceTable>,
-    /// Set for a propagation from tiling parameters: ranges of rules are then dimensions, and dimensions have names.
-    pub parameters: Option<&'p Parameters>,
-    /// Set where only the elements count and not how often each is read: ranges of maps are then eliminated.
-    pub elements_alone: bool,
-    /// Set for an iteration of a loop that runs any number of times: runtime variables then have any of their values, and
-    /// an array has at most as many maps as in a [closure].
-    pub repeats: bool,
+    /// What the maps tell.
+    pub mode: Mode<'p>,
     /// The maps that may still be followed. At 0, also where maps are replaced by a box around them, the pass ends.
     pub limit: Option<&'p Cell<usize>>,
 }
 
-impl Setting<'_> {
-    pub(crate) fn max_maps(&self) -> usize {
-        if self.repeats {
-            closure::MAX_MAPS
-        } else {
-            MAX_MAPS
+/// What the maps of a propagation tell.
+#[derive(Clone, Copy)]
+pub enum Mode<'p> {
+    /// The elements that are read, and how often each is.
+    Reads,
+    /// The elements that are read: ranges of maps are eliminated.
+    Elements,
+    /// The elements that an iteration of a loop reads that runs any number of times: runtime variables have any of their
+    /// values, and an array has at most as many maps as in a [closure].
+    Iteration,
+    /// The elements that a tile reads: ranges of rules are dimensions, and dimensions have the names of parameters.
+    Tiles(&'p Parameters),
+    /// The elements that are read, and on which device: the rules give maps with a group and a position.
+    Devices(&'p DeviceTable),
+    /// The same for an [iteration](Mode::Iteration).
+    DeviceIteration(&'p DeviceTable),
+}
+
+impl<'p> Mode<'p> {
+    pub(crate) fn devices(self) -> Option<&'p DeviceTable> {
+        match self {
+            Mode::Devices(table) | Mode::DeviceIteration(table) => Some(table),
+            Mode::Reads | Mode::Elements | Mode::Iteration | Mode::Tiles(_) => None,
         }
     }
 
-    /// Whether only the elements count and not how often each is read.
-    fn counts_no_reads(&self) -> bool {
-        (self.repeats || self.elements_alone) && self.devices.is_none()
+    pub(crate) fn parameters(self) -> Option<&'p Parameters> {
+        match self {
+            Mode::Tiles(parameters) => Some(parameters),
+            Mode::Reads | Mode::Elements | Mode::Iteration | Mode::Devices(_) | Mode::DeviceIteration(_) => None,
+        }
+    }
+
+    pub(crate) fn max_maps(self) -> usize {
+        match self {
+            Mode::Iteration | Mode::DeviceIteration(_) => closure::MAX_MAPS,
+            Mode::Reads | Mode::Elements | Mode::Tiles(_) | Mode::Devices(_) => MAX_MAPS,
+        }
+    }
+
+    /// Whether maps tell how often an element is read.
+    fn counts_reads(self) -> bool {
+        match self {
+            Mode::Elements | Mode::Iteration => false,
+            Mode::Reads | Mode::Tiles(_) | Mode::Devices(_) | Mode::DeviceIteration(_) => true,
+        }
+    }
+
+    /// Whether maps to the same elements stay apart, since they differ in device or tile.
+    pub(crate) fn keeps_apart(self) -> bool {
+        match self {
+            Mode::Tiles(_) | Mode::Devices(_) | Mode::DeviceIteration(_) => true,
+            Mode::Reads | Mode::Elements | Mode::Iteration => false,
+        }
     }
 }
 
@@ -100,7 +135,7 @@ impl<'p> Propagation<'p> {
         rule: &mut Rule<'_, E>,
     ) -> Result<Propagation<'p>, E> {
         let start = setting.schedule.order.first();
-        let begin = start.map(|&start| State::identity(setting.m.shape(start), indices, setting.devices));
+        let begin = start.map(|&start| State::identity(setting.m.shape(start), indices, setting.mode.devices()));
         Propagation::through(setting, begin.unwrap_or_default(), rule)
     }
 
@@ -132,7 +167,7 @@ impl<'p> Propagation<'p> {
         let mut propagation = Propagation::new(setting);
         let mut waiting: BinaryHeap<u32> = BinaryHeap::new();
         if let Some(position) = schedule.position(start) {
-            let begin = State::identity(m.shape(start), indices, setting.devices);
+            let begin = State::identity(m.shape(start), indices, setting.mode.devices());
             propagation.states.insert(position, Box::new(begin));
             waiting.push(position);
         }
@@ -215,16 +250,16 @@ impl<'p> Propagation<'p> {
     /// Replaces the maps to a value by fewer; whether there are other points now. Those between devices, or from tiling
     /// parameters, stay apart.
     fn settle(&mut self, id: InstructionId, state: &mut State) -> bool {
-        let Setting { m, devices, parameters, .. } = self.setting;
-        let (shape, elements_alone) = (m.shape(id), self.setting.counts_no_reads());
-        if elements_alone {
+        let Setting { m, mode, .. } = self.setting;
+        let (shape, counts_reads) = (m.shape(id), mode.counts_reads());
+        if !counts_reads {
             state.keep_whole(shape);
         }
-        if devices.is_none() && parameters.is_none() {
-            state.merge(if elements_alone { Counting::Elements } else { Counting::Reads }, &mut self.merged);
+        if !mode.keeps_apart() {
+            state.merge(if counts_reads { Counting::Reads } else { Counting::Elements }, &mut self.merged);
         }
-        let is_replaced = state.keep_budget(shape, m.instruction_name(id), &self.setting);
-        if is_replaced && elements_alone {
+        let is_replaced = state.keep_budget(shape, m.instruction_name(id), mode);
+        if is_replaced && !counts_reads {
             state.keep_whole(shape);
         }
         state.mark_wider();
@@ -341,7 +376,8 @@ fn follow(
     at: &ShapeIndex,
     composed: &mut Composed,
 ) {
-    let Setting { sources, devices, parameters, .. } = from.setting;
+    let Setting { sources, mode, .. } = from.setting;
+    let devices = mode.devices();
     let (part, sizes) = (&indexing.parts[n].1, &indexing.sizes);
     let crosses_again = |f: &Footprint| f.crosses_devices && from.state.crosses_devices;
     let footprint = match part {
@@ -368,7 +404,7 @@ fn follow(
     if let Some(reason) = &from.array.inexact {
         indices().for_each(|to| target.mark_inexact(to, reason.as_ref()));
     }
-    let counts_reads = !from.setting.counts_no_reads() && !from.array.is_uncounted;
+    let counts_reads = mode.counts_reads() && !from.array.is_uncounted;
     if from.array.is_uncounted {
         indices().for_each(|to| target.array(to).is_uncounted = true);
     }
@@ -401,7 +437,7 @@ fn follow(
                 true => compose(first, second, SIMPLIFY),
                 false => compose_elements(first, second, SIMPLIFY),
             };
-            let found = match parameters {
+            let found = match mode.parameters() {
                 // Equality leaves out the names of parameters.
                 Some(parameters) => parameters.compose(from.usage, first, second),
                 None => {

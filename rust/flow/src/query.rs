@@ -6,7 +6,6 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::iter::once;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use hlo::{ComputationId, InstructionId, Module, Opcode};
@@ -21,7 +20,7 @@ use crate::deep_calls::Prepared;
 use crate::devices::DeviceTable;
 use crate::indexing::{Footprint, InstructionIndexing, OperandIndexing, ShapeIndex, Text};
 use crate::outputs::{self, Needed};
-use crate::propagate::{Propagation, Rule, Setting};
+use crate::propagate::{Mode, Propagation, Rule, Setting};
 use crate::reads::{Counts, Union};
 use crate::schedule::{fits, only_callee, Region, Schedule};
 use crate::shapes;
@@ -139,7 +138,7 @@ pub struct Propagator {
     /// How deeply calls nest, by computation.
     pub(crate) depths: OnceLock<Vec<u32>>,
     /// Whether the questions are about all outputs of each instruction.
-    pub(crate) asks_for_all: AtomicBool,
+    pub(crate) asks_for_all: bool,
 }
 
 type Cached<K> = FxHashMap<(K, Direction, ShapeIndex), Arc<InstructionIndexing>>;
@@ -190,6 +189,12 @@ impl Cache {
 }
 
 impl Propagator {
+    /// One for questions about all outputs of each instruction, as those of a table are: the outputs of a computation are
+    /// then found in one pass. The answers are those of any other propagator.
+    pub fn of_all() -> Propagator {
+        Propagator { asks_for_all: true, ..Propagator::default() }
+    }
+
     /// A propagator whose maps go between elements on devices. It shares the numbers of sources with this one, and
     /// nothing else. Its rules must give maps with a group and a position.
     pub fn on_devices(&self, table: DeviceTable) -> Propagator {
@@ -482,14 +487,14 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
         Ok(Arc::new(found.remap_sources(&in_caller)))
     }
 
-    /// The indexing of an iteration of a loop that runs any number of times, as in [`Setting::repeats`].
+    /// The indexing of an iteration of a loop that runs any number of times, as in [`Mode::Iteration`].
     pub fn iteration(&self, body: ComputationId, index: &ShapeIndex, direction: Direction) -> Answer<P> {
         self.through((body, direction, index.clone()), true)
     }
 
     /// The arrays to which iterations of a loop lead that runs any number of times, where all of them are asked for.
     pub fn reach(&self, body: ComputationId) -> Result<Arc<Reach>, P::Error> {
-        if self.propagator.devices.is_some() || !self.asks_for_all() {
+        if self.propagator.devices.is_some() || !self.propagator.asks_for_all {
             return Ok(Arc::default());
         }
         if let Some(known) = self.cache().reach.get(&body) {
@@ -498,17 +503,14 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
         self.prepare(body, Direction::Backward)?;
         let schedule = self.schedule_of(body, false)?;
         let parameter = self.m.parameters(body).first();
-        let of = |&parameter| Reach::of(self.setting(&schedule), parameter, &mut self.rule(true));
+        let of =
+            |&parameter| Reach::of(self.setting(&schedule, self.mode_of_run(false)), parameter, &mut self.rule(true));
         let found = Arc::new(parameter.map(of).transpose()?.unwrap_or_default());
         self.cache().reach.insert(body, found.clone());
         Ok(found)
     }
 
-    fn asks_for_all(&self) -> bool {
-        self.propagator.asks_for_all.load(Ordering::Relaxed)
-    }
-
-    /// The indexing of a computation, or [of an iteration](Setting::repeats). Sources are numbers of its instructions.
+    /// The indexing of a computation, or [of an iteration](Mode::Iteration). Sources are numbers of its instructions.
     pub(crate) fn through(&self, key: Through, repeats: bool) -> Answer<P> {
         if let Some(found) = self.known(&key, repeats) {
             return Ok(found);
@@ -522,7 +524,7 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
         }
         // Of one array, a condition often depends on, and through it on all others.
         let is_first = || repeats && !self.cache().computations[1].keys().any(|(own, ..)| *own == computation);
-        if self.asks_for_all() && direction == Direction::Backward && !is_first() {
+        if self.propagator.asks_for_all && direction == Direction::Backward && !is_first() {
             self.all_outputs(computation, repeats)?;
             if let Some(found) = cached() {
                 return Ok(found);
@@ -549,7 +551,7 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
             return Ok(());
         }
         let schedule = self.schedule_of(computation, false)?;
-        let setting = Setting { repeats, ..self.setting(&schedule) };
+        let setting = self.setting(&schedule, self.mode_of_run(repeats));
         let together = outputs::to_parameters(setting, &indices, m.parameters(computation), &mut self.rule(repeats))?;
         for (i, index) in indices.into_iter().enumerate() {
             let key = (computation, Direction::Backward, index);
@@ -585,7 +587,7 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
         let (root, parameters) = (self.m.root(*computation), self.m.parameters(*computation));
         let sizes = |id| shapes::sizes_at(self.m.shape(id), index);
         let schedule = self.schedule_of(*computation, *direction != Direction::Backward)?;
-        let setting = Setting { repeats, limit, ..self.setting(&schedule) };
+        let setting = Setting { limit, ..self.setting(&schedule, self.mode_of_run(repeats)) };
         let rule = &mut self.rule(repeats);
         match *direction {
             Direction::Backward => {
@@ -650,7 +652,7 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
     ) -> Result<Vec<Needed>, P::Error> {
         self.prepare(computation, Direction::Backward)?;
         let schedule = self.schedule_of(computation, false)?;
-        let setting = Setting { elements_alone: true, ..self.setting(&schedule) };
+        let setting = self.setting(&schedule, self.mode_of(true));
         outputs::needed(setting, indices, as_one, self.m.parameters(computation), &mut self.rule(false))
     }
 
@@ -659,14 +661,14 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
         Schedule::new(self.m, start, region, &mut |id| Ok(self.signature(id)?.traits.inlines))
     }
 
-    /// From arrays of the first value of a schedule to all values that it is made of; `elements_alone` as in [`Setting`].
+    /// From arrays of the first value of a schedule to all values that it is made of; with `elements_alone` in [`Mode::Elements`].
     pub fn backward(
         &self,
         schedule: &'a Schedule,
         indices: &[ShapeIndex],
         elements_alone: bool,
     ) -> Result<Propagation<'a>, P::Error> {
-        let setting = Setting { elements_alone, ..self.setting(schedule) };
+        let setting = self.setting(schedule, self.mode_of(elements_alone));
         Propagation::backward(setting, indices.iter(), &mut self.rule(false))
     }
 
@@ -675,7 +677,7 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
         Schedule::computation(self.m, computation, &mut |id| self.element_taken(id))
     }
 
-    /// From arrays of `start` to all values of a schedule that are made of it; `elements_alone` as in [`Setting`].
+    /// From arrays of `start` to all values of a schedule that are made of it; with `elements_alone` in [`Mode::Elements`].
     pub fn forward(
         &self,
         schedule: &'a Schedule,
@@ -683,7 +685,7 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
         indices: &[ShapeIndex],
         elements_alone: bool,
     ) -> Result<Propagation<'a>, P::Error> {
-        let setting = Setting { elements_alone, ..self.setting(schedule) };
+        let setting = self.setting(schedule, self.mode_of(elements_alone));
         Propagation::forward(setting, start, indices.iter(), &mut self.rule(false))
     }
 
@@ -695,14 +697,34 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
         parameters: &'a Parameters,
         outputs: &[(ShapeIndex, Map)],
     ) -> Result<Propagation<'a>, P::Error> {
-        let setting = Setting { parameters: Some(parameters), ..self.setting(schedule) };
+        let setting = self.setting(schedule, Mode::Tiles(parameters));
         Propagation::through(setting, State::of(outputs), &mut self.rule(false))
     }
 
-    fn setting(&self, schedule: &'a Schedule) -> Setting<'a> {
-        let (sources, devices) = (&*self.propagator.sources, self.propagator.devices.as_ref());
-        let (parameters, elements_alone, repeats, limit) = (None, false, false, None);
-        Setting { m: self.m, schedule, sources, devices, parameters, elements_alone, repeats, limit }
+    fn setting<'s>(&self, schedule: &'s Schedule, mode: Mode<'s>) -> Setting<'s>
+    where
+        'a: 's,
+    {
+        Setting { m: self.m, schedule, sources: &self.propagator.sources, mode, limit: None }
+    }
+
+    /// One run of a computation, or an iteration of one that repeats.
+    fn mode_of_run(&self, repeats: bool) -> Mode<'a> {
+        match (&self.propagator.devices, repeats) {
+            (None, false) => Mode::Reads,
+            (None, true) => Mode::Iteration,
+            (Some(table), false) => Mode::Devices(table),
+            (Some(table), true) => Mode::DeviceIteration(table),
+        }
+    }
+
+    /// The reads of elements, or the elements alone. Between devices, reads in any case.
+    fn mode_of(&self, elements_alone: bool) -> Mode<'a> {
+        match &self.propagator.devices {
+            None if elements_alone => Mode::Elements,
+            None => Mode::Reads,
+            Some(table) => Mode::Devices(table),
+        }
     }
 
     /// The rules of instructions; those of an iteration that repeats for any values of runtime variables.

@@ -5,7 +5,6 @@
 //! are distinct, however many rows a wide tuple has. Cells that depend on a runtime source belong to one instruction.
 
 use std::ops::Range;
-use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use hlo::{ComputationId, InstructionId, Module};
@@ -101,14 +100,14 @@ pub struct Rows {
     pub arithmetic: Vec<Arithmetic>,
 }
 
-/// The rows of a module. `message` turns an error into the text of a row, or returns it to end the analysis.
+/// The rows of a module; the propagator is one [of all outputs](crate::Propagator::of_all). `message` turns an error into the text of a row, or returns it to end the analysis.
 pub fn analyze<P: RuleProvider>(
     questions: &Questions<'_, P>,
     message: &dyn Fn(P::Error) -> Result<String, P::Error>,
 ) -> Result<Rows, P::Error> {
     let m = questions.m;
     let mut known: FxHashMap<u32, (u32, u32)> = FxHashMap::default();
-    questions.propagator.asks_for_all.store(true, Ordering::Relaxed);
+    debug_assert!(questions.propagator.asks_for_all, "a propagator of all outputs");
     let mut builder = CellBuilder {
         questions,
         message,
@@ -444,7 +443,7 @@ mod tests {
             list(&|k| format!("p{k}")),
         );
         let m = hlo::parse(&text, None, false).unwrap().swap_remove(0);
-        let found = analyze(&Questions { propagator: &Propagator::default(), m: &m, rules: &Rules(&m) }, &Ok).unwrap();
+        let found = analyze(&Questions { propagator: &Propagator::of_all(), m: &m, rules: &Rules(&m) }, &Ok).unwrap();
         let c = m.find_instruction("c", None).unwrap();
         assert_eq!(found.rows.iter().filter(|row| row.instruction == c).count(), n * n);
         let reads = found.rows.iter().filter(|row| matches!(&found.answer(row).reads, Ok(r) if r.touched.0 == 3));

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 
 use crate::devices::{hulls, DeviceTable};
 use crate::indexing::{remap_sources, solve_alone, Footprint, OperandIndexing, ShapeIndex, Text, SIMPLIFY};
-use crate::propagate::{Setting, CONDITIONAL};
+use crate::propagate::{Mode, CONDITIONAL};
 use crate::shapes;
 
 /// The number of distinct maps to one array. More become one map of the whole array, which is not exact.
@@ -365,15 +365,15 @@ impl State {
 
     /// Replaces more maps of an array than the budget, or too big ones, by a box around their elements; whether the maps may
     /// have other points now. Tiles that may read all of an array have no other reads of it.
-    pub(crate) fn keep_budget(&mut self, shape: &Shape, name: &str, setting: &Setting<'_>) -> bool {
-        let is_over = |a: &Array| a.entries.len() > setting.max_maps() || a.size > MAX_SIZE;
-        let is_big = |map: &Map| setting.devices.is_none() && size_of(map) > MAX_SIZE;
+    pub(crate) fn keep_budget(&mut self, shape: &Shape, name: &str, mode: Mode<'_>) -> bool {
+        let is_over = |a: &Array| a.entries.len() > mode.max_maps() || a.size > MAX_SIZE;
+        let is_big = |map: &Map| mode.devices().is_none() && size_of(map) > MAX_SIZE;
         let mut over: Vec<ShapeIndex> = Vec::new();
         for (index, array) in &mut self.arrays {
             let own = shapes::at(shape, index);
             let may_have_all = array.entries.len() > 1
-                && setting
-                    .parameters
+                && mode
+                    .parameters()
                     .filter(|_| array.inexact.is_some())
                     .zip(own)
                     .is_some_and(|(parameters, own)| array.entries.iter().any(|e| parameters.has_all(&e.map, own)));
@@ -390,14 +390,14 @@ impl State {
             }
             if may_have_all || is_over(array) {
                 let uses = distinct(array.entries.iter().flat_map(|e| &e.uses));
-                let boxes = own.map(|own| around(&array.maps(), own, setting)).unwrap_or_default();
+                let boxes = own.map(|own| around(&array.maps(), own, mode)).unwrap_or_default();
                 array.refill(boxes.into_iter().map(|map| Entry { map, uses: uses.clone(), is_wider: false }).collect());
             }
         }
         let reason = Text::from(format!("the maps of {name} exceed the budget"));
         for index in &over {
             self.mark_inexact(index, Some(&reason));
-            self.array(index).is_uncounted |= setting.devices.is_none() && setting.parameters.is_none();
+            self.array(index).is_uncounted |= !mode.keeps_apart();
         }
         !over.is_empty()
     }
@@ -424,16 +424,16 @@ impl State {
 
 /// The elements of an array in a box around those of the given maps, for every point of them: one map for each number of
 /// dimensions. Between devices, all elements.
-fn around(maps: &[Map], shape: &Shape, setting: &Setting<'_>) -> Vec<Map> {
+fn around(maps: &[Map], shape: &Shape, mode: Mode<'_>) -> Vec<Map> {
     let sizes: SmallVec<[i64; 6]> = shapes::sizes(shape).collect();
-    if let Some(table) = setting.devices {
+    if let Some(table) = mode.devices() {
         return table.whole(maps, &sizes);
     }
     let bounds = |m: &Map, k: usize| m.image().get(k).copied().flatten().unwrap_or(Interval::ALL);
     let around = |k: usize| maps.iter().map(|m| bounds(m, k)).reduce(Interval::hull).unwrap_or(Interval::ALL);
     let of_size = |(k, &n): (usize, &i64)| around(k).intersect(Interval::new(0, n.saturating_sub(1)));
     let ranges: SmallVec<[Interval; 6]> = sizes.iter().enumerate().map(of_size).collect();
-    if let Some(parameters) = setting.parameters {
+    if let Some(parameters) = mode.parameters() {
         let found = box_of(parameters.common(maps), &ranges);
         return vec![parameters.used_alone(&found).unwrap_or(found)];
     }
