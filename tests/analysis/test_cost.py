@@ -170,3 +170,26 @@ def test_a_long_kernel() -> None:
         module = hm.parse(f"""ENTRY e {{ x = f32[4] parameter(0)
           ROOT k = f32[4] custom-call(x), custom_call_target="mosaic_gpu_v2", backend_config={config} }}""")
         assert hm.cost(module).notes == ("not counted: custom-call to 'mosaic_gpu_v2' has no known operations",)
+
+
+def test_two_calls_of_one_computation_are_two_runs() -> None:
+    module = _module("""f { p = f32[5] parameter(0)  ROOT n = f32[5] negate(p) }
+      ENTRY e { p = f32[5] parameter(0)  q = f32[5] call(p), to_apply=f  ROOT r = f32[5] call(q), to_apply=f }""")
+    report = hm.cost(module)
+    assert [(part.name, part.times, part.flops) for part in report.parts] == [("n", 2, 10)] and report.flops == 10
+
+
+def test_packed_elements_end_in_a_whole_byte() -> None:
+    module = _module("ENTRY e { p = s4[3]{0:E(4)} parameter(0)  ROOT n = s4[3]{0:E(4)} negate(p) }")
+    report = hm.cost(module)
+    assert (report.bytes_read, report.bytes_written) == (2, 2)
+
+
+def test_an_update_that_adds_reads_what_was_there() -> None:
+    text = (
+        "ENTRY e {{ x = f32[9] parameter(0)  i = s32[{}] parameter(1)  u = f32[2] parameter(2)  ROOT r = f32[9] {} }}"
+    )
+    added = """scatter(x, i, u), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0},
+      index_vector_dim=1, to_apply=add"""
+    assert hm.cost(_module(text.format("2,1", added))).bytes_read == 4 * (2 + 2 + 2)
+    assert hm.cost(_module(text.format("", "dynamic-update-slice(x, u, i)"))).bytes_read == 4 * (1 + 2)

@@ -377,3 +377,11 @@ def test_unfinished_computations_leave_no_trace() -> None:
 
 
 METHODS = {name for name in dir(hm.Builder) if not name.startswith("_")}
+
+
+def test_products_of_batches_of_matrices() -> None:
+    b = hm.Builder("products")
+    product = b.parameter(0, "f32[7,2,3]") @ b.parameter(1, "f32[7,3,5]")
+    dot = b.build(product).entry.root
+    sides = [dot.attributes[f"{side}_{what}_dims"] for what in ("batch", "contracting") for side in ("lhs", "rhs")]
+    assert str(dot.shape).startswith("f32[7,2,5]") and [tuple(dims) for dims in sides] == [(0,), (0,), (2,), (1,)]

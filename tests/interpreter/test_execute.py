@@ -364,3 +364,12 @@ def test_the_definition_of_a_library_call_is_not_work() -> None:
     x, ones = np.array([[1, 3, 1, 3], [0, 0, 0, 0]], np.float32), np.ones((1, 4), np.float32)
     found, _ = hm.execute(module, x, ones, 0 * ones, max_work=1)
     np.testing.assert_allclose(found, [[-1, 1, -1, 1], [0, 0, 0, 0]], rtol=1e-3)
+
+
+def test_a_result_that_is_sent_out_before_the_end_stays() -> None:
+    """The outfeed is the last instruction that reads it, but not the last that needs it."""
+    module = entry(
+        "  p = f32[2] parameter(0)\n  ROOT n = f32[2] negate(p)\n  t = token[] after-all()\n"
+        "  o = token[] outfeed(n, t), outfeed_shape=f32[2]"
+    )
+    np.testing.assert_array_equal(hm.execute(module, float32(1, -2)), [-1, 2])

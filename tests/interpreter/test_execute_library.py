@@ -216,6 +216,11 @@ def test_products_of_cublas() -> None:
     z = x @ w + bias
     np.testing.assert_allclose(y, z / (1 + np.exp(-z)), rtol=1e-5)
 
+    added = matrices("s", 3, 5)
+    config = f'"gemm_backend_config":{{"alpha_real":3,"beta":2,"dot_dimension_numbers":{{{product("1", "0")}}}}}'
+    (y,) = call("__cublas$lt$matmul", [("f32", (3, 5))], x, w, added, config=config)
+    np.testing.assert_allclose(y, 3 * x @ w + 2 * added, rtol=1e-5, atol=1e-6)
+
     rows, groups, sizes = matrices("s", 6, 4), matrices("s", 3, 4, 5), np.array([2, 0, 3], np.int32)
     ragged = (
         f'"dot_dimension_numbers":{{{product("1", "1")}}},"lhs_ragged_dimensions":["0"],"rhs_group_dimensions":["0"]'

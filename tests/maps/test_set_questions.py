@@ -74,3 +74,11 @@ def test_a_constraint_that_a_join_makes_redundant_is_gone() -> None:
 def test_halves_are_coalesced(m: hm.IndexingMap, cut: int) -> None:
     halves = hm.MapSet([m]).restrict({0: (-9, cut)}) | hm.MapSet([m]).restrict({0: (cut + 1, 19)})
     assert all_pairs(halves.simplify()) == all_pairs([m])
+
+
+def test_neighbours_in_a_set_that_reach_an_element_twice() -> None:
+    """Each map is injective by itself, and so are the first and the last together."""
+    first, second, third = (hm.IndexingMap.parse(f"(d0) -> (d0 * 5 + {n}), domain: d0 in [0, 3]") for n in (0, 10, 3))
+    found = hm.MapSet([first, second, third]).is_injective()
+    assert found.value is False and found.witness is not None and found.witness.element in [(10,), (15,)]
+    assert hm.MapSet([first, third]).is_injective().value is True

@@ -67,3 +67,20 @@ def test_bounds_hold_wherever_windows_are(body: str) -> None:
         for record, one in zip(bounds, records(f"constant({i})", f"constant({j})"), strict=True):
             assert one.exact and record.distinct.lower <= one.distinct.lower <= record.distinct.upper, (i, j)
             assert one.touched.lower <= record.touched.upper, (i, j)
+
+
+ROWS = "(d0, d1)[s0] -> (d0 * 2 + s0, d1), domain: d0 in [0, 3], d1 in [0, 5], s0 in [0, 1]"
+
+
+def test_inexact_maps_have_no_lower_bound() -> None:
+    hm.register_rule("some_rows", lambda *_: [hm.MapSet([hm.IndexingMap.parse(ROWS)], exact=False, reason="some rows")])
+    try:
+        module = hm.parse("""ENTRY e {
+          p = f32[8,6] parameter(0)
+          ROOT c = f32[4,6] custom-call(p), custom_call_target="some_rows"
+        }""")
+        (found,) = hm.utilization(module["c"])
+    finally:
+        hm.unregister_rule("some_rows")
+    assert (found.distinct.lower, found.distinct.upper, found.touched.lower) == (0, 48, 0)
+    assert (found.exact, found.reason) == (False, "some rows")

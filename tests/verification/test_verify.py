@@ -109,3 +109,17 @@ def test_exact_says_on_how_many_draws_it_stands() -> None:
     assert (floats.n_changes, floats.n_draws, str(floats).rpartition(": ")[2]) == (6, 12, "exact on 12 draws")
     assert (truths.n_changes, truths.n_draws) == (4, 4)  # there is one other value
     assert hm.verify(module["r"], max_changes=1)[0].n_draws == 2
+
+
+def test_a_map_that_misses_an_element_is_unsound() -> None:
+    """The rule has the first of two elements that are read; the witness is the other one."""
+    module = hm.parse("""ENTRY e {
+      p = f32[4] parameter(0)
+      ROOT r = f32[4] reverse(p), dimensions={0}
+    }""")
+    hm.register_rule("reverse", lambda *_: [hm.IndexingMap.parse("(d0) -> (-d0 + 3), domain: d0 in [0, 2]")])
+    try:
+        found = hm.verify(module)
+    finally:
+        hm.unregister_rule("reverse")
+    assert [(result.status, result.witness) for result in found] == [("unsound", ((0,), (3,)))] * 2

@@ -61,6 +61,7 @@ mod tests {
         assert_eq!(nearest("resape", words), Some("reshape"));
         assert_eq!(nearest("dad", words), Some("add"));
         assert_eq!(nearest("zzz", words), None);
+        assert_eq!(nearest("rad", ["add", "bad", "red"]), Some("bad"));
         assert_eq!(nearest("revreshe", words), Some("reverse"));
         assert_eq!(nearest("revxeyse", ["revxeyse"]), Some("revxeyse"));
         assert_eq!(nearest("", words), None);

@@ -354,6 +354,7 @@ mod tests {
             "f32[3,5]{0,1}",
             "f32[3,5]{1,0:T(2,2)}",
             "f32[3,5]{0,1:T(2,2)L(32)}",
+            "f32[3,5]{1,0:L(16)}",
             "f32[4,8]{1,0:T(2,4)(2,1)}",
             "f32[3,7]{1,0:T(2,4)(3,2)}",
             "f32[5]{0:T(2,2)}",
@@ -395,6 +396,15 @@ mod tests {
         assert_eq!(buffer_elements(&shape), Ok(15));
         let (_, inside) = run(&logical_index(&shape).unwrap(), &(0..15).collect::<Vec<_>>(), 15);
         assert_eq!(inside.iter().filter(|&&i| i).count(), 6);
+    }
+
+    #[test]
+    fn packed_elements_end_in_a_whole_byte() {
+        let bytes = |text| buffer_bytes(&array(text)).unwrap();
+        assert_eq!(
+            (bytes("s4[2]{0:E(4)}"), bytes("s4[3]{0:E(4)}"), bytes("s4[3]"), bytes("s4[0]{0:E(4)}")),
+            (1, 2, 3, 0)
+        );
     }
 
     #[test]
