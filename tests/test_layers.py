@@ -78,7 +78,8 @@ def test_the_compiled_module_imports_nothing_above_it() -> None:
 def test_methods_are_added_to_classes_that_do_not_call_them() -> None:
     """A class of ``methods`` that :func:`attach` forgets is found here, and a name that the compiled module calls."""
     added = set()
-    for own in (each for each in vars(methods).values() if getattr(each, "__module__", "") == methods.__name__):
+    classes = (each for each in vars(methods).values() if isinstance(each, type))
+    for own in (each for each in classes if each.__module__ == methods.__name__):
         target = getattr(attached, own.__name__, None) or getattr(_core, own.__name__)
         found = {name for name, value in vars(own).items() if callable(value) or isinstance(value, property)}
         assert found and all(vars(target)[name] is vars(own)[name] for name in found)
