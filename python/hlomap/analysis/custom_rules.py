@@ -1,8 +1,8 @@
 """Indexing rules that users register, for custom calls or in place of the rule of an operation.
 
-:func:`register_rule` is the entry point.  Results are cached by signature, so a rule may depend on shapes,
-attributes, called computations, and on the content of the constant operands that it names, but on nothing else.  What
-a rule returns are maps from elements of one array to elements of another; anything else is an error.
+:func:`register_rule` is the entry point.  A rule may read anything of the instruction: results are shared by the
+instructions of which it reads the same.  What a rule returns are maps from elements of one array to elements of
+another; anything else is an error.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..ops._registry import custom_rules
 from ..ops._rule import CustomRule, Footprint, OperandIndexing, RuleContext, RuleResult
 from ..ops._shapes import elements_of, shape_at
 from ..text import error_text, one_line, plural
-from ..types import ShapeIndex, expect, expect_items, is_index
+from ..types import ShapeIndex, expect, is_index
 from .rule_cache import clear
 
 Maps: TypeAlias = IndexingMap | MapSet | Iterable[IndexingMap]
@@ -41,7 +41,6 @@ def register_rule(
     output_to_input: OutputToInput | None = None,
     input_to_output: InputToOutput | None = None,
     *,
-    constant_operands: Sequence[int] = (),
     cost: Callable[[Instruction], Sequence[int | None]] | None = None,
 ) -> None:
     """Register the indexing rule of a custom call target, its cost, or both; or replace those of an opcode.
@@ -49,8 +48,9 @@ def register_rule(
     ``output_to_input(instruction, index)`` returns one item for each operand: a map from the elements of the array
     ``index`` of the output (``()`` where that is an array) to the operand's elements, or several maps, or a
     :class:`MapSet` where the result is over-approximate or unknown.  ``input_to_output(instruction, operand, index)``
-    returns one item for each output; by default it is the inverse of ``output_to_input``.  ``constant_operands`` are
-    the operands whose constant content the rule uses.  The source k of a runtime variable is the value of operand k.
+    returns one item for each output; by default it is the inverse of ``output_to_input``.  The source k of a
+    runtime variable is the value of operand k.  Rules may read whatever the instruction has, such as the value of a
+    constant operand: another instruction has the same result only if all that was read of it is equal.
 
     Where the rule raises an exception, or returns a map whose domain or image leaves the arrays, the result is unknown
     with that reason.
@@ -92,11 +92,10 @@ def register_rule(
             raise ValueError(f"hm.register_rule: the cost of {name!r} is that of the computations that it runs")
     if input_to_output is not None:
         expect(Callable, input_to_output, "register_rule", "a function as `input_to_output`")  # type: ignore[arg-type]
-    constant_operands = expect_items(int, constant_operands, "register_rule", "operand numbers as `constant_operands`")
 
     maps = None if output_to_input is None else _maps(output_to_input, input_to_output)
     operations = None if cost is None else _operations(name, cost)
-    custom_rules[name] = CustomRule(maps, tuple(constant_operands), operations)
+    custom_rules[name] = CustomRule(maps, operations)
     clear()
 
 

@@ -64,6 +64,7 @@ class DeviceRules(RuleProvider):
     """
 
     cache: RuleCache | None = None
+    reads: RuleCache = RuleCache()
 
     def __init__(self, plain: RuleProvider, table: GroupTable) -> None:
         super().__init__(plain.module)
@@ -76,11 +77,9 @@ class DeviceRules(RuleProvider):
         """Those of the plain rules."""
         return self._plain.traits(instruction)
 
-    def rule(
-        self, instruction: Instruction, key: bytes, index: ShapeIndex, direction: int, repeats: bool
-    ) -> InstructionIndexing:
+    def rule(self, instruction: Instruction, index: ShapeIndex, direction: int) -> InstructionIndexing:
         """The rule of a collective operation with its groups; any other rule, lifted to every device."""
-        plain = self._plain.rule(instruction, key, index, direction, repeats).parts
+        plain = self._plain.rule(instruction, index, direction).parts
         value = instruction if direction < 0 else instruction.operands[direction]
         rank = shape_at(self.shape_of(value), index).rank
         arguments = (instruction, index, direction)

@@ -253,7 +253,7 @@ def fixed_leaves(instruction: Instruction) -> dict[ShapeIndex, int]:
 
     There are none for any other instruction, nor for a loop whose number of iterations is not known.
     """
-    if op_of(instruction).surroundings is None:
+    if op_of(instruction).runs != "loop":
         return {}
     try:
         facts = RuleProvider(instruction.module).fact(instruction, While).counts
@@ -267,7 +267,7 @@ def stated_count(instruction: Instruction) -> tuple[Computation, int] | None:
 
     None for any other instruction, and for a loop whose iterations are counted from its operand alone.
     """
-    if op_of(instruction).surroundings is None:
+    if op_of(instruction).runs != "loop":
         return None
     try:
         facts = RuleProvider(instruction.module).fact(instruction, While).counts

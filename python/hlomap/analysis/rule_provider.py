@@ -5,7 +5,7 @@ Rules are composed by the compiled :class:`~hlomap._core.Propagation`; nothing i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from .._core import (
@@ -25,10 +25,10 @@ from ..errors import HlomapError, UnsupportedError
 from ..ops import lookup, op_of
 from ..ops._evaluation import Device
 from ..ops._indexing.maps import merge_parts
-from ..ops._known import Known
+from ..ops._known import Known, Parts, is_plain
 from ..ops._operations import Operations
 from ..ops._registry import custom_rules
-from ..ops._rule import InputToOutput, OperandIndexing, OutputToInput, RuleContext, no_constant_operands
+from ..ops._rule import InputToOutput, OperandIndexing, OutputToInput, Question, RuleContext
 from ..types import ShapeIndex
 from .rule_cache import cache
 from .traits import asked
@@ -41,22 +41,23 @@ T = TypeVar("T")
 _N_TRIP_COUNTS = 4096
 
 _trip_counts: dict[bytes, int | None] = {}
-"""By signature and surroundings, which determine them; no custom rule takes part."""
+"""By what was read, which determines them; no custom rule takes part."""
+
+_questions: dict[str, Question] = {}
+"""The questions that rules have asked, by name."""
 
 
 class RuleTraits(NamedTuple):
     """The traits of a rule that the propagation reads, by these names; see ``RuleTraits`` in ``rust/flow``."""
 
     inlines: bool
-    per_instruction: bool
+    follows_tokens: bool
     structural: bool
     hands_on: bool
-    constant_operands: tuple[int, ...]
     by_opcode: bool
     rules: tuple[OutputToInput, InputToOutput] | None
-    """The rules themselves, where the signature determines their results and the propagation may call them."""
+    """The rules themselves, where all instructions of this opcode have them and the propagation may call them."""
     sizes_class: str | None
-    unshared: bool
     work: str
     moves_nothing: bool
     updated_operand: int | None
@@ -74,12 +75,15 @@ class RuleProvider:
     cache: RuleCache | None = cache
     """Where the propagation finds traits and results before it asks for them; None where they are of other rules."""
 
+    reads: RuleCache = cache
+    """Where the propagation notes what rules read."""
+
     def __init__(self, module: Module, *, of_all: bool = False) -> None:
         self.module = module
         self.propagation: Propagation = Propagation(module, of_all)
         self._shapes: dict[int, Shape] = {}
-        self._facts: dict[tuple[Instruction, Callable[[Instruction, RuleContext], Any]], Any] = {}
-        self._keys: dict[int, bytes] = {}
+        self._facts: dict[tuple[Instruction, int, Callable[[Instruction, RuleContext], Any]], Any] = {}
+        self._answers: dict[tuple[Instruction, str], Any] = {}
         self._known_integers: dict[Device | Literal["computation"] | None, KnownValues] = {}
         self._calls: dict[tuple[int, int, ShapeIndex, int], Mapping[int, OperandIndexing]] = {}
 
@@ -88,70 +92,56 @@ class RuleProvider:
     def traits(self, instruction: Instruction) -> RuleTraits:
         """The traits that decide how the rule is used."""
         op, plain = op_of(instruction), lookup(instruction.opcode)
-        updated, own = plain.updated_operand, bool(custom_rules) or op.surroundings is not None
+        updated = plain.updated_operand
         return RuleTraits(
             inlines=op.inlines,
-            per_instruction=op.depends_on_called_values,
+            follows_tokens=op.follows_tokens,
             structural=op.structural,
             hands_on=op.hands_on,
-            constant_operands=op.constant_operands(instruction),
-            rules=None if own or op.depends_on_called_values else (op.output_to_input, op.input_to_output),
-            by_opcode=op.constant_operands is no_constant_operands and not custom_rules and updated is None,
+            rules=None if custom_rules else (op.output_to_input, op.input_to_output),
+            by_opcode=not custom_rules and updated is None,
             sizes_class=op.sizes_class,
-            unshared=op.surroundings is not None,
             work="counted" if callable(op.operations) else op.operations or plain.runs or "unknown",
             moves_nothing=plain.moves_nothing,
             updated_operand=None if updated is None else updated(instruction),
         )
 
-    def rule(
-        self, instruction: Instruction, key: bytes, index: ShapeIndex, direction: int, repeats: bool
-    ) -> InstructionIndexing:
-        """The result of a rule for an array of the output (direction -1), or of operand ``direction``.
+    @property
+    def is_strict(self) -> bool:
+        """Whether rules may look at more of an instruction than its meaning."""
+        return bool(custom_rules)
 
-        It is cached by the signature ``key``, unless it names values inside a called computation: such a result
-        belongs to one instruction, also if an operand occurs twice (``repeats``).
-        """
-        op = op_of(instruction)
-        if op.surroundings is not None and not instruction.has_unnamed_operands:
-            key = self._key_with_surroundings(instruction, op.surroundings)
-        found = cache.find(key, index, direction)
-        if found is None:
-            if direction < 0:
-                found = checked_rule(instruction, index, -1, op.output_to_input, instruction, index, self)
-            else:
-                rule = op.input_to_output
-                found = checked_rule(instruction, index, direction, rule, instruction, direction, index, self)
-            if not (op.depends_on_called_values and (found.has_runtime or repeats)):
-                cache.keep(key, index, direction, found)
-        return found
+    def rule(self, instruction: Instruction, index: ShapeIndex, direction: int) -> InstructionIndexing:
+        """The result of a rule for an array of the output (direction -1), or of operand ``direction``."""
+        op = op_of(instruction._bare)
+        if direction < 0:
+            return checked_rule(instruction, index, -1, op.output_to_input, instruction, index, self)
+        return checked_rule(instruction, index, direction, op.input_to_output, instruction, direction, index, self)
 
-    def _key_with_surroundings(
-        self, instruction: Instruction, surroundings: Callable[[Instruction, RuleContext], Hashable]
-    ) -> bytes:
-        number = instruction.number
-        if number not in self._keys:
-            contents = op_of(instruction).constant_operands(instruction)
-            self._keys[number] = instruction.signature(contents) + repr(surroundings(instruction, self)).encode()
-        return self._keys[number]
+    def answer_text(self, instruction: Instruction, question: str) -> str:
+        """The text of the answer to a question, which tells instructions apart that share results otherwise."""
+        asked = _questions[question]
+        return asked.text(self.ask(instruction, asked))
 
     def trip_count(self, instruction: Instruction) -> int | None:
         """The number of iterations of a ``while``; None where it is not known."""
-        surroundings = op_of(instruction).surroundings
-        if surroundings is None or instruction.inconsistency is not None or instruction.has_unnamed_operands:
+        is_loop = op_of(instruction).runs == "loop"
+        if not is_loop or instruction.inconsistency is not None or instruction.has_unnamed_operands:
             return None
-        key = self._key_with_surroundings(instruction, surroundings)
-        count = _trip_counts.get(key, -1)
+        watched, key = self.propagation.watched(self, instruction.number)
+        count = -1 if key is None else _trip_counts.get(key, -1)
         if count == -1:
             from ..ops.loops import While  # which modules without loops do without
 
             try:
-                count = self.fact(instruction, While).counts.trip_count
+                count = self.fact(watched, While).counts.trip_count
             except HlomapError:
                 count = None
+            _, key = self.propagation.watched(self, instruction.number)  # of what was read
             if len(_trip_counts) >= _N_TRIP_COUNTS:
                 _trip_counts.clear()
-            _trip_counts[key] = count
+            if key is not None:
+                _trip_counts[key] = count
         return count
 
     def operations(self, instruction: Instruction) -> tuple[int, int, tuple[int, ...], bool] | str:
@@ -181,23 +171,39 @@ class RuleProvider:
 
     def shape_of(self, instruction: Instruction) -> Shape:
         """The shape of an instruction, cached: converting that of a wide tuple is slow."""
-        number = instruction.number
+        number = instruction._bare.number
         shape = self._shapes.get(number)
         if shape is None:
             shape = self._shapes[number] = instruction.shape
+        else:
+            instruction._reads_shape()
         return shape
 
     def fact(self, instruction: Instruction, compute: Callable[[Instruction, RuleContext], T]) -> T:
         """``compute(instruction, context)``, cached: what the rules for each of very many arrays have in common."""
-        key = (instruction, compute)
+        if not isinstance(instruction, Instruction):
+            return compute(instruction, self)  # made up for one rule
+        # Whoever asks again reads the same, which is noted at the same place.
+        key = (instruction._bare, instruction._reads, compute)
         if key not in self._facts:
-            self._facts[key] = compute(instruction, self)
-        found: T = self._facts[key]
+            self._facts[key] = compute(instruction, self), instruction
+        found: T = self._facts[key][0]
         return found
+
+    def ask(self, instruction: Instruction, question: Question) -> Any:
+        """The answer to a question, cached; that it was asked is noted, not what the answer comes from."""
+        _questions.setdefault(question.name, question)
+        instruction._reads_answer(question.name)
+        bare = instruction._bare
+        key = (bare, question.name)
+        if key not in self._answers:
+            self._answers[key] = question.answer(bare, self)
+        return self._answers[key]
 
     def parameters_read(self, computation: Computation, index: ShapeIndex) -> Mapping[int, bool]:
         """From an array of a computation's root to the parameters, by rules of what is mentioned also for what is used,
         since results that are cached depend on it."""
+        computation = computation._bare
         rules = self._of_mentioned() if computation.module == self.module else RuleProvider(computation.module)
         read = {}
         for number, part in rules._call(computation.root.number, computation.number, index, -1).items():
@@ -209,12 +215,12 @@ class RuleProvider:
 
     def parts(self, instruction: Instruction, index: ShapeIndex = ()) -> Mapping[int, OperandIndexing]:
         """From an array of the output to the operands, by number; runtime variables are of no use."""
-        key = instruction.signature(op_of(instruction).constant_operands(instruction))
-        return self.rule(instruction, key, index, -1, True).parts
+        return self.propagation.rule(self, instruction.number, index, -1).parts
 
     def known_integers(self, instruction: Instruction) -> Known:
         """Known values of an integer array, from its computation alone."""
-        return self._integers("computation").in_call(instruction, ())
+        found: Known = self.ask(instruction, _KNOWN_INTEGERS)
+        return found
 
     def known_values(self, instruction: Instruction, device: Device | None = None) -> Known:
         """Known values of an integer array, from the whole module; on one device, or on any."""
@@ -239,21 +245,27 @@ class RuleProvider:
         self, instruction: Instruction, computation: Computation, index: ShapeIndex
     ) -> Mapping[int, OperandIndexing]:
         """From an array of the computation's root to its parameters, as the caller's operands."""
-        return self._of(instruction)._call(instruction.number, computation.number, index, -1)
+        instruction._reads_repetition()
+        caller = instruction._bare
+        return self._of(caller)._call(caller.number, computation._bare.number, index, -1)
 
     def input_to_output(
         self, instruction: Instruction, computation: Computation, parameter: int, index: ShapeIndex
     ) -> Mapping[int, OperandIndexing]:
         """From an array of a parameter to the outputs of the computation's root."""
-        return self._of(instruction)._call(instruction.number, computation.number, index, parameter)
+        instruction._reads_repetition()
+        caller = instruction._bare
+        return self._of(caller)._call(caller.number, computation._bare.number, index, parameter)
 
     def iteration(self, body: Computation, index: ShapeIndex, direction: int) -> OperandIndexing:
         """Through one iteration of a loop that runs any number of times."""
+        body = body._bare
         provider = self._of(body)
         return merge_parts(provider.propagation.iteration(provider, body.number, index, direction).parts)
 
     def reach(self, body: Computation) -> _Reach:
         """The arrays to which iterations of a loop may lead, where all of them are asked for."""
+        body = body._bare
         provider = self._of(body)
         return provider.propagation.reach(provider, body.number)
 
@@ -268,3 +280,16 @@ class RuleProvider:
         if found is None:
             found = self._calls[key] = self.propagation.call(self, *key).parts
         return found
+
+
+def _known_text(known: Known) -> str:
+    if isinstance(known, Parts):
+        return f"({', '.join(map(_known_text, known))})"
+    return "" if is_plain(known) else repr([(str(piece.values), str(piece.region)) for piece in known])
+
+
+_KNOWN_INTEGERS = Question(
+    "known integers",
+    lambda instruction, context: context._integers("computation").in_call(instruction, ()),  # type: ignore[attr-defined]
+    _known_text,
+)

@@ -45,27 +45,24 @@ class UsedRules(RuleProvider):
 
     shares_computations: bool = False
     cache: RuleCache | None = None
+    reads: RuleCache = RuleCache()
 
     def __init__(self, module: Module, assume: Assume) -> None:
         super().__init__(module)
         self.values: KnownValues = KnownValues(RuleProvider(module), masks=assume == "masks")
 
     def traits(self, instruction: Instruction) -> RuleTraits:
-        """No instruction shares its rule with others, unless it only takes apart tuples."""
-        traits = super().traits(instruction)
-        return traits._replace(sizes_class=None, unshared=not traits.structural)
+        """Those of what is mentioned; sizes alone decide nothing."""
+        return super().traits(instruction)._replace(sizes_class=None)
 
-    def rule(
-        self, instruction: Instruction, key: bytes, index: ShapeIndex, direction: int, repeats: bool
-    ) -> InstructionIndexing:
-        """The rule for what is mentioned, without what the values of the operands rule out."""
-        op = op_of(instruction)
-        if op.depends_on_called_values:
-            if direction < 0:
-                return checked_rule(instruction, index, -1, op.output_to_input, instruction, index, self)
-            return checked_rule(instruction, index, direction, op.input_to_output, instruction, direction, index, self)
-        key = instruction.signature(op.constant_operands(instruction))
-        mentioned = super().rule(instruction, key, index, direction, repeats)
+    def rule(self, instruction: Instruction, index: ShapeIndex, direction: int) -> InstructionIndexing:
+        """The rule for what is mentioned, without what the values of the operands rule out: no instruction shares it
+        with others, unless it only takes apart tuples."""
+        op = op_of(instruction._bare)
+        if op.structural:
+            return super().rule(instruction, index, direction)
+        instruction = self.module.instruction(instruction.number)
+        mentioned = super().rule(instruction, index, direction)
         if direction >= 0 or op.used is None or instruction.inconsistency is not None:
             return mentioned
         known = [self.values.of(operand) for operand in instruction.operands]

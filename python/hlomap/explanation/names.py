@@ -149,7 +149,7 @@ def _names_of_value(instruction: Instruction, steps: int) -> Names | None:
     is_labelled = instruction.number in _labelled(instruction.module)
     if not shape.is_array or not (is_labelled or _is_near_names(instruction, steps)):
         return None
-    if not is_labelled and lookup(instruction.opcode).depends_on_called_values:
+    if not is_labelled and lookup(instruction.opcode).follows_tokens:
         return None
     try:
         sets = list(output_to_input(instruction))

@@ -101,10 +101,7 @@ def op_of(instruction: Instruction) -> OpRule:
             operations = op.operations if rule.operations is None else rule.operations
             if rule.maps is None:
                 return op._replace(operations=operations)
-            constant_operands = rule.constant_operands
-            return OpRule(
-                op.opcode, *rule.maps, op.evaluate, lambda instruction: constant_operands, operations=operations
-            )
+            return OpRule(op.opcode, *rule.maps, op.evaluate, operations=operations)
     return op
 
 

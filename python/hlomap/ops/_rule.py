@@ -2,13 +2,13 @@
 
 A rule returns exactly the elements that depend on each other; or more than those, marked as inexact; or
 :class:`Unknown` with a reason.  A footprint without maps means that no element is read.  Rules name the value of
-operand k as runtime source k, so that one result serves every instruction with the same signature; the propagation
-renames the sources.  This module depends on no operation, nor on the propagation or the interpreter.
+operand k as runtime source k, so that one result serves every instruction of which the rule reads the same; the
+propagation renames the sources.  This module depends on no operation, nor on the propagation or the interpreter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from .._core import Computation, Expr, Footprint as Footprint, Instruction, Shape, _Reach
@@ -35,8 +35,22 @@ RuleResult: TypeAlias = Sequence[OperandIndexing] | Mapping[int, OperandIndexing
 T = TypeVar("T")
 
 
+class Question(NamedTuple):
+    """A question about the program around an instruction: rules share results where the answers have one text."""
+
+    name: str
+    answer: Callable[[Instruction, RuleContext], Any]
+    text: Callable[[Any], str]
+
+
 class RuleContext(Protocol):
-    """The interface of the propagation to a rule: the maps through a computation that ``instruction`` calls."""
+    """The interface of the propagation to a rule: the maps through a computation that ``instruction`` calls.
+
+    What a rule reads of its instruction, of what that leads to and of the context is noted, and instructions share its
+    results where all of it is equal.  What no other instruction can have, such as a name, a user or the module, makes the
+    results those of one instruction.  In the maps of called computations a runtime source below 0 stands for a value,
+    whichever instruction has the result.
+    """
 
     def shape_of(self, instruction: Instruction) -> Shape:
         """The shape of an instruction, cached: converting that of a wide tuple is slow."""
@@ -44,6 +58,9 @@ class RuleContext(Protocol):
     def fact(self, instruction: Instruction, compute: Callable[[Instruction, RuleContext], T]) -> T:
         """``compute(instruction, context)``, cached as long as the context: what the rules for each of very many arrays
         have in common."""
+
+    def ask(self, instruction: Instruction, question: Question) -> Any:
+        """The answer to a question, cached as long as the context: what rules know of the program around."""
 
     def output_to_input(self, instruction: Instruction, computation: Computation, leaf: ShapeIndex) -> RuleResult:
         """From ``leaf`` of the computation's root to each of its parameters."""
@@ -124,11 +141,6 @@ class CollectiveRule(NamedTuple):
         )
 
 
-def no_constant_operands(instruction: Instruction) -> tuple[int, ...]:
-    """The rules use the contents of no operand."""
-    return ()
-
-
 class InPlace(NamedTuple):
     """An array of an output that takes over the memory of the operand ``operand``, of the same shape.
 
@@ -185,14 +197,11 @@ class OpRule(NamedTuple):
     elements that depend on an element of the leaf of that operand."""
     evaluate: Evaluate
     """``evaluate(instruction, operands, context)``: the value of the instruction at the values of its operands."""
-    constant_operands: Callable[[Instruction], tuple[int, ...]] = no_constant_operands
-    """The operands whose contents the indexing rules use where they are constants (or iotas)."""
     inlines: bool = False
     """The value is that of the one called computation at the operands (fusion, call), so that a propagation may go
     through the computation in its place."""
-    depends_on_called_values: bool = False
-    """The indexing rules request maps through called computations, whose runtime variables are values inside those.
-    Such a result belongs to one instruction, and is not shared by all instructions with the same signature."""
+    follows_tokens: bool = False
+    """The indexing rules know what tokens and opaque values carry, as those through called computations do."""
     pointwise: bool = False
     """``evaluate`` also accepts arrays for the scalar operands of a scalar instruction, and applies elementwise; see
     :meth:`EvalContext.apply`."""
@@ -205,9 +214,6 @@ class OpRule(NamedTuple):
     a loop runs is that of their instructions."""
     forwards_calls: bool = False
     """The rules return the context's maps through called computations as they are."""
-    surroundings: Callable[[Instruction, RuleContext], Hashable] | None = None
-    """The values of the computation around the instruction that the indexing rules use, such as constants in the tuple
-    that is its operand.  Instructions share results if these are equal, too."""
     sizes_class: str | None = None
     """The rules depend on the dimensions of operands and output alone, and operations with the same name here have the
     same rules, so that they share results."""
@@ -288,5 +294,4 @@ class CustomRule(NamedTuple):
     directions, the operations, or all of them."""
 
     maps: tuple[OutputToInput, InputToOutput] | None
-    constant_operands: tuple[int, ...]
     operations: Callable[[Instruction], Operations | Unknown] | None

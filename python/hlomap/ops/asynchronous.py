@@ -30,7 +30,6 @@ from ._rule import (
     OperandIndexing,
     OpRule,
     OutputToInput,
-    no_constant_operands,
     nothing_to_work_in,
 )
 from ._shapes import array_leaves, n_outputs, require, shape_at
@@ -156,7 +155,7 @@ def step_rules(opcode: str, wrapped: Callable[[], OpRule]) -> tuple[OutputToInpu
         if result not in context.fact(instruction, new_results):
             return forward_from_operand(instruction, leaf, 0, (1, *result))
         found = wrapped().output_to_input(_operation_of(instruction, wrapped()), result, context)
-        return _at_operands(instruction, found, not wrapped().depends_on_called_values)
+        return _at_operands(instruction, found)
 
     def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
         if is_start(instruction):
@@ -200,24 +199,24 @@ def _keeps(instruction: Instruction, leaf: ShapeIndex) -> bool:
     return instruction.operands[0].shape.at(leaf).dimensions == instruction.shape.at(leaf).dimensions
 
 
-def _at_operands(instruction: Instruction, result: RuleResult, has_relative_sources: bool) -> RuleResult:
+def _at_operands(instruction: Instruction, result: RuleResult) -> RuleResult:
     """The result of the wrapped operation's rule at the operands of the step."""
     parts: dict[int, OperandIndexing] = {}
     for number, part in by_number(result).items():
         operand, source = _place(instruction, number)
         if operand >= len(instruction.operands):
             continue  # a later step binds it
-        if has_relative_sources and not is_start(instruction):
+        if not is_start(instruction):
             part = _named_sources(instruction, part)
         parts[operand] = merge_parts([parts.get(operand, NOTHING), merge_parts([part], source)])
     return parts
 
 
 def _named_sources(instruction: Instruction, part: OperandIndexing) -> OperandIndexing:
-    """Runtime sources as numbers of instructions: the operands of the wrapped operation belong to several steps."""
+    """Runtime sources that stand for values: the operands of the wrapped operation belong to several steps."""
     if isinstance(part, Unknown) or not any(m.runtime for _, m in part.maps):
         return part
-    numbers = {k: value.number for k, value in enumerate(bound_operands(instruction))}
+    numbers = {k: -1 - value.number for k, value in enumerate(bound_operands(instruction))}
     return part.of((leaf, m.remap_sources(numbers)) for leaf, m in part.maps)
 
 
@@ -286,16 +285,14 @@ def short_form(opcode: str, registered: Mapping[str, OpRule]) -> OpRule | None:
 def _rule(opcode: str, wrapped: Callable[[], OpRule]) -> OpRule:
     rules = *step_rules(opcode, wrapped), evaluate_step(lambda: wrapped().evaluate)
     if not opcode.endswith("-start"):
-        # What a later step binds has runtime variables that are operands of other steps.
-        return OpRule(opcode, *rules, depends_on_called_values=True, operations="moves", moves_nothing=True)
+        return OpRule(opcode, *rules, follows_tokens=True, operations="moves", moves_nothing=True)
     is_long = opcode == "async-start"
     op = None if is_long else wrapped()
     has_product = op is not None and op.matrix_product is not None
     return OpRule(
         opcode,
         *rules,
-        constant_operands=op.constant_operands if op else no_constant_operands,
-        depends_on_called_values=op.depends_on_called_values if op else True,
+        follows_tokens=op.follows_tokens if op else True,
         collective=start_collective(op.collective) if op and op.collective else None,
         exchange=(lambda instruction: op.exchange(wrapped_operation(instruction))) if op else exchanges_nothing,
         forwards_calls=is_long,

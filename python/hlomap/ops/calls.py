@@ -41,7 +41,7 @@ for _name, _methods in (("fusion", ("fusion",)), ("call", ("call", "composite_ca
         evaluate,
         inlines=True,
         forwards_calls=True,
-        depends_on_called_values=True,
+        follows_tokens=True,
         pointwise=True,
         runs="once",
         moves_nothing=_name == "call",

@@ -93,7 +93,7 @@ register(
     output_to_input,
     input_to_output,
     evaluate,
-    depends_on_called_values=True,
+    follows_tokens=True,
     pointwise=True,
     runs="branch",
     moves_nothing=True,

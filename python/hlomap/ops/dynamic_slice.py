@@ -15,11 +15,6 @@ from ._numpy.window import window_slices
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register_moving
 
 
-def constant_operands(instruction: Instruction) -> tuple[int, ...]:
-    """The offsets: constants are folded."""
-    return tuple(range(1, len(instruction.operands)))
-
-
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """operand[d + offset], and all offsets."""
     operands, shape = instruction.operands, instruction.shape
@@ -43,4 +38,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return data[window_slices(operands[1:], bounds, instruction.shape.dimensions)]
 
 
-register_moving("dynamic-slice", output_to_input, input_to_output, evaluate, (0,), constant_operands=constant_operands)
+register_moving("dynamic-slice", output_to_input, input_to_output, evaluate, (0,))

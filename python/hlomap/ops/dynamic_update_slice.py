@@ -17,11 +17,6 @@ from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, regist
 from ._rule import InPlace
 
 
-def constant_operands(instruction: Instruction) -> tuple[int, ...]:
-    """The offsets: constants are folded."""
-    return tuple(range(2, len(instruction.operands)))
-
-
 def _window(instruction: Instruction) -> tuple[Sequence[int], Sequence[int], list[Offset]]:
     operands, sizes = instruction.operands, instruction.shape.dimensions
     window = operands[1].shape.dimensions
@@ -55,7 +50,6 @@ register_moving(
     input_to_output,
     evaluate,
     (0, 1),
-    constant_operands=constant_operands,
     in_place=lambda instruction: {(): InPlace(0)},
     updated_operand=lambda instruction: 1,
 )

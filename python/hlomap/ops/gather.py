@@ -13,15 +13,10 @@ from .._core import Instruction
 from ..errors import UnsupportedError
 from ..lazy import np
 from ._attributes import gather_dimensions
-from ._indexing.index_vectors import known_surroundings, window_to_operand
+from ._indexing.index_vectors import window_to_operand
 from ._indexing.maps import inverted, map_keeping
 from ._numpy.window import index_vectors, window_indices
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register_moving
-
-
-def constant_operands(instruction: Instruction) -> tuple[int, ...]:
-    """The indices: constants and iotas are folded, including the clamp."""
-    return (1,)
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -47,12 +42,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return np.broadcast_to(data[tuple(index)] if index else data, sizes)
 
 
-register_moving(
-    "gather",
-    output_to_input,
-    inverted(output_to_input),
-    evaluate,
-    (0,),
-    constant_operands=constant_operands,
-    surroundings=known_surroundings(constant_operands),
-)
+register_moving("gather", output_to_input, inverted(output_to_input), evaluate, (0,))

@@ -8,11 +8,12 @@ that changes depends on those.  Section While of XLA's operation semantics.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from functools import cached_property, partial
 
 from .._core import Computation, IndexingMap, Instruction, _closure, _Reach
 from ..answers import Unknown
+from ..errors import ShapeError
 from ..lazy import np
 from ._evaluation import on_arrays
 from ._indexing.loops.counter import CountedLoop, Start, analyze_counts, find_start
@@ -21,7 +22,7 @@ from ._indexing.loops.window import known_branch, written_window
 from ._indexing.maps import identity_map, merge_parts
 from ._known import UNKNOWN, Known, KnownContext, Parts, converted
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Steps, Value, register
-from ._rule import NOTHING, Footprint, OperandIndexing
+from ._rule import NOTHING, Footprint, OperandIndexing, Question
 from ._shapes import array_leaves, n_outputs, require, same_arrays, shape_at
 
 
@@ -50,13 +51,15 @@ class While:
     @cached_property
     def start(self) -> Start:
         """The integers with which the loop begins, as far as they are known."""
-        return find_start(self._instruction, self._context.shape_of(self._instruction))
+        found: Start = self._context.ask(self._instruction, LOOP_START)
+        return found
 
     @cached_property
     def counts(self) -> CountedLoop:
         """The number of iterations, and the leaves that count."""
         at = self._instruction
-        require(at.opcode == "while", f"{at.name} is a {at.opcode}, expected a while")
+        if at.opcode != "while":
+            raise ShapeError(f"{at.name} is a {at.opcode}, expected a while")
         return analyze_counts(at, *condition_and_body(at), self.start)
 
     @cached_property
@@ -137,9 +140,12 @@ class While:
 _REASON = "a loop: the union over all possible trip counts"
 
 
-def initial_integers(instruction: Instruction, context: RuleContext) -> Hashable:
-    """The integers with which a loop begins, as far as they are known."""
-    return tuple(sorted(context.fact(instruction, While).start.numbers.items()))
+LOOP_START = Question(
+    "loop start",
+    lambda instruction, context: find_start(instruction, context.shape_of(instruction)),
+    lambda start: start.text(),
+)
+"""What is known of a loop before its first iteration."""
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -230,8 +236,7 @@ register(
     output_to_input,
     input_to_output,
     evaluate,
-    depends_on_called_values=True,
-    surroundings=initial_integers,
+    follows_tokens=True,
     pointwise=True,
     runs="loop",
     hands_on=True,

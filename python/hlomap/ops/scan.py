@@ -167,5 +167,5 @@ register(
     inverted(output_to_input),
     evaluate,
     operations=_operations,
-    depends_on_called_values=True,
+    follows_tokens=True,
 )

@@ -17,7 +17,7 @@ from ..lazy import np
 from ._attributes import GatherDimensions, scatter_dimensions
 from ._folding import Folded, on_integers
 from ._indexing.applied import combined
-from ._indexing.index_vectors import KnownIntegers, known_surroundings, outside_windows, window_to_operand
+from ._indexing.index_vectors import KnownIntegers, outside_windows, window_to_operand
 from ._indexing.maps import identity_map, inverted, map_keeping
 from ._known import ANYTHING, Known, KnownContext, leaves
 from ._numpy.reduction import as_list, in_any_order, pack_results
@@ -25,11 +25,6 @@ from ._numpy.window import index_vectors, window_indices
 from ._op import Array, EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._operations import scattered
 from ._rule import Footprint, InPlace, OperandIndexing
-
-
-def constant_operands(instruction: Instruction) -> tuple[int, ...]:
-    """The indices: constants and iotas are folded."""
-    return (len(instruction.operands) // 2,)
 
 
 def updated_operands(instruction: Instruction) -> dict[ShapeIndex, InPlace]:
@@ -149,11 +144,9 @@ register(
     output_to_input,
     inverted(output_to_input),
     evaluate,
-    constant_operands,
     in_place=updated_operands,
     used=used,
     folds=_folds,
-    surroundings=known_surroundings(constant_operands),
     operations=scattered,
     updated_operand=lambda i: len(i.operands) // 2 + 1 if len(i.operands) == 3 else None,
 )

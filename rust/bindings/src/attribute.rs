@@ -16,6 +16,7 @@ use crate::module::{computation, computations, Handle};
 use crate::pickle::{by_attribute, Reduced};
 use crate::repr;
 use crate::sharding::{PyReplicaGroups, PySharding};
+use crate::watch::{Watch, What};
 
 /// The owner of attributes.
 #[derive(Clone, Copy, PartialEq)]
@@ -47,11 +48,19 @@ pub enum Owner {
 pub struct Attributes {
     module: Handle,
     owner: Owner,
+    /// Notes what is read of those of an instruction, where a rule asks.
+    watch: Option<Box<Watch>>,
 }
 
 impl Attributes {
-    pub fn new(module: Handle, owner: Owner) -> Attributes {
-        Attributes { module, owner }
+    pub fn new(module: Handle, owner: Owner, watch: Option<Box<Watch>>) -> Attributes {
+        Attributes { module, owner, watch }
+    }
+
+    fn read(&self, what: What<'_>) {
+        if let (Some(watch), Owner::Instruction(id)) = (&self.watch, self.owner) {
+            watch.read(&self.module, id, what);
+        }
     }
 
     fn all(&self) -> &[Attribute] {
@@ -63,6 +72,7 @@ impl Attributes {
     }
 
     fn find(&self, name: &str) -> Option<&Attribute> {
+        self.read(What::Attribute(name));
         self.all().iter().find(|a| self.module.attribute_name(a) == name)
     }
 
@@ -81,6 +91,7 @@ impl Attributes {
 
     fn convert<'py>(&self, py: Python<'py>, value: Value<'_>) -> PyResult<Bound<'py, PyAny>> {
         let tuple = |t: Bound<'py, PyTuple>| Ok(t.into_any());
+        let inside = || self.watch.as_ref().map(|watch| watch.inside());
         match value {
             Value::Int(n) => n.into_bound_py_any(py),
             Value::Float(n) => n.into_bound_py_any(py),
@@ -93,9 +104,12 @@ impl Attributes {
             Value::Slices(list) | Value::Padding(list) => tuple(PyTuple::new(py, list)?),
             Value::Window(window) => PyWindow(window).into_bound_py_any(py),
             Value::DimLabels(labels) => PyDimLabels(labels).into_bound_py_any(py),
-            Value::Computation(id) => Ok(computation(py, &self.module, id)?.into_bound(py).into_any()),
-            Value::Computations(ids) => tuple(computations(py, &self.module, ids.iter().copied())?),
-            Value::Instructions(ids) => tuple(instructions(py, &self.module, ids.into_iter())?),
+            Value::Computation(id) => Ok(computation(py, &self.module, id, inside())?.into_bound(py).into_any()),
+            Value::Computations(ids) => tuple(computations(py, &self.module, ids.iter().copied(), inside())?),
+            Value::Instructions(ids) => {
+                self.read(What::Itself);
+                tuple(instructions(py, &self.module, ids.into_iter())?)
+            }
             Value::Shape(shape) => PyShape(shape).into_bound_py_any(py),
             Value::Shapes(shapes) => tuple(PyTuple::new(py, shapes.into_iter().map(PyShape))?),
             Value::DeviceGroups(groups) => PyReplicaGroups::new(groups).into_bound_py_any(py),
@@ -136,6 +150,7 @@ impl Attributes {
         match self.find(name) {
             Some(attribute) => self.value(py, attribute),
             None => {
+                self.read(What::Itself);
                 let known: Vec<_> = self.all().iter().map(|a| self.module.attribute_name(a)).collect();
                 Err(NotFoundError::new_err(format!("no attribute `{name:.100}`, there are: {}", known.join(", "))))
             }
@@ -165,27 +180,32 @@ impl Attributes {
     #[pyo3(signature = (name, /))]
     fn text(&self, name: Arg<'_, &str>) -> PyResult<Option<&str>> {
         named!("hlo.Attributes.text", name);
+        self.read(What::AttributeText(name));
         Ok(self.find(name).map(|a| self.module.attribute_text(a)))
     }
 
     /// The names, in text order.
     fn keys<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        self.read(What::Itself);
         PyList::new(py, self.all().iter().map(|a| self.module.attribute_name(a)))
     }
 
     /// The values, in text order.
     fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        self.read(What::Itself);
         let values = self.all().iter().map(|a| self.value(py, a));
         PyList::new(py, values.collect::<PyResult<Vec<_>>>()?)
     }
 
     /// Pairs of name and value, in text order.
     fn items<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        self.read(What::Itself);
         let items = self.all().iter().map(|a| Ok((self.module.attribute_name(a), self.value(py, a)?)));
         PyList::new(py, items.collect::<PyResult<Vec<_>>>()?)
     }
 
     fn __len__(&self) -> usize {
+        self.read(What::Itself);
         self.all().len()
     }
 
@@ -198,9 +218,11 @@ impl Attributes {
     }
 
     fn __eq__<'py>(&self, py: Python<'py>, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.read(What::Itself);
         let dict = |attributes: &Attributes| py.get_type::<PyDict>().call1((attributes.items(py)?,));
         let is_equal = if let Ok(other) = other.cast::<Attributes>() {
             let other = other.get();
+            other.read(What::Itself);
             let is_same = self.module.is(&other.module) && self.owner == other.owner;
             is_same || dict(self)?.eq(dict(other)?)?
         } else if other.is_instance_of::<PyDict>() {
@@ -213,9 +235,10 @@ impl Attributes {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        self.read(What::Itself);
         match self.owner {
             Owner::Module => by_attribute(py, self.module.0.bind(py), "attributes"),
-            Owner::Computation(id) => by_attribute(py, computation(py, &self.module, id)?.bind(py), "attributes"),
+            Owner::Computation(id) => by_attribute(py, computation(py, &self.module, id, None)?.bind(py), "attributes"),
             Owner::Instruction(id) => by_attribute(py, instruction(py, &self.module, id)?.bind(py), "attributes"),
         }
     }

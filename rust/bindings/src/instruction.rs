@@ -17,6 +17,7 @@ use crate::layout::PyShape;
 use crate::module::{computation, computations, Handle, PyComputation, PyModule_};
 use crate::pickle::Reduced;
 use crate::repr;
+use crate::watch::{Watch, What};
 
 /// One instruction of a module.
 ///
@@ -29,10 +30,34 @@ use crate::repr;
 pub struct PyInstruction {
     pub module: Handle,
     pub id: InstructionId,
+    /// Notes what is read of it, where a rule asks.
+    pub watch: Option<Box<Watch>>,
 }
 
 pub fn instruction(py: Python<'_>, module: &Handle, id: InstructionId) -> PyResult<Py<PyInstruction>> {
-    Py::new(py, PyInstruction { module: module.clone_ref(py), id })
+    watched(py, module, id, None)
+}
+
+pub fn watched(
+    py: Python<'_>,
+    module: &Handle,
+    id: InstructionId,
+    watch: Option<Box<Watch>>,
+) -> PyResult<Py<PyInstruction>> {
+    Py::new(py, PyInstruction { module: module.clone_ref(py), id, watch })
+}
+
+impl PyInstruction {
+    /// Notes that something of the instruction is read.
+    fn read(&self, what: What<'_>) {
+        if let Some(watch) = &self.watch {
+            watch.read(&self.module, self.id, what);
+        }
+    }
+
+    fn operand(&self, py: Python<'_>, k: usize, id: InstructionId) -> PyResult<Py<PyInstruction>> {
+        watched(py, &self.module, id, self.watch.as_ref().map(|watch| Box::new(watch.operand(k))))
+    }
 }
 
 pub fn instructions<'py>(
@@ -49,35 +74,77 @@ pub fn instructions<'py>(
 
 getters! { PyInstruction, self, py;
     /// The name without ``%``.
-    name: &str = self.module.instruction_name(self.id);
+    name: &str = {
+        self.read(What::Itself);
+        self.module.instruction_name(self.id)
+    };
     /// The operation as HLO text names it: ``"dynamic-slice"``.
-    opcode: &str = self.module.opcode_name(self.id);
+    opcode: &str = {
+        self.read(What::Operation);
+        self.module.opcode_name(self.id)
+    };
     /// The shape of its value.
-    shape: PyShape = PyShape(self.module.shape(self.id).clone());
+    shape: PyShape = {
+        self.read(What::Shape);
+        PyShape(self.module.shape(self.id).clone())
+    };
     /// The operands, in order; ``()`` for text without their names, see :attr:`has_unnamed_operands`.
-    operands: PyResult<Bound<'py, PyTuple>> = instructions(py, &self.module, self.module.operands(self.id));
+    operands: PyResult<Bound<'py, PyTuple>> = {
+        if self.watch.is_none() {
+            return instructions(py, &self.module, self.module.operands(self.id));
+        }
+        self.read(What::Operation);
+        let operand = |(k, id): (usize, InstructionId)| {
+            poll_locked(py, k)?;
+            self.operand(py, k, id)
+        };
+        tuple_of(py, self.module.operands(self.id).enumerate().map(operand))
+    };
     /// Whether the text leaves out the names of the operands, so that they are not known.
-    has_unnamed_operands: bool = self.module.has_unnamed_operands(self.id);
+    has_unnamed_operands: bool = {
+        self.read(What::Operation);
+        self.module.has_unnamed_operands(self.id)
+    };
     /// The reason why the shape, operands and attributes do not fit together; ``None`` if they fit.
     ///
     /// The module then has a diagnostic too, and the elements that the instruction reads are unknown.
-    inconsistency: Option<String> = self.module.inconsistency(self.id);
+    inconsistency: Option<String> = {
+        let found = self.module.inconsistency(self.id);
+        // The reason has names.
+        self.read(if found.is_some() { What::Itself } else { What::Inferred });
+        found
+    };
     /// The shape that operands and attributes determine; ``None`` if they do not determine it or do not fit together.
-    inferred_shape: Option<PyShape> = self.module.inferred_shape(self.id).map(PyShape);
+    inferred_shape: Option<PyShape> = {
+        self.read(What::Inferred);
+        self.module.inferred_shape(self.id).map(PyShape)
+    };
     /// The steps of an asynchronous operation up to this one, its start first; ``()`` for any other instruction.
     ///
     /// These are all pairs of HLO: ``async-start``, ``all-gather-start``, ``copy-start``, ``send`` and their ends.
     ///
     /// The start is missing where the operation comes from elsewhere, as in a loop that carries it on.
-    async_steps: PyResult<Bound<'py, PyTuple>> =
-        instructions(py, &self.module, self.module.async_steps(self.id).into_iter());
+    async_steps: PyResult<Bound<'py, PyTuple>> = {
+        let step = |id: InstructionId| {
+            let watch = self.watch.as_ref().map(|watch| Box::new(watch.step(&self.module, self.id, id)));
+            watched(py, &self.module, id, watch)
+        };
+        tuple_of(py, self.module.async_steps(self.id).into_iter().map(step))
+    };
     /// The instructions that have this one as an operand, in text order.
-    users: PyResult<Bound<'py, PyTuple>> = instructions(py, &self.module, self.module.users(self.id).iter().copied());
+    users: PyResult<Bound<'py, PyTuple>> = {
+        self.read(What::Itself);
+        instructions(py, &self.module, self.module.users(self.id).iter().copied())
+    };
     /// The computations that it calls, in text order.
-    called_computations: PyResult<Bound<'py, PyTuple>> =
-        computations(py, &self.module, self.module.called_computations(self.id));
+    called_computations: PyResult<Bound<'py, PyTuple>> = {
+        self.read(What::Operation);
+        let watch = self.watch.as_ref().map(|watch| watch.inside());
+        computations(py, &self.module, self.module.called_computations(self.id), watch)
+    };
     /// Its attributes by name, decoded on access.
-    attributes: Attributes = Attributes::new(self.module.clone_ref(py), Owner::Instruction(self.id));
+    attributes: Attributes =
+        Attributes::new(self.module.clone_ref(py), Owner::Instruction(self.id), self.watch.clone());
     /// The value of a constant: a read-only array, or a tuple of such; ``None`` for every other instruction.
     ///
     /// Raises :class:`~hlomap.errors.UnsupportedError` for text that leaves the value out (``{...}``).
@@ -86,6 +153,7 @@ getters! { PyInstruction, self, py;
     /// >>> hm.parse("ENTRY e { ROOT c = s32[3] constant({1, 2, 3}) }").entry.root.literal
     /// array([1, 2, 3], dtype=int32)
     literal: PyResult<Option<Bound<'py, PyAny>>> = {
+        self.read(What::Value);
         match unlocked(py, || self.module.literal(self.id))? {
             Some(value) => {
                 let shape = self.module.shape(self.id);
@@ -96,6 +164,7 @@ getters! { PyInstruction, self, py;
                 array(py, &value, shape, sizes.as_deref()).map(Some)
             }
             None if self.module.is_elided(self.id) => {
+                self.read(What::Itself);
                 let message = format!("the text leaves the value of constant `{}` out: {{...}}", self.module.instruction_name(self.id));
                 Err(UnsupportedError::new_err(message))
             }
@@ -110,6 +179,7 @@ getters! { PyInstruction, self, py;
     /// >>> metadata.op_name, metadata.source_file, metadata.source_line
     /// ('x', 'f.py', 3)
     metadata: PyMetadata = {
+        self.read(What::Itself);
         let m = self.module.metadata(self.id);
         let owned = |text: Option<Cow<'_, str>>| text.map(Cow::into_owned);
         PyMetadata {
@@ -125,17 +195,36 @@ getters! { PyInstruction, self, py;
         }
     };
     /// The computation that the instruction belongs to.
-    computation: PyResult<Py<PyComputation>> = computation(py, &self.module, self.module.computation_of(self.id));
+    computation: PyResult<Py<PyComputation>> = {
+        self.read(What::Identity);
+        let watch = self.watch.as_ref().map(|watch| watch.around());
+        computation(py, &self.module, self.module.computation_of(self.id), watch)
+    };
     /// The module that the instruction belongs to.
-    module: Py<PyModule_> = self.module.0.clone_ref(py);
+    module: Py<PyModule_> = {
+        self.read(What::Itself);
+        self.module.0.clone_ref(py)
+    };
     /// Its number in the module: unique, dense and from 0.
-    number: u32 = self.id;
+    number: u32 = {
+        self.read(What::Identity);
+        self.id
+    };
     /// Its index in the computation's ``instructions``.
-    position: u32 = self.id - self.module.instructions_of(self.module.computation_of(self.id)).start;
+    position: u32 = {
+        self.read(What::Itself);
+        self.id - self.module.instructions_of(self.module.computation_of(self.id)).start
+    };
     /// Whether it is the root of its computation.
-    is_root: bool = self.module.root(self.module.computation_of(self.id)) == self.id;
+    is_root: bool = {
+        self.read(What::Itself);
+        self.module.root(self.module.computation_of(self.id)) == self.id
+    };
     /// The number of a parameter; ``None`` for every other instruction.
-    parameter_number: Option<u32> = self.module.parameter_number(self.id);
+    parameter_number: Option<u32> = {
+        self.read(What::Operation);
+        self.module.parameter_number(self.id)
+    };
 }
 
 prints! { PyInstruction, self, options;
@@ -143,7 +232,10 @@ prints! { PyInstruction, self, options;
     /// :meth:`Module.to_string`.
     ///
     /// XLA parses it with ``operand_shapes=True``.
-    to_string = "Instruction.to_string", hlo::print_instruction(&self.module, self.id, options);
+    to_string = "Instruction.to_string", {
+        self.read(What::Itself);
+        hlo::print_instruction(&self.module, self.id, options)
+    };
 }
 
 #[pymethods]
@@ -151,6 +243,7 @@ impl PyInstruction {
     /// Whether the operation has this trait, a column of the table of opcodes.
     #[pyo3(name = "_has")]
     fn has(&self, name: &str) -> PyResult<bool> {
+        self.read(What::Operation);
         let found = Trait::from_name(name).ok_or_else(|| PyValueError::new_err(format!("no trait {name}")))?;
         Ok(self.module.has_trait(self.id, found))
     }
@@ -158,52 +251,110 @@ impl PyInstruction {
     /// The number at an element, in row-major order, of a constant array of integers or truth values; None for
     /// anything else.
     fn _integer(&self, element: usize) -> Option<i128> {
+        self.read(What::Value);
         self.module.integer(self.id, element)
     }
 
-    /// A hash of 16 bytes, equal for instructions whose indexing rules must give equal results.
+    /// :attr:`literal`; None also where the text leaves the value out.
+    fn _known_literal<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.read(What::Value);
+        if self.module.is_elided(self.id) {
+            Ok(None)
+        } else {
+            self.literal(py)
+        }
+    }
+
+    /// A hash of 16 bytes, equal for instructions that do the same to operands of the same shapes.
     ///
     /// The operation, shapes with layouts, semantic attributes and the content of called computations count; for
     /// the operands with the numbers ``constant_operands`` also the content of constants and iotas.
     #[pyo3(signature = (constant_operands=Arg::from(Vec::new()), /))]
     fn signature<'py>(&self, py: Python<'py>, constant_operands: Arg<'_, Vec<usize>>) -> PyResult<Bound<'py, PyBytes>> {
         named!("Instruction.signature", constant_operands);
-        let signature = unlocked(py, || self.module.signature(self.id, &constant_operands))?;
+        self.read(What::Itself);
+        let signature = unlocked(py, || match constant_operands.is_empty() {
+            true => self.module.signature(self.id),
+            false => self.module.signature_with_values(self.id, &constant_operands),
+        })?;
         Ok(PyBytes::new(py, &signature))
     }
 
     /// Whether an attribute of this name is a part of what the instruction computes, rather than an annotation or a hint.
     #[pyo3(signature = (name, /))]
     fn _is_semantic(&self, name: &str) -> bool {
+        self.read(What::Operation);
         self.module.is_semantic(self.id, name)
     }
 
     /// Operand ``k``, or None; ``operands`` makes all of them, which takes long for one of very many.
     #[pyo3(signature = (k, /))]
     fn _operand(&self, py: Python<'_>, k: usize) -> PyResult<Option<Py<PyInstruction>>> {
-        self.module.operand(self.id, k).map(|id| instruction(py, &self.module, id)).transpose()
+        self.read(What::Operation);
+        self.module.operand(self.id, k).map(|id| self.operand(py, k, id)).transpose()
+    }
+
+    /// The instruction without note of what is read of it.
+    #[getter]
+    fn _bare<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyInstruction>> {
+        match &slf.get().watch {
+            None => Ok(slf.clone()),
+            Some(_) => Ok(instruction(slf.py(), &slf.get().module, slf.get().id)?.into_bound(slf.py())),
+        }
+    }
+
+    /// Where what a rule reads of it is noted; 0 where no rule was handed it.
+    #[getter]
+    fn _reads(&self) -> usize {
+        self.watch.as_ref().map_or(0, |watch| watch.reads_address())
+    }
+
+    /// Notes that its shape is read, where that comes from a cache.
+    fn _reads_shape(&self) {
+        self.read(What::Shape);
+    }
+
+    /// Notes that a result depends on which of its operands are one value.
+    fn _reads_repetition(&self) {
+        self.read(What::Repetition);
+    }
+
+    /// Notes that the answer to the question of this name about it is read.
+    #[pyo3(signature = (question, /))]
+    fn _reads_answer(&self, question: &str) {
+        self.read(What::Answer(question));
     }
 
     fn __str__(&self) -> String {
+        self.read(What::Itself);
         hlo::print_instruction(&self.module, self.id, hlo::PrintOptions::default())
     }
 
     fn __repr__(&self) -> String {
+        self.read(What::Itself);
         let shape = repr::line(self.module.shape(self.id));
         let (name, opcode) = (self.module.instruction_name(self.id), self.module.opcode_name(self.id));
         format!("<Instruction {} = {shape} {}>", repr::name(&name), repr::name(&opcode))
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        self.read(What::Itself);
         let restore = py.get_type::<PyModule_>().getattr("instruction")?;
         Ok((restore, (&self.module.0, self.id).into_pyobject(py)?))
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<PyInstruction>().is_ok_and(|o| o.get().id == self.id && o.get().module.is(&self.module))
+        let Ok(other) = other.cast::<PyInstruction>() else { return false };
+        let other = other.get();
+        if !Watch::is_same_place(self.watch.as_deref(), other.watch.as_deref()) {
+            self.read(What::Identity);
+            other.read(What::Identity);
+        }
+        other.id == self.id && other.module.is(&self.module)
     }
 
     fn __hash__(&self) -> u64 {
+        self.read(What::Identity);
         self.module.hash_with(u64::from(self.id))
     }
 }

@@ -36,6 +36,7 @@ mod rows;
 mod rule_cache;
 mod sharding;
 mod tiling;
+mod watch;
 
 #[pyo3::pymodule]
 mod _core {

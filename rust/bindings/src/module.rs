@@ -13,9 +13,10 @@ use crate::class::tuple_of;
 use crate::detach::{unlocked, unlocked_if};
 use crate::diagnostic::{syntax_error, PyDiagnostic};
 use crate::error::{wrong_type, InCall, NotFoundError, UnsupportedError};
-use crate::instruction::{instruction, instructions, PyInstruction};
+use crate::instruction::{instruction, instructions, watched, PyInstruction};
 use crate::pickle::{by_attribute, by_function, Reduced};
 use crate::repr;
+use crate::watch::{Watch, What};
 
 /// An HLO module: computations of instructions.
 ///
@@ -75,18 +76,39 @@ impl Deref for Handle {
 pub struct PyComputation {
     pub module: Handle,
     pub id: ComputationId,
+    /// Notes what is read of it, where a rule asks.
+    pub watch: Option<Box<Watch>>,
 }
 
-pub fn computation(py: Python<'_>, module: &Handle, id: ComputationId) -> PyResult<Py<PyComputation>> {
-    Py::new(py, PyComputation { module: module.clone_ref(py), id })
+pub fn computation(
+    py: Python<'_>,
+    module: &Handle,
+    id: ComputationId,
+    watch: Option<Box<Watch>>,
+) -> PyResult<Py<PyComputation>> {
+    Py::new(py, PyComputation { module: module.clone_ref(py), id, watch })
+}
+
+impl PyComputation {
+    /// Notes that something of the computation is read.
+    fn read(&self, what: What<'_>) {
+        if let Some(watch) = &self.watch {
+            watch.read(&self.module, self.module.root(self.id), what);
+        }
+    }
+
+    fn within(&self, py: Python<'_>, id: InstructionId) -> PyResult<Py<PyInstruction>> {
+        watched(py, &self.module, id, self.watch.clone())
+    }
 }
 
 pub fn computations<'py>(
     py: Python<'py>,
     module: &Handle,
     ids: impl Iterator<Item = ComputationId>,
+    watch: Option<Box<Watch>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    tuple_of(py, ids.map(|id| computation(py, module, id)))
+    tuple_of(py, ids.map(|id| computation(py, module, id, watch.clone())))
 }
 
 fn not_found(what: &str, name: &str, near: Option<&str>) -> PyErr {
@@ -158,14 +180,14 @@ impl PyModule_ {
     /// The computation that runs: the one marked ``ENTRY``, else the last one.
     #[getter]
     fn entry(slf: &Bound<'_, Self>) -> PyResult<Py<PyComputation>> {
-        computation(slf.py(), &slf.into(), slf.get().0.entry())
+        computation(slf.py(), &slf.into(), slf.get().0.entry(), None)
     }
 
     /// All computations in text order; one that is written inside an instruction comes before that instruction's
     /// own.
     #[getter]
     fn computations<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyTuple>> {
-        computations(slf.py(), &slf.into(), 0..slf.get().0.computations().len() as u32)
+        computations(slf.py(), &slf.into(), 0..slf.get().0.computations().len() as u32, None)
     }
 
     /// The instructions of all computations in text order.
@@ -189,7 +211,7 @@ impl PyModule_ {
     /// The attributes of the header, by name.
     #[getter]
     fn attributes(slf: &Bound<'_, Self>) -> Attributes {
-        Attributes::new(slf.into(), Owner::Module)
+        Attributes::new(slf.into(), Owner::Module, None)
     }
 
     /// The constants whose values the text leaves out.
@@ -275,7 +297,7 @@ impl PyModule_ {
         let (py, m) = (slf.py(), &slf.get().0);
         let name = text(name, "Module.computation", "iterate module.computations for all of them")?;
         if let Some(id) = m.find_computation(bare(name)) {
-            return computation(py, &slf.into(), id);
+            return computation(py, &slf.into(), id, None);
         }
         if found(py, m, name, None)?.is_some() {
             let message = format!("`{name}` is an instruction, not a computation: use module[{name:?}]");
@@ -339,25 +361,52 @@ impl PyModule_ {
 
 getters! { PyComputation, self, py;
     /// The name without ``%``; empty for a computation that is written inside an instruction.
-    name: &str = self.module.computation_name(self.id);
+    name: &str = {
+        self.read(What::Itself);
+        self.module.computation_name(self.id)
+    };
     /// The instruction whose value is that of the computation.
-    root: PyResult<Py<PyInstruction>> = instruction(py, &self.module, self.module.root(self.id));
+    root: PyResult<Py<PyInstruction>> = self.within(py, self.module.root(self.id));
     /// The parameters in the order of their numbers.
     parameters: PyResult<Bound<'py, PyTuple>> =
-        instructions(py, &self.module, self.module.parameters(self.id).iter().copied());
+        tuple_of(py, self.module.parameters(self.id).iter().map(|&id| self.within(py, id)));
     /// The instructions in text order.
-    instructions: PyResult<Bound<'py, PyTuple>> = instructions(py, &self.module, self.module.instructions_of(self.id));
+    instructions: PyResult<Bound<'py, PyTuple>> = {
+        if self.watch.is_none() {
+            return instructions(py, &self.module, self.module.instructions_of(self.id));
+        }
+        tuple_of(py, self.module.instructions_of(self.id).map(|id| self.within(py, id)))
+    };
     /// The module that the computation belongs to.
-    module: Py<PyModule_> = self.module.0.clone_ref(py);
+    module: Py<PyModule_> = {
+        self.read(What::Itself);
+        self.module.0.clone_ref(py)
+    };
     /// The attributes after its closing brace, by name.
-    attributes: Attributes = Attributes::new(self.module.clone_ref(py), Owner::Computation(self.id));
+    attributes: Attributes = {
+        self.read(What::Itself);
+        Attributes::new(self.module.clone_ref(py), Owner::Computation(self.id), None)
+    };
     /// The instructions that call the computation, in text order.
-    callers: PyResult<Bound<'py, PyTuple>> =
-        instructions(py, &self.module, self.module.callers(self.id).iter().copied());
+    callers: PyResult<Bound<'py, PyTuple>> = {
+        self.read(What::Identity);
+        let callers = self.module.callers(self.id);
+        let caller = |&id: &InstructionId| {
+            let watch = self.watch.as_ref().map(|watch| Box::new(watch.caller(&self.module, id, callers.len())));
+            watched(py, &self.module, id, watch)
+        };
+        tuple_of(py, callers.iter().map(caller))
+    };
     /// Whether a fusion calls the computation.
-    is_fusion: bool = self.module.is_fusion(self.id);
+    is_fusion: bool = {
+        self.read(What::Itself);
+        self.module.is_fusion(self.id)
+    };
     /// Its index in the module's ``computations``.
-    number: u32 = self.id;
+    number: u32 = {
+        self.read(What::Identity);
+        self.id
+    };
     /// A hash of 16 bytes, equal for computations that do the same; names do not count.
     fingerprint: Bound<'py, PyBytes> = PyBytes::new(py, &self.module.fingerprint(self.id));
 }
@@ -366,7 +415,10 @@ prints! { PyComputation, self, options;
     /// The text of this computation alone; the arguments are those of :meth:`Module.to_string`.
     ///
     /// XLA parses it with ``ENTRY`` before it, if it calls no other computation.
-    to_string = "Computation.to_string", hlo::print_computation(&self.module, self.id, options);
+    to_string = "Computation.to_string", {
+        self.read(What::Itself);
+        hlo::print_computation(&self.module, self.id, options)
+    };
 }
 
 #[pymethods]
@@ -376,9 +428,41 @@ impl PyComputation {
         self.module.forwards(self.id, &index)
     }
 
+    /// The instruction with the value of a runtime source in what a rule is told of the computation, and the calls that
+    /// lead to it; None where that is not known.
+    #[pyo3(signature = (source, /))]
+    #[allow(clippy::type_complexity, reason = "a record in Python")]
+    fn _supplier<'py>(
+        &self,
+        py: Python<'py>,
+        source: Option<i64>,
+    ) -> PyResult<Option<(Py<PyInstruction>, Bound<'py, PyTuple>)>> {
+        let n = self.module.instructions().len() as i64;
+        let value = |id: i64| {
+            let id = u32::try_from(id).ok().filter(|&id| i64::from(id) < n)?;
+            let watch = self.watch.as_ref().map(|watch| Box::new(watch.value(&self.module, id)));
+            Some(watched(py, &self.module, id, watch))
+        };
+        let Some(source) = source.map(flow::query::named).filter(|&source| source >= 0) else { return Ok(None) };
+        let calls = if source < n { Vec::new() } else { vec![value(source / n - 1)] };
+        let Some(calls) = calls.into_iter().collect::<Option<Vec<_>>>() else { return Ok(None) };
+        let Some(at) = value(source % n) else { return Ok(None) };
+        Ok(Some((at?, tuple_of(py, calls.into_iter())?)))
+    }
+
+    /// The computation without note of what is read of it.
+    #[getter]
+    fn _bare<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyComputation>> {
+        match &slf.get().watch {
+            None => Ok(slf.clone()),
+            Some(_) => Ok(computation(slf.py(), &slf.get().module, slf.get().id, None)?.into_bound(slf.py())),
+        }
+    }
+
     /// The instruction of this name, with or without ``%``; unknown names raise
     /// :class:`~hlomap.errors.NotFoundError`, with a similar name if there is one.
     fn __getitem__(&self, py: Python<'_>, name: &Bound<'_, PyAny>) -> PyResult<Py<PyInstruction>> {
+        self.read(What::Itself);
         let name = text(name, "Computation[]", "computation.instructions is indexed by position")?;
         if let Some(id) = found(py, &self.module, name, Some(self.id))? {
             return instruction(py, &self.module, id);
@@ -395,10 +479,12 @@ impl PyComputation {
     }
 
     fn __str__(&self, py: Python<'_>) -> PyResult<String> {
+        self.read(What::Itself);
         unlocked(py, || hlo::print_computation(&self.module, self.id, hlo::PrintOptions::default()))
     }
 
     fn __repr__(&self) -> String {
+        self.read(What::Itself);
         format!(
             "<Computation {} of {} instructions>",
             repr::line(&self.module.computation_name(self.id)),
@@ -407,14 +493,19 @@ impl PyComputation {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        self.read(What::Itself);
         by_attribute(py, self.root(py)?.bind(py), "computation")
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<PyComputation>().is_ok_and(|o| o.get().id == self.id && o.get().module.is(&self.module))
+        let Ok(other) = other.cast::<PyComputation>() else { return false };
+        self.read(What::Identity);
+        other.get().read(What::Identity);
+        other.get().id == self.id && other.get().module.is(&self.module)
     }
 
     fn __hash__(&self) -> u64 {
+        self.read(What::Identity);
         self.module.hash_with(u64::from(self.id) << 32)
     }
 }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use flow::arithmetic::{Known, Operations, Work};
 use flow::devices::DeviceTable;
 use flow::propagate::Entry;
-use flow::query::Key;
+use flow::query::{named, Key};
 use flow::reads::{self, Counts, Union};
 use flow::schedule::Region;
 use flow::{
     rows, Direction, InstructionIndexing, OperandIndexing, Propagation, Propagator, Query, Questions, RuleProvider,
-    RuleTraits, ShapeIndex, Subject,
+    RuleTraits, ShapeIndex, Sharing, Subject,
 };
 use hlo::{ComputationId, InstructionId};
 use pyo3::exceptions::PyException;
@@ -26,12 +26,13 @@ use crate::detach::{locked, unlocked};
 use crate::error::{NotFoundError, ShapeError};
 use crate::footprint::PyReach;
 use crate::indexing::{checked_call, index_tuple, PyInstructionIndexing};
-use crate::instruction::{instruction, PyInstruction};
+use crate::instruction::{instruction, watched, PyInstruction};
 use crate::layout::PyShape;
 use crate::map::PyMap;
 use crate::module::{Handle, PyComputation, PyModule_};
 use crate::rows::PyRows;
 use crate::rule_cache::PyRuleCache;
+use crate::watch::Watch;
 use quasiaffine::interrupt::{discard, poll};
 
 /// Composes the indexing rules of ``rules`` through one module; results are cached as long as the object lives.
@@ -50,6 +51,10 @@ struct PythonRules<'a> {
     rules: Py<PyAny>,
     /// What other propagations with such rules have asked.
     cache: Option<Py<PyRuleCache>>,
+    /// What such rules have read.
+    reads: Py<PyRuleCache>,
+    /// Whether rules may be those that users registered.
+    is_strict: bool,
     /// Whether computations with equal fingerprints have equal indexing.
     shares_computations: bool,
 }
@@ -63,6 +68,14 @@ fn number_of(direction: Direction) -> i64 {
 
 pub fn direction_of(number: i64) -> Direction {
     u32::try_from(number).map_or(Direction::Backward, Direction::Forward)
+}
+
+impl PythonRules<'_> {
+    /// The instruction as a rule sees it: what is read of it is noted.
+    fn watched(&self, py: Python<'_>, id: InstructionId) -> PyResult<Py<PyInstruction>> {
+        let reads = self.reads.get().reads.of(&self.module.rule_signature(id));
+        watched(py, self.module, id, Some(Box::new(Watch::new(reads, id, self.is_strict))))
+    }
 }
 
 impl RuleProvider for PythonRules<'_> {
@@ -85,8 +98,7 @@ impl RuleProvider for PythonRules<'_> {
             let found = Arc::new(RuleTraits {
                 work: Work::named(&name),
                 ..by_name!(
-                    inlines per_instruction structural hands_on constant_operands unshared sizes_class moves_nothing
-                    updated_operand
+                    inlines follows_tokens structural hands_on sizes_class moves_nothing updated_operand
                 )
             });
             let by_opcode: bool = traits.getattr(intern!(py, "by_opcode"))?.extract()?;
@@ -103,35 +115,46 @@ impl RuleProvider for PythonRules<'_> {
         })
     }
 
+    fn sharing(&self, id: InstructionId, signature: &Key) -> PyResult<Sharing> {
+        self.reads.get().reads.sharing(&self.module, id, signature, &mut |at, question| {
+            locked(|py| {
+                let arguments = (instruction(py, self.module, at)?, question);
+                self.rules.bind(py).call_method1(intern!(py, "answer_text"), arguments)?.extract()
+            })
+        })
+    }
+
     fn rule(
         &self,
         id: InstructionId,
-        key: &Key,
+        key: Option<&Key>,
         index: &ShapeIndex,
         direction: Direction,
-        repeats: bool,
     ) -> PyResult<Arc<InstructionIndexing>> {
-        // The provider caches what needs no instruction by the signature; else by a key of its own.
         let cache = self.cache.as_ref().map(Py::get);
-        if let Some(found) = cache.and_then(|cache| cache.signatures.find(key, index, direction)) {
+        if let Some(found) = cache.zip(key).and_then(|(cache, key)| cache.results.find(key, index, direction)) {
             return Ok(found);
         }
-        locked(|py| {
-            let (instruction, array) = (instruction(py, self.module, id)?, index_tuple(py, index)?);
-            let rule = cache.and_then(|cache| Some((cache, cache.rule(py, self.module.opcode_name(id), direction)?)));
-            if let Some((cache, rule)) = rule {
+        let found = locked(|py| {
+            let (instruction, array) = (self.watched(py, id)?, index_tuple(py, index)?);
+            if let Some(rule) = cache.and_then(|cache| cache.rule(py, self.module.opcode_name(id), direction)) {
                 let (instruction, rule) = (instruction.bind(py), rule.bind(py));
-                let found = checked_call(instruction, index, number_of(direction), false, || match direction {
+                return checked_call(instruction, index, number_of(direction), false, || match direction {
                     Direction::Backward => rule.call1((instruction, array, &self.rules)),
                     Direction::Forward(k) => rule.call1((instruction, k, array, &self.rules)),
-                })?;
-                cache.signatures.keep(key, index, direction, &found);
-                return Ok(found);
+                });
             }
-            let arguments = (instruction, PyBytes::new(py, key), array, number_of(direction), repeats);
+            let arguments = (instruction, array, number_of(direction));
             let indexing = self.rules.bind(py).call_method1(intern!(py, "rule"), arguments)?;
-            Ok(indexing.cast::<PyInstructionIndexing>()?.get().indexing.clone())
-        })
+            PyResult::Ok(indexing.cast::<PyInstructionIndexing>()?.get().indexing.clone())
+        })?;
+        // The key covers what was read just now.
+        if let Some(cache) = cache.filter(|_| !found.names_values()) {
+            if let Some(key) = self.sharing(id, &self.module.rule_signature(id))?.key {
+                cache.results.keep(&key, index, direction, &found);
+            }
+        }
+        Ok(found)
     }
 
     fn recall(&self, fingerprint: &Key, index: &ShapeIndex, direction: Direction) -> Option<Arc<InstructionIndexing>> {
@@ -160,7 +183,7 @@ impl RuleProvider for PythonRules<'_> {
 
     fn operations(&self, id: InstructionId) -> PyResult<Known<(Operations, Vec<u128>)>> {
         locked(|py| {
-            let arguments = (instruction(py, self.module, id)?,);
+            let arguments = (self.watched(py, id)?,);
             let found = self.rules.bind(py).call_method1(intern!(py, "operations"), arguments)?;
             if let Ok(reason) = found.extract::<PyBackedStr>() {
                 return Ok(Err((&*reason).into()));
@@ -211,6 +234,20 @@ fn in_python(found: Known<Operations>) -> OperationsOrReason {
 }
 
 impl PyPropagation {
+    fn rules<'a>(&'a self, rules: &Bound<'_, PyAny>) -> PyResult<PythonRules<'a>> {
+        let py = rules.py();
+        let cache: Option<Bound<'_, PyRuleCache>> = rules.getattr(intern!(py, "cache"))?.extract()?;
+        let reads: Bound<'_, PyRuleCache> = rules.getattr(intern!(py, "reads"))?.extract()?;
+        Ok(PythonRules {
+            module: &self.module,
+            rules: rules.clone().unbind(),
+            cache: cache.map(Bound::unbind),
+            reads: reads.unbind(),
+            is_strict: rules.getattr(intern!(py, "is_strict"))?.extract()?,
+            shares_computations: rules.getattr(intern!(py, "shares_computations"))?.extract()?,
+        })
+    }
+
     /// Answers a question with these rules. Numbers of another module would be out of range here.
     fn ask<T: Send, const N: usize>(
         &self,
@@ -227,10 +264,7 @@ impl PyPropagation {
                 return Err(NotFoundError::new_err(format!("no {what} with number {number}")));
             }
         }
-        let cache: Option<Bound<'_, PyRuleCache>> = rules.getattr(intern!(rules.py(), "cache"))?.extract()?;
-        let shares_computations = rules.getattr(intern!(rules.py(), "shares_computations"))?.extract()?;
-        let (cache, called) = (cache.map(Bound::unbind), rules.clone().unbind());
-        let rules_of = PythonRules { module: &self.module, rules: called, cache, shares_computations };
+        let rules_of = self.rules(rules)?;
         let questions = Questions { propagator: &self.propagator, m: &self.module, rules: &rules_of };
         unlocked(rules.py(), || question(&questions))?
     }
@@ -428,7 +462,38 @@ impl PyPropagation {
         Records::new(rules.py(), self).of_values(found)
     }
 
+    /// The indexing of an instruction as its rule gives it, from where results are cached.
+    #[pyo3(signature = (rules, instruction, index, direction, /))]
+    fn rule(
+        &self,
+        rules: &Bound<'_, PyAny>,
+        instruction: InstructionId,
+        index: ShapeIndex,
+        direction: i64,
+    ) -> PyResult<PyInstructionIndexing> {
+        let (about, direction) = ([Subject::Instruction(instruction)], direction_of(direction));
+        Ok(self.ask(rules, about, |questions| questions.unplaced(instruction, &index, direction))?.into())
+    }
+
+    /// The instruction with this number as a rule sees it, and the key by which instructions share what was found so far;
+    /// None where it shares with no other.
+    #[pyo3(signature = (rules, instruction, /))]
+    fn watched<'py>(
+        &self,
+        rules: &Bound<'py, PyAny>,
+        instruction: InstructionId,
+    ) -> PyResult<(Py<PyInstruction>, Option<Bound<'py, PyBytes>>)> {
+        let (py, rules) = (rules.py(), self.rules(rules)?);
+        if instruction as usize >= self.module.instructions().len() {
+            return Err(NotFoundError::new_err(format!("no instruction with number {instruction}")));
+        }
+        let watched = rules.watched(py, instruction)?;
+        let key = rules.sharing(instruction, &self.module.rule_signature(instruction))?.key;
+        Ok((watched, key.map(|key| PyBytes::new(py, &key))))
+    }
+
     /// The indexing of a computation as the instruction with the number ``caller`` sees it: parameters are operands.
+    /// Sources are as in the results of rules: below 0, each stands for a value whichever instruction has the result.
     #[pyo3(signature = (rules, caller, computation, index, direction, /))]
     fn call(
         &self,
@@ -440,7 +505,11 @@ impl PyPropagation {
     ) -> PyResult<PyInstructionIndexing> {
         let (about, direction) =
             ([Subject::Instruction(caller), Subject::Computation(computation)], direction_of(direction));
-        Ok(self.ask(rules, about, |questions| questions.call(caller, computation, &index, direction))?.into())
+        let found = self.ask(rules, about, |questions| {
+            let found = questions.call(caller, computation, &index, direction)?;
+            Ok(if found.has_runtime { Arc::new(found.remap_sources(&|source| Some(named(source)))) } else { found })
+        })?;
+        Ok(found.into())
     }
 
     /// The indexing of one iteration of a loop that runs any number of times: runtime variables have any of their values,

@@ -8,8 +8,7 @@ use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::indexing::PyInstructionIndexing;
-use crate::propagation::direction_of;
+use crate::watch::AllReads;
 
 const MAX_SIGNATURES: usize = 16384;
 const MAX_FINGERPRINTS: usize = 4096;
@@ -60,18 +59,20 @@ pub fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The traits of rules by opcode, the most recent results of rules by signature, and those of computations by
-/// fingerprint.
+/// The traits of rules by opcode, what rules have read by signature, the most recent results of rules by what they read,
+/// and those of computations by fingerprint.
 ///
 /// They depend on these alone, so they become wrong only where a rule is replaced; :meth:`clear` then drops everything.
 #[pyclass(name = "RuleCache", module = "hlomap._core", frozen)]
 pub struct PyRuleCache {
     /// Of opcodes whose instructions all have the same traits.
     traits: Mutex<FxHashMap<String, Arc<RuleTraits>>>,
-    /// Of opcodes whose results the signature alone determines: the rule of the output, and that of operands.
+    /// The rules of opcodes: that of the output, and that of operands.
     rules: Mutex<FxHashMap<String, [Py<PyAny>; 2]>>,
-    /// Runtime source k is the value of operand k.
-    pub signatures: Recent,
+    /// What rules have read.
+    pub reads: AllReads,
+    /// By what they read. Runtime source k is the value of operand k.
+    pub results: Recent,
     /// Runtime sources are positions in the computation.
     pub fingerprints: Recent,
 }
@@ -102,20 +103,14 @@ impl PyRuleCache {
 impl PyRuleCache {
     #[new]
     fn new() -> PyRuleCache {
-        let (signatures, fingerprints) = (Recent::new(MAX_SIGNATURES), Recent::new(MAX_FINGERPRINTS));
-        PyRuleCache { traits: Mutex::default(), rules: Mutex::default(), signatures, fingerprints }
-    }
-
-    /// The result of a rule for an instruction with this signature, or None.
-    #[pyo3(signature = (signature, index, direction, /))]
-    fn find(&self, signature: &[u8], index: ShapeIndex, direction: i64) -> Option<PyInstructionIndexing> {
-        self.signatures.find(signature, &index, direction_of(direction)).map(PyInstructionIndexing::from)
-    }
-
-    /// Cache the result of a rule, unless it has very many parts.
-    #[pyo3(signature = (signature, index, direction, indexing, /))]
-    fn keep(&self, signature: &[u8], index: ShapeIndex, direction: i64, indexing: &PyInstructionIndexing) {
-        self.signatures.keep(signature, &index, direction_of(direction), &indexing.indexing);
+        let (results, fingerprints) = (Recent::new(MAX_SIGNATURES), Recent::new(MAX_FINGERPRINTS));
+        PyRuleCache {
+            traits: Mutex::default(),
+            rules: Mutex::default(),
+            reads: AllReads::default(),
+            results,
+            fingerprints,
+        }
     }
 
     /// Drop everything.
@@ -123,7 +118,8 @@ impl PyRuleCache {
         held(&self.traits).clear();
         let rules = mem::take(&mut *held(&self.rules));
         drop(rules); // without the lock
-        for Recent { young_and_old, .. } in [&self.signatures, &self.fingerprints] {
+        self.reads.clear();
+        for Recent { young_and_old, .. } in [&self.results, &self.fingerprints] {
             let dropped = mem::take(&mut *held(young_and_old));
             drop(dropped); // without the lock
         }

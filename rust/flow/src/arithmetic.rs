@@ -370,7 +370,9 @@ impl<P: RuleProvider> Questions<'_, P> {
     }
 
     fn counted(&self, id: InstructionId) -> Result<Known<Operations>, P::Error> {
-        let (mut total, calls) = match self.rules.operations(id)? {
+        let found = self.rules.operations(id)?;
+        self.signature_again(id)?; // of what it read
+        let (mut total, calls) = match found {
             Ok((own, calls)) => (Ok(own), calls),
             Err(reason) => return Ok(Err(reason)),
         };

@@ -164,6 +164,11 @@ impl InstructionIndexing {
         maps.flat_map(|(_, m)| m.domain().runtime()).filter_map(|v| v.source.as_ref().map(|s| s.id)).collect()
     }
 
+    /// Whether a runtime source is [`named`](crate::query::named), so that the result of a rule belongs to one instruction.
+    pub fn names_values(&self) -> bool {
+        self.has_runtime && self.sources().iter().any(|&source| source < 0)
+    }
+
     /// The indexing with renumbered sources, without the maps that become empty.
     pub fn remap_sources(self: &Arc<Self>, new: &dyn Fn(i64) -> Option<i64>) -> InstructionIndexing {
         let own = self.sources();

@@ -2,7 +2,7 @@
 //!
 //! [`Questions::query`] answers every question: a [`Query`] asks which elements belong to the elements of one array,
 //! backward or forward, for an instruction or a computation. The indexing rules of operations come from a
-//! [`RuleProvider`], which is asked once per instruction signature; [`propagate`] composes them, [`rows`] tabulates
+//! [`RuleProvider`], which is asked once for all instructions of which it reads the same; [`propagate`] composes them, [`rows`] tabulates
 //! them, and [`arithmetic`] counts the operations on what they reach.
 //!
 //! The maps to a value are the union, over its uses, of the maps to the user followed by the user's rule. Between
@@ -24,16 +24,15 @@
 //!
 //!     fn traits(&self, id: hlo::InstructionId) -> Result<Arc<RuleTraits>, String> {
 //!         let inlines = self.0.opcode_name(id) == "fusion";
-//!         Ok(Arc::new(RuleTraits { inlines, per_instruction: inlines, ..RuleTraits::default() }))
+//!         Ok(Arc::new(RuleTraits { inlines, ..RuleTraits::default() }))
 //!     }
 //!
 //!     fn rule(
 //!         &self,
 //!         id: hlo::InstructionId,
-//!         _key: &Key,
+//!         _key: Option<&Key>,
 //!         _index: &ShapeIndex,
 //!         _direction: Direction,
-//!         _repeats: bool,
 //!     ) -> Result<Arc<InstructionIndexing>, String> {
 //!         if self.0.opcode_name(id) != "reverse" {
 //!             return Err(format!("no rule for {}", self.0.opcode_name(id)));
@@ -92,4 +91,4 @@ pub mod trip_counts;
 
 pub use indexing::{Footprint, InstructionIndexing, OperandIndexing, ShapeIndex, Text};
 pub use propagate::{Direction, Propagation};
-pub use query::{Key, Propagator, Query, Questions, RuleProvider, RuleTraits, Subject};
+pub use query::{Key, Propagator, Query, Questions, RuleProvider, RuleTraits, Sharing, Subject};

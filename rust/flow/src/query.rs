@@ -1,7 +1,7 @@
 //! Answers questions about instructions and computations: asks for rules, and follows calls.
 //!
-//! A rule is asked for once per instruction signature. The indexing of a computation is computed once and kept by its
-//! fingerprint.
+//! A rule is asked for once for all instructions of which it reads the same. The indexing of a computation is computed
+//! once and kept by its fingerprint.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use hlo::{ComputationId, InstructionId, Module, Opcode};
 use layout::Shape;
 use quasiaffine::{Count, Domain, Map};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use crate::arithmetic::{Known, Operations, Work};
@@ -30,8 +30,8 @@ use crate::tiles::Parameters;
 
 pub use crate::propagate::Direction;
 
-/// The signature of an instruction, or the fingerprint of a computation.
-pub type Key = [u8; 16];
+/// The key of an instruction, or the fingerprint of a computation.
+pub use hlo::Key;
 
 /// The value that a question is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,16 +58,12 @@ pub struct Query {
 pub struct RuleTraits {
     /// The value is that of the one called computation at the operands.
     pub inlines: bool,
-    /// The rule's result may name values inside called computations, so instructions do not share it.
-    pub per_instruction: bool,
+    /// The rule knows what tokens and opaque values carry; of other operations nothing is known about them.
+    pub follows_tokens: bool,
     /// The operation only rearranges the elements of tuples.
     pub structural: bool,
     /// An array that [`Module::handed_on`] finds in an operand is that array, without asking for the rule.
     pub hands_on: bool,
-    /// The operands whose constant content the rule uses.
-    pub constant_operands: Vec<usize>,
-    /// The rule uses values of the program around the instruction, so that no other instruction shares its results.
-    pub unshared: bool,
     /// Operations of one class have equal rules where the sizes of their arrays agree.
     pub sizes_class: Option<String>,
     /// How its arithmetic operations are counted.
@@ -78,6 +74,20 @@ pub struct RuleTraits {
     pub updated_operand: Option<usize>,
 }
 
+/// The instructions that share what rules say of one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sharing {
+    /// Those with this key; none where there is no key.
+    pub key: Option<Key>,
+    /// Whether the fingerprint of its computation determines it.
+    pub in_fingerprint: bool,
+}
+
+/// The runtime source of a rule's result that stands for this value, whichever instruction has the result.
+pub const fn named(source: i64) -> i64 {
+    -1 - source
+}
+
 /// The indexing rules of operations, and a store of results that outlives a question.
 pub trait RuleProvider {
     /// The error that ends a propagation. The failure of a single rule is not one: its result is unknown.
@@ -86,16 +96,20 @@ pub trait RuleProvider {
     /// The traits of an operation; equal for equal signatures.
     fn traits(&self, id: InstructionId) -> Result<Arc<RuleTraits>, Self::Error>;
 
+    /// Which instructions share the results so far for one with this signature. What rules read decides, so that this
+    /// may change whenever a rule is asked; an earlier answer holds for the results that were found by then.
+    fn sharing(&self, _id: InstructionId, signature: &Key) -> Result<Sharing, Self::Error> {
+        Ok(Sharing { key: Some(*signature), in_fingerprint: true })
+    }
+
     /// The rule's result. Source k stands for the value of operand k, so that the result fits every instruction with
-    /// this key; only [per-instruction](RuleTraits::per_instruction) results name instructions. `repeats` tells that
-    /// some operand is given twice.
+    /// this key; one that has [`named`] sources belongs to one instruction.
     fn rule(
         &self,
         id: InstructionId,
-        key: &Key,
+        key: Option<&Key>,
         index: &ShapeIndex,
         direction: Direction,
-        repeats: bool,
     ) -> Result<Arc<InstructionIndexing>, Self::Error>;
 
     /// The stored indexing of a computation with this fingerprint. Sources are positions in the computation.
@@ -157,6 +171,8 @@ pub(crate) struct Cache {
     /// By the sizes of an array, the identity on it.
     identities: FxHashMap<SmallVec<[i64; 6]>, (Map, Arc<Union>)>,
     fingerprints: Cached<Key>,
+    /// The computations with rules that read what their fingerprints do not cover, and what calls them.
+    not_by_fingerprint: FxHashSet<ComputationId>,
     /// Those through a computation, and whether that is forward.
     schedules: FxHashMap<(ComputationId, bool), Arc<Schedule>>,
     pub(crate) prepared: Prepared,
@@ -167,10 +183,14 @@ pub(crate) struct Cache {
 /// The equivalence class of an instruction under the rules.
 #[derive(Clone, Debug)]
 pub struct Signature {
-    /// Equal for instructions with equal signatures, constant operands included.
+    /// That of the module, whatever rules read.
+    pub plain: Key,
+    /// Equal for instructions of which rules read the same.
     pub number: u32,
     /// Equal for instructions with equal rules.
     pub rule_number: u32,
+    /// Whether another instruction may have that number.
+    pub is_shared: bool,
     /// The traits of the operation.
     pub traits: Arc<RuleTraits>,
     /// The computation whose value the instruction has.
@@ -243,8 +263,8 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
             return Ok(found.clone());
         }
         let m = self.m;
-        let plain = m.signature(id, &[]);
-        let (mut number, traits) = {
+        let plain = m.rule_signature(id);
+        let (of_plain, traits) = {
             let mut cache = self.cache();
             let number = cache.id(plain);
             (number, cache.traits.get(&number).cloned())
@@ -253,40 +273,75 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
             Some(traits) => traits,
             None => {
                 let traits = self.rules.traits(id)?;
-                self.cache().traits.insert(number, traits.clone());
+                self.cache().traits.insert(of_plain, traits.clone());
                 traits
             }
         };
-        if !traits.constant_operands.is_empty() {
-            let key = m.signature(id, &traits.constant_operands);
-            number = self.cache().id(key);
+        let inlined = only_callee(m, id).filter(|&computation| traits.inlines && fits(m, id, computation));
+        self.signed(id, plain, traits, inlined)
+    }
+
+    /// The signature of an instruction after what has been read of it by now.
+    pub(crate) fn signature_again(&self, id: InstructionId) -> Result<Signature, P::Error> {
+        let Signature { plain, traits, inlined, .. } = self.signature(id)?;
+        self.signed(id, plain, traits, inlined)
+    }
+
+    fn signed(
+        &self,
+        id: InstructionId,
+        plain: Key,
+        traits: Arc<RuleTraits>,
+        inlined: Option<ComputationId>,
+    ) -> Result<Signature, P::Error> {
+        let m = self.m;
+        let Sharing { mut key, mut in_fingerprint } = self.rules.sharing(id, &plain)?;
+        {
+            let cache = self.cache();
+            let is_known = cache.not_by_fingerprint.is_empty()
+                || !computations_run(m, id).any(|called| cache.not_by_fingerprint.contains(&called));
+            (key, in_fingerprint) = (key.filter(|_| is_known), in_fingerprint && is_known);
         }
-        if traits.unshared {
-            let number_of_its_own = own_key(plain, id);
-            number = self.cache().id(number_of_its_own);
+        if !in_fingerprint {
+            self.not_by_fingerprint(m.computation_of(id));
         }
         let class = traits.sizes_class.as_ref().filter(|_| !m.is_inconsistent(id) && !m.has_unnamed_operands(id));
         let by_sizes = class.and_then(|class| m.sizes_signature(id, class));
-        let inlined = only_callee(m, id).filter(|&computation| traits.inlines && fits(m, id, computation));
         let mut cache = self.cache();
+        let number = cache.id(key.unwrap_or_else(|| own_key(plain, id)));
         let rule_number = by_sizes.map_or(number, |key| cache.id(key));
-        let found = Signature { number, rule_number, traits, inlined };
+        let found = Signature { plain, number, rule_number, is_shared: key.is_some(), traits, inlined };
         cache.signatures.insert(id, found.clone());
         Ok(found)
+    }
+
+    /// Notes that the fingerprint of a computation does not determine its indexing, nor that of what calls it.
+    fn not_by_fingerprint(&self, computation: ComputationId) {
+        let mut cache = self.cache();
+        let mut pending = vec![computation];
+        while let Some(computation) = pending.pop() {
+            if cache.not_by_fingerprint.insert(computation) {
+                pending.extend(self.m.callers(computation).iter().map(|&caller| self.m.computation_of(caller)));
+            }
+        }
     }
 
     /// The indexing of an instruction.
     fn instruction(&self, id: InstructionId, index: &ShapeIndex, direction: Direction) -> Answer<P> {
         let found = self.unplaced(id, index, direction)?;
-        if !found.has_runtime || self.signature(id)?.traits.per_instruction {
+        if !found.has_runtime || self.signature(id)?.inlined.is_some() {
             return Ok(found);
         }
-        let of_operand = |k: i64| self.m.operand(id, usize::try_from(k).ok()?).map(i64::from);
-        Ok(Arc::new(found.remap_sources(&of_operand)))
+        let placed = |source: i64| match usize::try_from(source) {
+            Ok(k) => self.m.operand(id, k).map(i64::from),
+            Err(_) => Some(named(source)),
+        };
+        Ok(Arc::new(found.remap_sources(&placed)))
     }
 
-    /// The indexing of an instruction as its rule gives it: sources are numbers of operands.
-    pub(crate) fn unplaced(&self, id: InstructionId, index: &ShapeIndex, direction: Direction) -> Answer<P> {
+    /// The indexing of an instruction as its rule gives it: sources are numbers of operands, or [`named`]. Those of an
+    /// inlined computation are values.
+    pub fn unplaced(&self, id: InstructionId, index: &ShapeIndex, direction: Direction) -> Answer<P> {
         let m = self.m;
         let given = match direction {
             Direction::Backward => Some(m.shape(id)),
@@ -295,7 +350,7 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
         if given.and_then(|shape| shapes::at(shape, index)).is_some_and(shapes::is_empty) {
             return Ok(Arc::default());
         }
-        let Signature { rule_number: number, traits, inlined, .. } = self.signature(id)?;
+        let Signature { rule_number: number, is_shared, traits, inlined, .. } = self.signature(id)?;
         let (found, key) = {
             let cache = self.cache();
             let found = cache.rules.get(&(number, direction, index.clone())).cloned();
@@ -304,25 +359,35 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
         if let Some(found) = found {
             return Ok(found);
         }
-        let repeats = traits.per_instruction && repeats_operands(m, id);
         let is_handed_on = traits.hands_on && direction == Direction::Backward && self.propagator.devices.is_none();
         let handed_on = || if is_handed_on { self.handed_on(id, index) } else { None };
-        let found = match inlined.filter(|_| !m.is_inconsistent(id)) {
-            Some(computation) => with_leaves(m, id, direction, self.call(id, computation, index, direction)?),
-            None => match handed_on() {
+        let insert = |number, found: &Arc<InstructionIndexing>| {
+            self.cache().rules.insert((number, direction, index.clone()), found.clone());
+        };
+        if let Some(computation) = inlined.filter(|_| !m.is_inconsistent(id)) {
+            let found = with_leaves(m, id, direction, self.call(id, computation, index, direction)?);
+            if !found.has_runtime && !repeats_operands(m, id) {
+                let is_known = self.cache().not_by_fingerprint.is_empty();
+                insert(if is_known { number } else { self.signature_again(id)?.rule_number }, &found);
+            }
+            return Ok(found);
+        }
+        let found = match handed_on() {
+            Some(found) => Arc::new(found),
+            None => match self.indivisible(id, index, direction, &traits)? {
                 Some(found) => Arc::new(found),
-                None => match self.indivisible(id, index, direction, &traits)? {
-                    Some(found) => Arc::new(found),
-                    None => {
-                        let found = self.rules.rule(id, &key, index, direction, repeats)?;
-                        self.with_indivisible_outputs(id, index, direction, found)?
+                None => {
+                    let found = self.rules.rule(id, Some(&key).filter(|_| is_shared), index, direction)?;
+                    let number = self.signature_again(id)?.rule_number;
+                    let found = self.with_indivisible_outputs(id, index, direction, found)?;
+                    if !found.names_values() {
+                        insert(number, &found);
                     }
-                },
+                    return Ok(found);
+                }
             },
         };
-        if !(traits.per_instruction && (found.has_runtime || repeats)) {
-            self.cache().rules.insert((number, direction, index.clone()), found.clone());
-        }
+        insert(number, &found);
         Ok(found)
     }
 
@@ -352,7 +417,7 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
             self.add_outputs(id, k, index, &|_| true, &mut parts)?;
             return Ok(Some(InstructionIndexing::new(&[], parts.into_iter().collect())));
         }
-        if traits.per_instruction || m.handed_on(id, &shapes::path(index)).is_some() {
+        if traits.follows_tokens || m.handed_on(id, &shapes::path(index)).is_some() {
             return Ok(None);
         }
         let what = if *leaf == Shape::Token { "a token" } else { "an opaque value" };
@@ -736,7 +801,7 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
     }
 
     fn recall(&self, (computation, direction, index): &Through) -> Option<Arc<InstructionIndexing>> {
-        let fingerprint = self.m.fingerprint(*computation);
+        let fingerprint = self.m.rule_fingerprint(*computation);
         let known = self.cache().fingerprints.get(&(fingerprint, *direction, index.clone())).cloned();
         let kept = known.or_else(|| self.rules.recall(&fingerprint, index, *direction))?;
         let start = i64::from(self.m.instructions_of(*computation).start);
@@ -749,6 +814,9 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
     /// Keeps the indexing of a computation by its fingerprint, unless it depends on a value of another computation:
     /// that one may be called elsewhere, too.
     fn keep(&self, (computation, direction, index): &Through, found: &Arc<InstructionIndexing>) {
+        if self.cache().not_by_fingerprint.contains(computation) {
+            return;
+        }
         let range = self.m.instructions_of(*computation);
         let (start, end) = (i64::from(range.start), i64::from(range.end));
         let relative = match found.has_runtime {
@@ -756,11 +824,16 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
             true if found.sources().iter().any(|s| !(start..end).contains(s)) => return,
             true => Arc::new(found.remap_sources(&|source| Some(source - start))),
         };
-        let fingerprint = self.m.fingerprint(*computation);
+        let fingerprint = self.m.rule_fingerprint(*computation);
         if self.rules.keep(&fingerprint, index, *direction, &relative) {
             self.cache().fingerprints.insert((fingerprint, *direction, index.clone()), relative);
         }
     }
+}
+
+/// The computations that an instruction runs, or the steps of an asynchronous operation up to it.
+fn computations_run(m: &Module, id: InstructionId) -> impl Iterator<Item = ComputationId> + '_ {
+    m.called_computations(id).chain(m.async_steps(id).into_iter().flat_map(|step| m.called_computations(step)))
 }
 
 /// A key that no other instruction of the module has.

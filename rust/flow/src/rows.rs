@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use crate::arithmetic::Arithmetic;
 use crate::bitcasts::is_bitcast;
 use crate::indexing::{InstructionIndexing, OperandIndexing, ShapeIndex, Text};
-use crate::query::{repeats_operands, Direction, Query, Questions, RuleProvider, Subject};
+use crate::query::{repeats_operands, Direction, Query, Questions, RuleProvider, Signature, Subject};
 use crate::reads::{self, Reads, Union};
 use crate::shapes;
 use crate::trip_counts;
@@ -133,7 +133,7 @@ pub fn analyze<P: RuleProvider>(
                         let is_shared = builder.instruction(id)?;
                         let range = (start, builder.found.cells.len() as u32);
                         if is_shared {
-                            known.insert(number, range);
+                            known.insert(questions.signature(id)?.number, range);
                         }
                         range
                     }
@@ -219,7 +219,7 @@ impl<'a, P: RuleProvider> CellBuilder<'a, P> {
     /// Builds the cells of an instruction; whether all instructions with its signature share them.
     fn instruction(&mut self, id: InstructionId) -> Result<bool, P::Error> {
         let (m, n_before) = (self.questions.m, self.found.cells.len());
-        let traits = self.questions.signature(id)?.traits;
+        let Signature { traits, inlined, .. } = self.questions.signature(id)?;
         self.count(id)?;
         let mut is_shared = true;
         // Of n outputs, each may leave nearly all of n operands unread.
@@ -281,7 +281,7 @@ impl<'a, P: RuleProvider> CellBuilder<'a, P> {
             }
             last = Some((indexing, start..self.found.cells.len()));
         }
-        Ok(is_shared && !(traits.per_instruction && repeats_operands(m, id)))
+        Ok(is_shared && !(inlined.is_some() && repeats_operands(m, id)))
     }
 
     /// Counts the arithmetic of an instruction, that of the cells that follow.
@@ -401,16 +401,15 @@ mod tests {
 
         fn traits(&self, id: InstructionId) -> Result<Arc<RuleTraits>, String> {
             let inlines = self.0.opcode_name(id) == "call";
-            Ok(Arc::new(RuleTraits { inlines, per_instruction: inlines, ..RuleTraits::default() }))
+            Ok(Arc::new(RuleTraits { inlines, follows_tokens: inlines, ..RuleTraits::default() }))
         }
 
         fn rule(
             &self,
             id: InstructionId,
-            _: &Key,
+            _: Option<&Key>,
             index: &ShapeIndex,
             _: Direction,
-            _: bool,
         ) -> Result<Arc<InstructionIndexing>, String> {
             let map = Map::identity(Domain::of_sizes(&[3])).map_err(|e| e.to_string())?;
             let part = |k| {

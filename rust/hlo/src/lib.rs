@@ -64,6 +64,8 @@ pub use model::literal::LiteralValue;
 pub use model::metadata::{Frame, Metadata};
 pub use model::module::{Attribute, Computation, ComputationId, Ids, Instruction, InstructionId, Module};
 pub use model::opcode::{Arity, Opcode, Trait};
+pub use model::reads::{Path, Read};
+pub use model::signature::Key;
 pub use parse::{
     decompressed, parse, parse_bytes, parse_part, parse_program, programs, ProgramNames, MAX_DIAGNOSTICS, MAX_PROBLEMS,
 };

@@ -334,7 +334,9 @@ ENTRY e {
   ROOT r = f32[4,4] negate(p)
 }";
     let m = &parse(text, None, false).expect("a module")[0];
-    let of = |name: &str, looked_at: &[usize]| m.signature(m.find_instruction(name, None).expect(name), looked_at);
+    let of = |name: &str, looked_at: &[usize]| {
+        m.signature_with_values(m.find_instruction(name, None).expect(name), looked_at)
+    };
     assert_eq!(of("m0", &[]), of("m1", &[]));
     assert_ne!(of("m0", &[]), of("m2", &[]));
     assert_eq!(of("d0", &[]), of("d1", &[]));

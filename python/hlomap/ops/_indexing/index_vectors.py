@@ -6,7 +6,7 @@ is the rank of the indices, every index is a vector of one component.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from math import prod
 from typing import Any, Protocol
@@ -16,7 +16,7 @@ from ...errors import HlomapError
 from ...lazy import np
 from .._attributes import GatherDimensions
 from .._known import UNKNOWN, Known, Parts, Piece, Pieces, is_constant, through, together
-from .._rule import NOTHING, Bounds, ExprLike, Footprint, RuleContext
+from .._rule import NOTHING, Bounds, ExprLike, Footprint
 from .._tables import pieces_of
 from .maps import dim_exprs, identity_map, outside, single_map
 
@@ -36,21 +36,6 @@ def pieces_for_maps(known: Known) -> Pieces:
     if isinstance(known, Parts) or len(known) > _MAX_REGIONS or not any(piece.is_known for piece in known):
         return UNKNOWN
     return known
-
-
-def known_surroundings(
-    operands: Callable[[Instruction], Sequence[int]],
-) -> Callable[[Instruction, RuleContext], Hashable]:
-    """The hook ``surroundings`` of an operation whose rules use the known values of these operands."""
-
-    def surroundings(instruction: Instruction, context: RuleContext) -> Hashable:
-        own = instruction.operands
-        known = [pieces_for_maps(context.known_integers(own[k])) for k in operands(instruction)]
-        if all(pieces is UNKNOWN for pieces in known):
-            return None
-        return tuple(tuple((str(piece.values), str(piece.region)) for piece in pieces) for pieces in known)
-
-    return surroundings
 
 
 def known_value(piece: Piece) -> Expr | int | None:
@@ -90,9 +75,10 @@ def _components(
 ) -> list[Pieces]:
     """The values of each component by the number of the vector; of a constant those of this component alone."""
     indices, numbers = instruction.operands[d.indices_operand], d.start_components.values()
-    if indices.opcode == "constant":
-        with suppress(HlomapError):  # it is not in the text, or does not fit into 64 bits
-            values = np.asarray(indices.literal)
+    literal = indices._known_literal()
+    if literal is not None:
+        with suppress(HlomapError):  # it does not fit into 64 bits
+            values = np.asarray(literal)
             if d.index_vector_dim == values.ndim:
                 values = values[..., None]
             return [pieces_for_maps(pieces_of(np.take(values, k, axis=d.index_vector_dim))) for k in numbers]

@@ -187,20 +187,12 @@ _register(
 )
 # The groups of a permutation are its pairs of a source and a target.
 _permuted = in_place.or_in_place(collective_rules(between_positions(1, 0), between_positions(0, 1)))
-_register(
-    "collective-permute",
-    _permuted,
-    sent_for_one,
-    evaluate.collective_permute,
-    surroundings=in_place.surroundings,
-    in_place=_replaced,
-)
+_register("collective-permute", _permuted, sent_for_one, evaluate.collective_permute, in_place=_replaced)
 _register(
     "collective-permute-start",
     _permuted,
     sent_for_one,
     evaluate.collective_permute,
-    surroundings=in_place.surroundings,
     in_place=_bound,
     first_state=2,
 )

@@ -14,25 +14,16 @@ from typing import Any, TypeAlias
 
 from ..._core import Expr, IndexingMap, Instruction
 from ...answers import Unknown
-from ...errors import ShapeError
 from ...maps.device_groups import MAX_LISTED_DEVICES, GroupTable
 from ...types import ShapeIndex
 from .._attributes import group_mode, permuted_slices, returns_operands, source_target_pairs
 from .._indexing.collectives import pair_table
 from .._indexing.maps import dim_exprs, full_bounds, identity_map, inverted_at, range_exprs
-from .._rule import NOTHING, Bounds, CollectiveRule, ExprLike, Footprint, OperandIndexing, RuleContext
+from .._rule import NOTHING, Bounds, CollectiveRule, ExprLike, Footprint, OperandIndexing
 from .._shapes import require, shape_at
 
 _UNKNOWN_OFFSETS = "the offsets of a permutation in place are not constants in tuples"
 _OVERLAP = "slices of a permutation in place overlap"
-
-
-def surroundings(instruction: Instruction, context: RuleContext) -> tuple[tuple[int, ...], ...] | None:
-    """The offsets, which the rules use."""
-    try:
-        return _known_offsets(instruction)
-    except ShapeError:
-        return None
 
 
 def _known_offsets(instruction: Instruction) -> tuple[tuple[int, ...], ...] | None:

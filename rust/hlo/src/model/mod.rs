@@ -12,4 +12,5 @@ pub(crate) mod metadata;
 pub(crate) mod module;
 pub(crate) mod opcode;
 pub(crate) mod propagation;
+pub(crate) mod reads;
 pub(crate) mod signature;

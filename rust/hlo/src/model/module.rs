@@ -59,6 +59,7 @@ pub struct Module {
     pub(crate) names: OnceLock<Vec<(u64, u32)>>,
     pub(crate) computation_names: OnceLock<Vec<(u64, u32)>>,
     pub(crate) fingerprints: OnceLock<Vec<[u8; 16]>>,
+    pub(crate) called_once: OnceLock<Vec<bool>>,
     pub(crate) shape_hashes: OnceLock<Vec<[u64; 2]>>,
     pub(crate) has_unbounded: OnceLock<bool>,
     pub(crate) program_title: OnceLock<Option<String>>,

@@ -1,8 +1,8 @@
 //! Signatures: keys that are equal only for instructions whose rules must give equal results.
 //!
 //! A signature covers the opcode, the shapes of the result and of the operands with their layouts, every semantic
-//! attribute, the fingerprints of called computations, the values of the operands that a rule evaluates as constants,
-//! and the steps before an asynchronous one that binds more. It excludes names, metadata, sharding, and backend hints.
+//! attribute, the fingerprints of called computations, and the steps before an asynchronous one that binds more. It
+//! excludes names, metadata, sharding, and backend hints; [`Read`](crate::Read) tells what else a rule reads.
 //! What counts is the content: `slice={[1:2]}` and `slice={[1:2:1]}`, or 3.1415927 and 3.14159274, are equal.
 //! Equal signatures of different instructions require a collision of two independent 64-bit hashes.
 
@@ -20,10 +20,12 @@ use crate::model::literal::{self, LiteralValue};
 use crate::model::module::{Attribute, ComputationId, InstructionId, Module, UNKNOWN_KEY};
 use crate::Opcode;
 
+/// A signature, a fingerprint, or a key of what was read.
+pub type Key = [u8; 16];
+
 impl Module {
-    /// The signature of an instruction. It includes the values of the operands whose indices are in
-    /// `constant_operands`, if they are constants or iotas.
-    pub fn signature(&self, id: InstructionId, constant_operands: &[usize]) -> [u8; 16] {
+    /// The signature of an instruction.
+    pub fn signature(&self, id: InstructionId) -> Key {
         let mut h = Hash::default();
         self.hash_shape(&mut h, id);
         self.hash_operation(&mut h, id, &|c| self.fingerprint(c));
@@ -37,7 +39,19 @@ impl Module {
                 self.operands(step).for_each(|operand| self.hash_shape(&mut h, operand));
             }
         }
-        for &k in constant_operands {
+        h.finish()
+    }
+
+    /// Whether the signature covers the steps of an asynchronous operation before this one.
+    pub fn signature_covers_steps(&self, id: InstructionId) -> bool {
+        self.binds_late(id)
+    }
+
+    /// A hash of the signature and of the values of some operands, where they are constants or iotas.
+    pub fn signature_with_values(&self, id: InstructionId, operands: &[usize]) -> Key {
+        let mut h = Hash::default();
+        h.bytes(&self.signature(id));
+        for &k in operands {
             h.word(k as u64);
             match self.operand(id, k) {
                 Some(operand) => self.hash_value(&mut h, operand),
@@ -105,7 +119,7 @@ impl Module {
     }
 
     /// Hashes the value of a constant or an iota; a fixed value for every other operation.
-    fn hash_value(&self, h: &mut Hash, id: InstructionId) {
+    pub(crate) fn hash_value(&self, h: &mut Hash, id: InstructionId) {
         match self.instructions()[id as usize].opcode {
             Opcode::Constant => {
                 h.word(1);
@@ -118,6 +132,14 @@ impl Module {
             }
             _ => h.word(0),
         }
+    }
+
+    /// Hashes an instruction: its shape, all of its operation, the number of operands, and the value of a constant.
+    pub(crate) fn hash_content(&self, h: &mut Hash, id: InstructionId) {
+        self.hash_shape(h, id);
+        self.hash_operation(h, id, &|c| self.fingerprint(c));
+        h.word(self.operands(id).len() as u64);
+        self.hash_literal(h, id);
     }
 
     /// Hashes the value of a constant, however its numbers are spelled; its text if that does not say the value.
@@ -213,7 +235,7 @@ fn shape_hash(shape: &Shape) -> [u64; 2] {
 }
 
 /// Two independent 64-bit hashes, each by folded multiplication.
-struct Hash {
+pub(crate) struct Hash {
     a: u64,
     b: u64,
     length: u64,
@@ -226,14 +248,14 @@ impl Default for Hash {
 }
 
 impl Hash {
-    fn word(&mut self, w: u64) {
+    pub(crate) fn word(&mut self, w: u64) {
         self.length += 1;
         self.a = fold(self.a ^ w, 0x9e37_79b9_7f4a_7c15).wrapping_add(w);
         self.b = fold(self.b.rotate_left(23) ^ w, 0xd6e8_feb8_6659_fd93).wrapping_sub(w.rotate_left(32));
     }
 
     /// Hashes bytes preceded by their length, so that the boundaries between consecutive texts count.
-    fn bytes(&mut self, bytes: &[u8]) {
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         self.word(bytes.len() as u64);
         let mut chunks = bytes.chunks_exact(8);
         for chunk in &mut chunks {
@@ -246,7 +268,7 @@ impl Hash {
         }
     }
 
-    fn text(&mut self, text: &str) {
+    pub(crate) fn text(&mut self, text: &str) {
         self.bytes(text.as_bytes());
     }
 
@@ -257,7 +279,7 @@ impl Hash {
         [self.a, self.b]
     }
 
-    fn finish(self) -> [u8; 16] {
+    pub(crate) fn finish(self) -> [u8; 16] {
         let [a, b] = self.words();
         (u128::from(a) << 64 | u128::from(b)).to_le_bytes()
     }

@@ -38,7 +38,7 @@ fn touch(m: &Module) {
         );
         m.metadata(i);
         m.users(i);
-        m.signature(i, &[0, 1, 9]);
+        m.signature_with_values(i, &[0, 1, 9]);
     }
     let printed = m.to_string();
     if let Err(e) = parse(&printed, None, false) {

@@ -64,6 +64,14 @@ class Start(NamedTuple):
     numbers: dict[ShapeIndex, int]
     """The numbers with which integer scalars begin, where they are known, and the sizes of dynamic dimensions.  A size
     has the index of its array, with the dimension behind it."""
+    suppliers: dict[ShapeIndex, Instruction]
+    """The values with which other integer scalars begin, where the computation of the loop makes the tuple."""
+
+    def text(self) -> str:
+        """What is known beside the shape; of suppliers which of them are one."""
+        first: dict[int, ShapeIndex] = {}
+        same = [(leaf, first.setdefault(value.number, leaf)) for leaf, value in self.suppliers.items()]
+        return repr((self.config, sorted(self.numbers.items()), same))
 
 
 def analyze_counts(
@@ -128,7 +136,7 @@ def find_start(instruction: Instruction, shape: Shape) -> Start:
         interval = dtype_interval(here.dtype) if here.n_elements == 1 else None
         if interval is not None:
             integers[leaf] = interval
-    start = Start(shape, integers, _config(instruction), {})
+    start = Start(shape, integers, _config(instruction), {}, {})
     if len(instruction.operands) != 1:
         return start
     values = ScalarValues(instruction.computation, lambda index: None)
@@ -146,6 +154,10 @@ def find_start(instruction: Instruction, shape: Shape) -> Start:
         leaf = _leaf_of_number(shape, config.induction)
         if leaf in integers:
             start.numbers.setdefault(leaf, config.init)
+    for leaf in integers:
+        supplier = None if leaf in start.numbers else initial_instruction(instruction, leaf)
+        if supplier is not None:
+            start.suppliers[leaf] = supplier
     return start
 
 
@@ -325,7 +337,7 @@ def _invariants(loop: CountedLoop) -> dict[ShapeIndex, Value]:
     for leaf, known in loop.invariants.items():
         if known is not None:
             symbol[leaf] = Scalar.constant(known)
-        elif (supplier := initial_instruction(loop.instruction, leaf)) is not None and not supplier.shape.rank:
+        elif (supplier := loop.start.suppliers.get(leaf)) is not None and not supplier.shape.rank:
             interval = dtype_interval(supplier.shape.dtype)
             if interval is not None and supplier.shape.dtype != "pred":
                 if supplier.number not in loop.symbols:

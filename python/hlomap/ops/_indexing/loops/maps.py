@@ -20,8 +20,6 @@ from .window import Window
 
 FindWindow: TypeAlias = Callable[[ShapeIndex], Window | None]
 
-_CALLS = 2**62  # from here on, numbers of sources are those of values in nested calls
-
 Step: TypeAlias = Callable[[ShapeIndex], OperandIndexing]
 
 Condition: TypeAlias = tuple[Expr, int, int]
@@ -115,30 +113,17 @@ class LoopMaps:
 
     def offset(self, source: int | None, element: int | None, lower: int, upper: int) -> Offset:
         """An element of the value of a source as an offset that is clamped; without an element, any of them."""
-        supplier = self._supplier(source)
+        supplier = self._loop.body._supplier(source)
         if supplier is None:
             return "the offset of a dynamic access depends on data"
-        unknown = f"the offset {supplier[0].name} depends on data"
-        if element is None:
-            return unknown
-        value = self._value(supplier, element)
+        value = None if element is None else self._value(supplier, element)
         if value is None:
-            return None if is_invariant(self._loop.body, *supplier, element) else unknown
+            is_same = element is not None and is_invariant(self._loop.body, *supplier, element)
+            return None if is_same else _on_data(supplier[0])
         if value.expr.kind == "dim" and value.expr.value:
-            return self._loop.symbols[value.expr.value - 1]
+            return -1 - self._loop.symbols[value.expr.value - 1]
         depends_on_symbols = any(numbers_of(value.expr, "dim"))  # d0 is the iteration
-        return unknown if depends_on_symbols else _clamped(value, lower, upper)
-
-    def _supplier(self, source: int | None) -> tuple[Instruction, tuple[Instruction, ...]] | None:
-        """The instruction with the value of a source, and the calls that lead to it."""
-        module = self._loop.instruction.module
-        n = module.n_instructions
-        if source is None or not 0 <= source < _CALLS:
-            return None
-        if source < n:
-            return module.instruction(source), ()
-        caller = source // n - 1
-        return (module.instruction(source % n), (module.instruction(caller),)) if caller < n else None
+        return _on_data(supplier[0]) if depends_on_symbols else _clamped(value, lower, upper)
 
     def _value(self, supplier: tuple[Instruction, tuple[Instruction, ...]], element: int) -> Scalar | None:
         """An element of a vector as an expression over the iteration and symbols."""
@@ -147,6 +132,10 @@ class LoopMaps:
             return None
         value = self._loop.values.of(at, (), callers, element)
         return value if isinstance(value, Scalar) else None
+
+
+def _on_data(supplier: Instruction) -> str:
+    return f"the offset {supplier.name} depends on data"
 
 
 def _clamped(value: Scalar, lower: int, upper: int) -> list[tuple[Expr, Condition | None]]:

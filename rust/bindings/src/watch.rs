@@ -1,0 +1,275 @@
+//! What rules read of the instructions that they are handed.
+//!
+//! A result may be shared by the instructions of which all that its rule read is equal. So a rule is handed an instruction
+//! that notes what is read of it, and so do the values and computations that it leads to. The reads of all rules of
+//! instructions with one signature are kept together, and grow only: keys cover them with what they give.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use flow::Sharing;
+use hlo::{InstructionId, Key, Module, Path, Read};
+use rustc_hash::FxHashMap;
+
+use crate::rule_cache::held;
+
+/// The reads of instructions with one signature. More make each instruction one of its own.
+const MAX_READS: usize = 256;
+/// Operands from an instruction to a value that it is made of.
+const MAX_PATH: usize = 32;
+/// The signatures whose reads are kept, unless a rule is still asked.
+const MAX_SIGNATURES: usize = 1 << 15;
+
+/// What is read of an instruction, as its properties classify it.
+#[derive(Clone, Copy)]
+pub enum What<'a> {
+    Shape,
+    /// The opcode, the number of operands, the number of a parameter, called computations.
+    Operation,
+    /// What follows from the operation, its operands and their shapes.
+    Inferred,
+    /// The value of a constant.
+    Value,
+    Attribute(&'a str),
+    /// An attribute as it is written.
+    AttributeText(&'a str),
+    /// Which operands are one value.
+    Repetition,
+    /// Which instruction it is among those that the rule sees.
+    Identity,
+    /// The answer to a question of this name.
+    Answer(&'a str),
+    /// What tells it from all others: names, metadata, users, the module.
+    Itself,
+}
+
+/// What rules have read of instructions with one signature.
+#[derive(Default)]
+pub struct Reads {
+    /// Of no use to any other instruction: something told it from all others.
+    itself: AtomicBool,
+    all: Mutex<BTreeSet<Read>>,
+}
+
+impl Reads {
+    fn add(&self, read: Read) {
+        let mut all = held(&self.all);
+        all.insert(read);
+        if all.len() > MAX_READS {
+            self.itself.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn tell_apart(&self) {
+        self.itself.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The reads by signature.
+#[derive(Default)]
+pub struct AllReads(Mutex<FxHashMap<Key, Arc<Reads>>>);
+
+impl AllReads {
+    /// Where rules note what they read of instructions with this signature.
+    pub fn of(&self, signature: &Key) -> Arc<Reads> {
+        let mut all = held(&self.0);
+        if let Some(known) = all.get(signature) {
+            return known.clone();
+        }
+        if all.len() >= MAX_SIGNATURES {
+            // What rules still read of is noted where the keys of their results come from.
+            all.retain(|_, reads| Arc::strong_count(reads) > 1);
+        }
+        all.entry(*signature).or_default().clone()
+    }
+
+    /// Which instructions share the results so far for one with this signature.
+    ///
+    /// # Errors
+    /// Those of `answer`.
+    pub fn sharing<E>(
+        &self,
+        m: &Module,
+        id: InstructionId,
+        signature: &Key,
+        answer: &mut dyn FnMut(InstructionId, &str) -> Result<String, E>,
+    ) -> Result<Sharing, E> {
+        let known = held(&self.0).get(signature).cloned();
+        let Some(reads) = known else { return Ok(Sharing { key: Some(*signature), in_fingerprint: true }) };
+        if reads.itself.load(Ordering::Relaxed) {
+            return Ok(Sharing { key: None, in_fingerprint: false });
+        }
+        let all = held(&reads.all).clone();
+        if all.is_empty() {
+            return Ok(Sharing { key: Some(*signature), in_fingerprint: true });
+        }
+        let in_fingerprint = all.iter().all(|read| read.is_in_fingerprint(m, id));
+        Ok(Sharing { key: Some(m.key(id, signature, &all, answer)?), in_fingerprint })
+    }
+
+    pub fn clear(&self) {
+        held(&self.0).retain(|_, reads| Arc::strong_count(reads) > 1);
+    }
+}
+
+/// Where an instruction is, as seen from the one that a rule was handed.
+#[derive(Clone, PartialEq)]
+enum Place {
+    /// At the end of a path of operands.
+    Operand(Path),
+    /// In a computation that is called.
+    Inside,
+    /// A step of the asynchronous operation that the instruction ends, which its signature covers.
+    Step,
+    /// An operand of such a step.
+    OperandOfStep,
+    Elsewhere,
+}
+
+/// Notes what is read of an instruction on behalf of the one that a rule was handed.
+#[derive(Clone)]
+pub struct Watch {
+    reads: Arc<Reads>,
+    /// The instruction that the rule was handed.
+    handed: InstructionId,
+    place: Place,
+    /// Whether a rule that users registered may ask, which may look at more than the meaning: at how an attribute is
+    /// written, and at numbers.
+    is_strict: bool,
+}
+
+impl Watch {
+    pub fn new(reads: Arc<Reads>, handed: InstructionId, is_strict: bool) -> Watch {
+        Watch { reads, handed, place: Place::Operand(Path::new()), is_strict }
+    }
+
+    /// Where the reads are noted.
+    pub fn reads_address(&self) -> usize {
+        Arc::as_ptr(&self.reads) as usize
+    }
+
+    fn at(&self, place: Place) -> Watch {
+        Watch { reads: self.reads.clone(), place, ..*self }
+    }
+
+    /// Of operand `k`.
+    pub fn operand(&self, k: usize) -> Watch {
+        self.at(match &self.place {
+            Place::Operand(path) if path.len() < MAX_PATH => {
+                let mut path = path.clone();
+                path.push(k as u32);
+                Place::Operand(path)
+            }
+            Place::Inside => Place::Inside,
+            Place::Step => Place::OperandOfStep,
+            _ => Place::Elsewhere,
+        })
+    }
+
+    /// Of a step `step` up to the instruction `id`, which this is of.
+    pub fn step(&self, m: &Module, id: InstructionId, step: InstructionId) -> Watch {
+        self.at(match &self.place {
+            same @ (Place::Operand(_) | Place::Inside) if step == id => same.clone(),
+            Place::Operand(path) if path.is_empty() && m.signature_covers_steps(id) => Place::Step,
+            Place::Inside => Place::Inside,
+            _ => Place::Elsewhere,
+        })
+    }
+
+    /// Of the computations that the instruction calls, and of what is in them.
+    pub fn inside(&self) -> Box<Watch> {
+        Box::new(self.at(match self.place {
+            Place::Elsewhere | Place::OperandOfStep => Place::Elsewhere,
+            Place::Operand(_) | Place::Inside | Place::Step => Place::Inside,
+        }))
+    }
+
+    /// Of the computation that the instruction is in.
+    pub fn around(&self) -> Box<Watch> {
+        Box::new(self.at(if self.place == Place::Inside { Place::Inside } else { Place::Elsewhere }))
+    }
+
+    /// Of one of `n` callers of the computation.
+    pub fn caller(&self, m: &Module, id: InstructionId, n: usize) -> Watch {
+        if n == 1 && self.place == Place::Inside {
+            self.value(m, id)
+        } else {
+            self.at(Place::Elsewhere)
+        }
+    }
+
+    /// Of a value that a computation that this is of, or one that it calls, has.
+    pub fn value(&self, m: &Module, id: InstructionId) -> Watch {
+        let is_inside = self.place == Place::Inside && m.computation_of(id) != m.computation_of(self.handed);
+        self.at(if is_inside { Place::Inside } else { Place::Elsewhere })
+    }
+
+    /// Whether two instructions are at one place for one rule, so that they are equal whichever instruction it is handed.
+    pub fn is_same_place(one: Option<&Watch>, other: Option<&Watch>) -> bool {
+        match (one, other) {
+            (None, None) => true,
+            (Some(one), Some(other)) => {
+                let is_path = matches!(one.place, Place::Operand(_));
+                is_path
+                    && one.place == other.place
+                    && one.handed == other.handed
+                    && Arc::ptr_eq(&one.reads, &other.reads)
+            }
+            _ => false,
+        }
+    }
+
+    /// Notes a read of the instruction `id`.
+    pub fn read(&self, m: &Module, id: InstructionId, what: What<'_>) {
+        let path = match &self.place {
+            Place::Operand(path) => path,
+            Place::Inside => return self.read_inside(m, id, what),
+            Place::Step => {
+                return match what {
+                    What::Operation => {}
+                    What::Attribute(name) if m.is_semantic(id, name) && !self.is_strict => {}
+                    _ => self.reads.tell_apart(),
+                }
+            }
+            Place::OperandOfStep => {
+                return match what {
+                    What::Shape => {}
+                    _ => self.reads.tell_apart(),
+                }
+            }
+            Place::Elsewhere => return self.reads.tell_apart(),
+        };
+        let content = || self.reads.add(Read::Content(path.clone()));
+        match what {
+            What::Shape if path.len() <= 1 => {}
+            What::Operation | What::Inferred if path.is_empty() => {}
+            What::Attribute(name) if !self.is_strict && m.is_semantic(id, name) => {
+                if !path.is_empty() {
+                    content();
+                }
+            }
+            What::Shape | What::Operation => content(),
+            What::Value => self.reads.add(Read::Value(path.clone())),
+            What::Repetition if m.operands(id).len() <= 1 => {}
+            What::Attribute(name) | What::AttributeText(name) => {
+                self.reads.add(Read::Attribute(path.clone(), name.into()));
+            }
+            What::Repetition => self.reads.add(Read::Repetition(path.clone())),
+            What::Answer(question) => self.reads.add(Read::Answer(path.clone(), question.into())),
+            What::Inferred | What::Identity | What::Itself => self.reads.tell_apart(),
+        }
+    }
+
+    /// The fingerprint of the computation, which the signature covers, covers most.
+    fn read_inside(&self, m: &Module, id: InstructionId, what: What<'_>) {
+        match what {
+            What::Shape | What::Operation | What::Inferred | What::Value | What::Repetition | What::Answer(_) => {}
+            What::Attribute(name) if m.is_semantic(id, name) => {}
+            What::Identity if !self.is_strict && m.called_computations(self.handed).all(|c| m.is_called_once(c)) => {}
+            What::Attribute(_) | What::AttributeText(_) | What::Identity | What::Itself => {
+                self.reads.tell_apart();
+            }
+        }
+    }
+}
