@@ -97,15 +97,15 @@ ENTRY e {{
   p = f32[9] parameter(0)
   n = s32[] constant({constant})
   other = s32[] {operation}(n)
-  c = f32[4] custom-call(p, n), custom_call_target="my_call", frontend_attributes={{offset="{offset}"}}, metadata={{op_name="{name}"}}
+  c = f32[4] custom-call(p, n), custom_call_target="my_call", {more_of_call}
   d = f32[4] custom-call(p, other), custom_call_target="my_call"
-  g = f32[4] custom-call(p, n), custom_call_target="my_call", custom_call_has_side_effect={effect}
+  g = f32[4] custom-call(p, n), custom_call_target="my_call"{effect}
   x = f32[4] fusion(p, n), kind=kCustom, calls=f
   ROOT t = (f32[4], f32[4], f32[4], f32[4]{more}) tuple(c, d, x, g{user})
-}}"""
+}}""".replace("{more_of_call}", """frontend_attributes={{offset="{offset}"}}, metadata={{op_name="{name}"}}""")
 PLAIN = {
     "partitions": 1, "name": "2", "constant": 2, "operation": "negate", "offset": 2, "more": "", "user": "",
-    "effect": "false",
+    "effect": ", custom_call_has_side_effect=false",
 }  # fmt: skip
 
 
@@ -127,8 +127,12 @@ READS = {
         lambda call: int(call.attributes.get("frontend_attributes", {}).get("offset", 0)),
         {"offset": 3},
     ),
-    "an attribute that is there": (lambda call: int(call.attributes.get("custom_call_has_side_effect") is True), {"effect": "true"}),
-    "number of attributes": (lambda call: len(call.attributes), {"effect": "true, sharding={replicated}"}),
+    "an attribute": (lambda call: int(call.attributes.get("custom_call_has_side_effect") is True), {"effect": ", custom_call_has_side_effect=true"}),
+    "an attribute that is its default": (
+        lambda call: int("custom_call_has_side_effect" in call.attributes),
+        {"effect": ""},
+    ),
+    "number of attributes": (lambda call: len(call.attributes), {"effect": ", sharding={replicated}, custom_call_has_side_effect=false"}),
     "users": (lambda call: len(call.users[0].operands) - 4 if call.users else 0, {"more": ", f32[9]", "user": ", p"}),
     "header": (lambda call: call.module.attributes["num_partitions"], {"partitions": 2}),
     "text": (lambda call: int('"3"' in str(call)), {"name": "3"}),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from .._core import Instruction, InstructionIndexing, Module, RuleCache, checked_rule
+from .._core import Instruction, InstructionIndexing, Module, RuleCache
 from ..errors import HlomapError
 from ..ops import op_of
 from ..ops._known import is_plain

@@ -47,9 +47,9 @@ class RuleContext(Protocol):
     """The interface of the propagation to a rule: the maps through a computation that ``instruction`` calls.
 
     What a rule reads of its instruction, of what that leads to and of the context is noted, and instructions share its
-    results where all of it is equal.  What no other instruction can have, such as a name, a user or the module, makes the
-    results those of one instruction.  In the maps of called computations a runtime source below 0 stands for a value,
-    whichever instruction has the result.
+    results where all of it is equal.  What tells an instruction from all others, such as its name, users or module,
+    makes the results those of one instruction.  In the maps of called computations a runtime source below 0 stands for
+    a value, whichever instruction has the result.
     """
 
     def shape_of(self, instruction: Instruction) -> Shape:

@@ -135,7 +135,7 @@ impl RuleProvider for PythonRules<'_> {
         if let Some(found) = cache.zip(key).and_then(|(cache, key)| cache.results.find(key, index, direction)) {
             return Ok(found);
         }
-        let found = locked(|py| {
+        locked(|py| {
             let (instruction, array) = (self.watched(py, id)?, index_tuple(py, index)?);
             if let Some(rule) = cache.and_then(|cache| cache.rule(py, self.module.opcode_name(id), direction)) {
                 let (instruction, rule) = (instruction.bind(py), rule.bind(py));
@@ -147,14 +147,13 @@ impl RuleProvider for PythonRules<'_> {
             let arguments = (instruction, array, number_of(direction));
             let indexing = self.rules.bind(py).call_method1(intern!(py, "rule"), arguments)?;
             PyResult::Ok(indexing.cast::<PyInstructionIndexing>()?.get().indexing.clone())
-        })?;
-        // The key covers what was read just now.
-        if let Some(cache) = cache.filter(|_| !found.names_values()) {
-            if let Some(key) = self.sharing(id, &self.module.rule_signature(id))?.key {
-                cache.results.keep(&key, index, direction, &found);
-            }
+        })
+    }
+
+    fn keep_result(&self, key: &Key, index: &ShapeIndex, direction: Direction, found: &Arc<InstructionIndexing>) {
+        if let Some(cache) = &self.cache {
+            cache.get().results.keep(key, index, direction, found);
         }
-        Ok(found)
     }
 
     fn recall(&self, fingerprint: &Key, index: &ShapeIndex, direction: Direction) -> Option<Arc<InstructionIndexing>> {

@@ -8,6 +8,8 @@ use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use crate::indexing::PyInstructionIndexing;
+use crate::propagation::direction_of;
 use crate::watch::AllReads;
 
 const MAX_SIGNATURES: usize = 16384;
@@ -111,6 +113,18 @@ impl PyRuleCache {
             results,
             fingerprints,
         }
+    }
+
+    /// The result of a rule for instructions with this key, or None.
+    #[pyo3(signature = (key, index, direction, /))]
+    fn find(&self, key: &[u8], index: ShapeIndex, direction: i64) -> Option<PyInstructionIndexing> {
+        self.results.find(key, &index, direction_of(direction)).map(PyInstructionIndexing::from)
+    }
+
+    /// Cache the result of a rule, unless it has very many parts.
+    #[pyo3(signature = (key, index, direction, indexing, /))]
+    fn keep(&self, key: &[u8], index: ShapeIndex, direction: i64, indexing: &PyInstructionIndexing) {
+        self.results.keep(key, &index, direction_of(direction), &indexing.indexing);
     }
 
     /// Drop everything.

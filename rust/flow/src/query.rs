@@ -112,6 +112,9 @@ pub trait RuleProvider {
         direction: Direction,
     ) -> Result<Arc<InstructionIndexing>, Self::Error>;
 
+    /// Stores the result of a rule for later questions about instructions with this key.
+    fn keep_result(&self, _key: &Key, _index: &ShapeIndex, _direction: Direction, _found: &Arc<InstructionIndexing>) {}
+
     /// The stored indexing of a computation with this fingerprint. Sources are positions in the computation.
     fn recall(&self, _key: &Key, _index: &ShapeIndex, _direction: Direction) -> Option<Arc<InstructionIndexing>> {
         None
@@ -306,6 +309,7 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
             self.not_by_fingerprint(m.computation_of(id));
         }
         let class = traits.sizes_class.as_ref().filter(|_| !m.is_inconsistent(id) && !m.has_unnamed_operands(id));
+        let class = class.filter(|_| key == Some(plain));
         let by_sizes = class.and_then(|class| m.sizes_signature(id, class));
         let mut cache = self.cache();
         let number = cache.id(key.unwrap_or_else(|| own_key(plain, id)));
@@ -378,10 +382,16 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
                 Some(found) => Arc::new(found),
                 None => {
                     let found = self.rules.rule(id, Some(&key).filter(|_| is_shared), index, direction)?;
-                    let number = self.signature_again(id)?.rule_number;
+                    // What the rule has read decides who shares the result.
+                    let Signature { rule_number, is_shared, .. } = self.signature_again(id)?;
+                    let is_named = found.names_values();
+                    if is_shared && !is_named {
+                        let key = self.cache().keys[rule_number as usize];
+                        self.rules.keep_result(&key, index, direction, &found);
+                    }
                     let found = self.with_indivisible_outputs(id, index, direction, found)?;
-                    if !found.names_values() {
-                        insert(number, &found);
+                    if !is_named {
+                        insert(rule_number, &found);
                     }
                     return Ok(found);
                 }
