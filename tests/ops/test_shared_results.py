@@ -127,12 +127,18 @@ READS = {
         lambda call: int(call.attributes.get("frontend_attributes", {}).get("offset", 0)),
         {"offset": 3},
     ),
-    "an attribute": (lambda call: int(call.attributes.get("custom_call_has_side_effect") is True), {"effect": ", custom_call_has_side_effect=true"}),
+    "an attribute": (
+        lambda call: int(call.attributes.get("custom_call_has_side_effect") is True),
+        {"effect": ", custom_call_has_side_effect=true"},
+    ),
     "an attribute that is its default": (
         lambda call: int("custom_call_has_side_effect" in call.attributes),
         {"effect": ""},
     ),
-    "number of attributes": (lambda call: len(call.attributes), {"effect": ", sharding={replicated}, custom_call_has_side_effect=false"}),
+    "number of attributes": (
+        lambda call: len(call.attributes),
+        {"effect": ", custom_call_has_side_effect=false, sharding={replicated}"},
+    ),
     "users": (lambda call: len(call.users[0].operands) - 4 if call.users else 0, {"more": ", f32[9]", "user": ", p"}),
     "header": (lambda call: call.module.attributes["num_partitions"], {"partitions": 2}),
     "text": (lambda call: int('"3"' in str(call)), {"name": "3"}),

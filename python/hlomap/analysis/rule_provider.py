@@ -27,10 +27,10 @@ from ..ops._evaluation import Device
 from ..ops._indexing.maps import merge_parts
 from ..ops._known import Known, Parts, is_plain
 from ..ops._operations import Operations
-from ..ops._registry import custom_rules
+from ..ops._registry import custom_rule_of, custom_rules
 from ..ops._rule import InputToOutput, OperandIndexing, OutputToInput, Question, RuleContext
 from ..types import ShapeIndex
-from .rule_cache import cache
+from . import rule_cache
 from .traits import asked
 
 if TYPE_CHECKING:
@@ -72,10 +72,10 @@ class RuleProvider:
     shares_computations: bool = True
     """Whether computations with equal fingerprints have equal indexing."""
 
-    cache: RuleCache | None = cache
+    cache: RuleCache | None = rule_cache.cache
     """Where the propagation finds traits and results before it asks for them; None where they are of other rules."""
 
-    reads: RuleCache = cache
+    reads: RuleCache = rule_cache.cache
     """Where the propagation notes what rules read."""
 
     def __init__(self, module: Module, *, of_all: bool = False) -> None:
@@ -107,9 +107,13 @@ class RuleProvider:
         )
 
     @property
-    def is_strict(self) -> bool:
-        """Whether rules may look at more of an instruction than its meaning."""
+    def has_custom_rules(self) -> bool:
+        """Whether users have registered rules."""
         return bool(custom_rules)
+
+    def has_custom_rule(self, instruction: Instruction) -> bool:
+        """Whether users have registered the rule, or the cost, of an instruction."""
+        return custom_rule_of(instruction) is not None
 
     def rule(self, instruction: Instruction, index: ShapeIndex, direction: int) -> InstructionIndexing:
         """The result of a rule for an array of the output (direction -1), or of operand ``direction``."""
@@ -181,7 +185,8 @@ class RuleProvider:
 
     def fact(self, instruction: Instruction, compute: Callable[[Instruction, RuleContext], T]) -> T:
         """``compute(instruction, context)``, cached: what the rules for each of very many arrays have in common."""
-        if not isinstance(instruction, Instruction):
+        given: object = instruction
+        if not isinstance(given, Instruction):
             return compute(instruction, self)  # made up for one rule
         # Whoever asks again reads the same, which is noted at the same place.
         key = (instruction._bare, instruction._reads, compute)

@@ -90,13 +90,20 @@ custom_rules: dict[str, CustomRule] = {}
 """The rules that users have registered, by opcode or custom call target."""
 
 
+def custom_rule_of(instruction: Instruction) -> CustomRule | None:
+    """The rule that a user has registered for the custom call target of an instruction, else for its opcode."""
+    if not custom_rules:
+        return None
+    target = instruction.attributes.get("custom_call_target")
+    rule = custom_rules.get(target) if isinstance(target, str) else None
+    return rule if rule is not None else custom_rules.get(instruction.opcode)
+
+
 def op_of(instruction: Instruction) -> OpRule:
     """The op rule of an instruction; a custom rule for its opcode or custom call target takes precedence."""
     op = lookup(instruction.opcode)
     if custom_rules:
-        target = instruction.attributes.get("custom_call_target")
-        rule = custom_rules.get(target) if isinstance(target, str) else None
-        rule = rule if rule is not None else custom_rules.get(instruction.opcode)
+        rule = custom_rule_of(instruction)
         if rule is not None:
             operations = op.operations if rule.operations is None else rule.operations
             if rule.maps is None:

@@ -53,8 +53,8 @@ struct PythonRules<'a> {
     cache: Option<Py<PyRuleCache>>,
     /// What such rules have read.
     reads: Py<PyRuleCache>,
-    /// Whether rules may be those that users registered.
-    is_strict: bool,
+    /// Whether users registered rules.
+    has_custom_rules: bool,
     /// Whether computations with equal fingerprints have equal indexing.
     shares_computations: bool,
 }
@@ -74,7 +74,12 @@ impl PythonRules<'_> {
     /// The instruction as a rule sees it: what is read of it is noted.
     fn watched(&self, py: Python<'_>, id: InstructionId) -> PyResult<Py<PyInstruction>> {
         let reads = self.reads.get().reads.of(&self.module.rule_signature(id));
-        watched(py, self.module, id, Some(Box::new(Watch::new(reads, id, self.is_strict))))
+        let is_custom = || {
+            let arguments = (instruction(py, self.module, id)?,);
+            self.rules.bind(py).call_method1(intern!(py, "has_custom_rule"), arguments)?.extract()
+        };
+        let is_strict = self.has_custom_rules && is_custom()?;
+        watched(py, self.module, id, Some(Box::new(Watch::new(reads, id, is_strict))))
     }
 }
 
@@ -242,7 +247,7 @@ impl PyPropagation {
             rules: rules.clone().unbind(),
             cache: cache.map(Bound::unbind),
             reads: reads.unbind(),
-            is_strict: rules.getattr(intern!(py, "is_strict"))?.extract()?,
+            has_custom_rules: rules.getattr(intern!(py, "has_custom_rules"))?.extract()?,
             shares_computations: rules.getattr(intern!(py, "shares_computations"))?.extract()?,
         })
     }

@@ -134,8 +134,8 @@ pub struct Watch {
     /// The instruction that the rule was handed.
     handed: InstructionId,
     place: Place,
-    /// Whether a rule that users registered may ask, which may look at more than the meaning: at how an attribute is
-    /// written, and at numbers.
+    /// Whether users registered the rule, which may look at more than the meaning: at how an attribute is written, and at
+    /// numbers.
     is_strict: bool,
 }
 
@@ -250,6 +250,8 @@ impl Watch {
                 }
             }
             What::Shape | What::Operation => content(),
+            // The signature has the shapes of operands.
+            What::Value if path.len() > 1 => content(),
             What::Value => self.reads.add(Read::Value(path.clone())),
             What::Repetition if m.operands(id).len() <= 1 => {}
             What::Attribute(name) | What::AttributeText(name) => {

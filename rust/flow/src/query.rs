@@ -303,6 +303,8 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
             let cache = self.cache();
             let is_known = cache.not_by_fingerprint.is_empty()
                 || !computations_run(m, id).any(|called| cache.not_by_fingerprint.contains(&called));
+            // The reason why an instruction is inconsistent names it.
+            let is_known = is_known && !m.is_inconsistent(id);
             (key, in_fingerprint) = (key.filter(|_| is_known), in_fingerprint && is_known);
         }
         if !in_fingerprint {
