@@ -169,7 +169,9 @@ ENTRY e {
   j = s32[] parameter(2)
   same = ((f32[3], s32[], s32[]), f32[1]) async-start(x, i, i), calls=shifted
   other = ((f32[3], s32[], s32[]), f32[1]) async-start(x, i, j), calls=shifted
-  ROOT r = (((f32[3], s32[], s32[]), f32[1]), ((f32[3], s32[], s32[]), f32[1])) tuple(same, other)
+  a = f32[1] async-done(same)
+  b = f32[1] async-done(other)
+  ROOT r = f32[1] subtract(a, b)
 }"""
 
 
@@ -181,3 +183,5 @@ def test_what_holds_for_an_operand_that_occurs_twice_does_not_for_two(names: tup
     found = {name: str(hm.output_to_input(module[name], (1,))[0]) for name in names}
     assert found["same"] == "(d0) -> (1), domain: d0 in [0, 0]"
     assert found["other"].startswith("(d0){rt0, rt1} -> (-rt0 + rt1 + 1), domain: d0 in [0, 0]")
+    # One question about both has a cache of its own.
+    assert {str(m.results[0]) for m in hm.backward_slice(module.entry)["x"]} == {"1", "-rt0 + rt1 + 1"}
