@@ -82,8 +82,16 @@ pub struct OpTime<'a> {
 }
 
 /// Lines that XLA's tools derive from the others.
-const DERIVED: [&str; 8] =
-    ["XLA Ops", "Async XLA Ops", "XLA Modules", "Steps", "Framework Ops", "Framework Name Scope", "Source code", "XLA TraceMe"];
+const DERIVED: [&str; 8] = [
+    "XLA Ops",
+    "Async XLA Ops",
+    "XLA Modules",
+    "Steps",
+    "Framework Ops",
+    "Framework Name Scope",
+    "Source code",
+    "XLA TraceMe",
+];
 
 /// Reads an `XSpace`.
 ///
