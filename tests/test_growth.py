@@ -6,6 +6,7 @@ Python.  benches/growth.py measures time.
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -37,6 +38,7 @@ def steps(call: Callable[[], object]) -> int:
 
     rule_cache.clear()
     before = _core._n_steps()
+    gc.disable()  # it calls what other tests have registered with it
     sys.setprofile(count)
     try:
         call()
@@ -44,6 +46,7 @@ def steps(call: Callable[[], object]) -> int:
         pass  # refused, which is work too
     finally:
         sys.setprofile(None)
+        gc.enable()
     return n_calls + _core._n_steps() - before
 
 
