@@ -225,7 +225,7 @@ class CountRun(Run[Executions]):
 
     def __init__(self, rules: RuleProvider, wanted: Iterable[Instruction]) -> None:
         super().__init__(rules)
-        self.wanted = set(wanted)
+        self.wanted: set[Instruction] = set(wanted)
         self._within = leading_to(self.wanted)
 
     def within(self, computation: Computation) -> Sequence[Instruction]:

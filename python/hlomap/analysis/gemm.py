@@ -127,6 +127,7 @@ def gemm(subject: Instruction, /) -> Gemm | Unknown | None:
     >>> found = hm.gemm(module["y"])
     >>> print(found)
     y: m 128 n 128 k 64, bf16 N * bf16 T -> f32 N
+    >>> assert isinstance(found, hm.results.Gemm)
     >>> found.flops == 2 * 128 * 128 * 64, hm.gemm(module["x"])
     (True, None)
     """

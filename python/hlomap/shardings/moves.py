@@ -52,6 +52,14 @@ class Moves:
 class Placements:
     """The tiles of several shardings on the same devices, a row for each sharding."""
 
+    devices: Ints
+    numbers: Ints
+    n_replicas: Ints
+    places: Ints
+    sides: Ints
+    positions: Ints
+    n_tiles: Ints
+
     def __init__(self, tiles: Sequence[Tiles]) -> None:
         assignments = [one.assignment for one in tiles]
         n, rank = len(tiles[0].devices), max(1, len(assignments[0].tiles))
@@ -83,6 +91,13 @@ class Pairs:
 
     The elements of each array on all devices of the target fit in 63 bits.
     """
+
+    held: Placements
+    at: Ints
+    needed: Placements
+    to: Ints
+    sides: _Sides
+    side_at: Ints
 
     def __init__(self, held: Placements, at: Ints, needed: Placements, to: Ints, sizes: Ints) -> None:
         self.held, self.at, self.needed, self.to, self._sizes = held, at, needed, to, sizes
@@ -141,6 +156,15 @@ class Pairs:
 
 class _Sides:
     """The distinct sides of pairs.  Tables are ``[side, device of the target]`` unless they say otherwise."""
+
+    held_at: Ints
+    needed_at: Ints
+    size: Ints
+    fits: Flags
+    to_needed: Ints
+    has_needed: Flags
+    to_held: Ints
+    has_held: Flags
 
     def __init__(
         self, held: Placements, needed: Placements, held_at: Ints, needed_at: Ints, sizes: Ints, dtype: type

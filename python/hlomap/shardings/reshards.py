@@ -190,10 +190,10 @@ def reshard(
     does not fit the shape, is ``Unknown``.
 
     >>> both = [by_rows, by_columns]
-    >>> found = reshard(hm.Shape("f32", [64, 64]), [a for a in both for _ in both], both * 2)
-    >>> print(found)
+    >>> pairs = reshard(hm.Shape("f32", [64, 64]), [a for a in both for _ in both], both * 2)
+    >>> print(pairs)
     4 pairs: 2 nothing, 2 all-to-all
-    >>> found.wire_bytes.reshape(2, 2)
+    >>> pairs.wire_bytes.reshape(2, 2)
     array([[   0., 1792.],
            [1792.,    0.]])
     """

@@ -510,6 +510,9 @@ impl PyComputation {
     }
 }
 
+/// The fields of [`Ids`] in a pickle.
+type WrittenIds = (Vec<i64>, Vec<i64>, Vec<u8>, Option<u64>);
+
 /// The module of a text that begins at a position of a longer one, with the ids of a proto; unpickling calls it.
 #[pyfunction]
 #[pyo3(signature = (text, filename, position, ids, /))]
@@ -518,7 +521,7 @@ pub fn _module(
     text: &str,
     filename: Option<&str>,
     position: (usize, usize),
-    ids: Option<(Vec<i64>, Vec<i64>, Vec<u8>, Option<u64>)>,
+    ids: Option<WrittenIds>,
 ) -> PyResult<PyModule_> {
     let ids = ids.map(|(computations, instructions, wordless, program)| Ids {
         computations,

@@ -140,7 +140,7 @@ fn attributes_change_the_signature() {
                 let m = module(opcode, &attributes);
                 let root = m.root(m.entry());
                 assert!(value.is_none() || m.attribute(root, spec.name).is_some(), "{opcode}: {}", spec.name);
-                m.signature(root, &[])
+                m.signature(root)
             };
             let is_implied = |value: &&String| IMPLIED.contains(&value.as_str());
             let values = values(spec);
