@@ -86,19 +86,25 @@ TOPICS = [
         [
             *("analyze", "analyze_corpus", "scan", "tile", "coalescing", "utilization", "readers"),
             *("schedule", "thread_map", "emitter_thread_map", "flat_thread_map"),
-            *("cost", "profile"),
+            *("cost", "gemm", "profile"),
             *("Device", "Limits"),
             *results("Table CorpusSummary CorpusReport CorpusProgress"),
             *results("Tiling TileTable TileFrontier TileParameter TileRead TileClause TileBox"),
             *results("Schedule OutputSchedule Coalescing Utilization Reader Readers"),
-            *results("CostReport Profile ProfileRow Unplaced"),
+            *results("CostReport Gemm KernelCost Profile ProfileRow Unplaced"),
         ],
     ),
     (
         "devices",
         "Shardings",
         "Which device holds which elements, and what has to move.",
-        ["partitioned", "reshard", "sharding_of", *results("Partitioned RemoteReads Reshard Reshards")],
+        [
+            "collectives",
+            "partitioned",
+            "reshard",
+            "sharding_of",
+            *results("Collective Collectives Partitioned RemoteReads Reshard Reshards"),
+        ],
     ),
     (
         "explain",

@@ -121,7 +121,7 @@ impl RuleProvider for PythonRules<'_> {
     }
 
     fn sharing(&self, id: InstructionId, signature: &Key) -> PyResult<Sharing> {
-        self.reads.get().reads.sharing(&self.module, id, signature, &mut |at, question| {
+        self.reads.get().reads.sharing(self.module, id, signature, &mut |at, question| {
             locked(|py| {
                 let arguments = (instruction(py, self.module, at)?, question);
                 self.rules.bind(py).call_method1(intern!(py, "answer_text"), arguments)?.extract()

@@ -131,7 +131,7 @@ impl Module {
         vec![Frame { file: m.source_file, line, column, end_line, end_column, function: None }]
     }
 
-    /// The stack frames from the one with this id outwards, at most the innermost [`MAX_FRAMES`]; none for an id that the
+    /// The stack frames from the one with this id outwards, at most the innermost 1000; none for an id that the
     /// tables do not resolve, up to the outermost frame.
     pub fn stack(&self, id: i64) -> impl Iterator<Item = Frame<'_>> {
         let known = move |id: i64| {
