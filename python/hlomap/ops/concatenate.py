@@ -23,17 +23,21 @@ class _Starts(NamedTuple):
     starts: Sequence[int]
     least: Sequence[int]
     """Where they start if nothing is in use of the dynamic ones before them."""
+    is_dynamic: Sequence[bool]
+    """Whether fewer elements of an operand may be in use than it has."""
 
 
 def _starts(instruction: Instruction, context: RuleContext) -> _Starts:
     (along,) = instruction.attributes["dimensions"]
     starts, least = [0], [0]
+    is_dynamic: list[bool] = []
     for operand in instruction.operands:
         shape = operand.shape
         length = shape.dimensions[along]
+        is_dynamic.append(shape.dynamic[along])
         starts.append(starts[-1] + length)
-        least.append(least[-1] + (0 if shape.dynamic[along] else length))
-    return _Starts(along, starts, least)
+        least.append(least[-1] + (0 if is_dynamic[-1] else length))
+    return _Starts(along, starts, least, is_dynamic)
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -42,14 +46,14 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     How many elements of a dynamic operand are in use moves all that follow them, and what decides that affects each of
     its elements: they all lead to it.
     """
-    along, starts, leasts = context.fact(instruction, _starts)
+    along, starts, leasts, is_dynamic = context.fact(instruction, _starts)
     parts: list[OperandIndexing] = []
     sizes = instruction.shape.dimensions
     dims: list[int | Bounds] = [*sizes]
     results = [*dim_exprs(len(sizes))]
     index = results[along]
-    for operand, least, (start, end) in zip(instruction.operands, leasts, pairwise(starts), strict=False):
-        if operand.shape.dynamic[along]:
+    for varies, least, (start, end) in zip(is_dynamic, leasts, pairwise(starts), strict=False):
+        if varies:
             parts.append(_mixed(sizes, along, (least, starts[-1] - 1), (0, end - start - 1)))
             continue
         if least < start:
@@ -64,11 +68,11 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
 
 def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """output[d + start_k]."""
-    along, starts, leasts = context.fact(instruction, _starts)
+    along, starts, leasts, is_dynamic = context.fact(instruction, _starts)
     start, least = starts[operand], leasts[operand]
     sizes = list(instruction.shape.dimensions)
     sizes[along] = starts[operand + 1] - start
-    if instruction.operands[operand].shape.dynamic[along]:
+    if is_dynamic[operand]:
         return [_mixed(sizes, along, (0, sizes[along] - 1), (least, starts[-1] - 1))]
     if least < start:
         ends = (least, start + sizes[along] - 1)
