@@ -66,7 +66,7 @@ def _named(records: Mapping[str, _T], name: str, kind: str, hint: str) -> _T:
 
 @dataclass(frozen=True, repr=False)
 class Device(_Record):
-    """The numbers of a GPU or a TPU that costs depend on; 0 means that one is unknown, or that there is no such thing.
+    """The numbers of a GPU or a TPU that costs depend on; 0 stands for one that is unknown or does not apply.
 
     ``Device.named`` has those of some devices, from their vendors' data sheets.  Flops, bytes a second and
     ``n_multiprocessors`` are those of a whole GPU or TPU chip, as are ``cache_bytes``; those of threads, blocks,

@@ -256,7 +256,7 @@ def _described(
     output: Instruction | None,
     epilogue: str | tuple[str, ...] | None,
 ) -> Gemm | Unknown:
-    """The record of a product; where its arrays are no arrays of a program they have no layout."""
+    """The record of a product.  An operand that is no array of the program has no layout."""
     own = [operand.shape for operand in product.operands[:2]]
     own += [shape for _, shape in arrays(product.shape)][:1]
     given = [None if i is None else i.shape for i in (*factors, output)]
