@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.inexact import inexact_rows
 from support.layout_reference import positions
 from support.map_pairs import grid, spans
 from support.random_programs import DTYPES, random_moves
@@ -231,18 +232,8 @@ def test_bounds_where_nothing_may_be_counted(seed: int, monkeypatch: pytest.Monk
         )
 
 
-ROWS = "(d0, d1)[s0] -> (d0 * 2 + s0, d1), domain: d0 in [0, 3], d1 in [0, 5], s0 in [0, 1]"
-
-
 def test_accesses_by_inexact_maps_are_bounds() -> None:
     """A map that may have elements that are not read gives at most what moves."""
-    hm.register_rule("some_rows", lambda *_: [hm.MapSet([hm.IndexingMap.parse(ROWS)], exact=False, reason="some rows")])
-    try:
-        module = hm.parse("""ENTRY e {
-          p = f32[8,6] parameter(0)
-          ROOT c = f32[4,6] custom-call(p), custom_call_target="some_rows"
-        }""")
+    with inexact_rows() as module:
         read, write = hm.coalescing(module["c"], hm.flat_thread_map(module["c"].shape))
-    finally:
-        hm.unregister_rule("some_rows")
     assert (read.exact, read.reason, write.exact) == (False, "some rows", True)

@@ -7,6 +7,7 @@ import os
 import numpy as np
 import pytest
 from support import tile_figures
+from support.inexact import inexact_rows
 from support.random_programs import random_tiled
 from support.tile_matrix import KINDS, entries_of, program
 
@@ -90,20 +91,9 @@ def test_tiles_across_devices_are_not_exact(name: str) -> None:
 
 
 def test_tiles_of_inexact_footprints_are_not_exact() -> None:
-    hm.register_rule("some_rows", lambda *_: [hm.MapSet([hm.IndexingMap.parse(ROWS)], exact=False, reason="some rows")])
-    try:
-        module = hm.parse("""ENTRY e {
-          p = f32[8,6] parameter(0)
-          c = f32[4,6] custom-call(p), custom_call_target="some_rows"
-          ROOT t = f32[6,4] transpose(c), dimensions={1,0}
-        }""")
+    with inexact_rows() as module:
         assert not hm.output_to_input(module.entry)[0].exact
         check_bounds(hm.tile(module.entry))
-    finally:
-        hm.unregister_rule("some_rows")
-
-
-ROWS = "(d0, d1)[s0] -> (d0 * 2 + s0, d1), domain: d0 in [0, 3], d1 in [0, 5], s0 in [0, 1]"
 
 
 def check_bounds(t: hm.results.Tiling) -> None:

@@ -7,6 +7,7 @@ import random
 from math import prod
 
 import pytest
+from support.inexact import inexact_rows
 from support.random_programs import DTYPES, random_moves
 
 import hlomap as hm
@@ -69,18 +70,8 @@ def test_bounds_hold_wherever_windows_are(body: str) -> None:
             assert one.touched.lower <= record.touched.upper, (i, j)
 
 
-ROWS = "(d0, d1)[s0] -> (d0 * 2 + s0, d1), domain: d0 in [0, 3], d1 in [0, 5], s0 in [0, 1]"
-
-
 def test_inexact_maps_have_no_lower_bound() -> None:
-    hm.register_rule("some_rows", lambda *_: [hm.MapSet([hm.IndexingMap.parse(ROWS)], exact=False, reason="some rows")])
-    try:
-        module = hm.parse("""ENTRY e {
-          p = f32[8,6] parameter(0)
-          ROOT c = f32[4,6] custom-call(p), custom_call_target="some_rows"
-        }""")
+    with inexact_rows() as module:
         (found,) = hm.utilization(module["c"])
-    finally:
-        hm.unregister_rule("some_rows")
     assert (found.distinct.lower, found.distinct.upper, found.touched.lower) == (0, 48, 0)
     assert (found.exact, found.reason) == (False, "some rows")
