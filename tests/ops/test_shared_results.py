@@ -208,3 +208,50 @@ def test_instructions_share_what_reads_the_same() -> None:
     finally:
         hm.unregister_rule("my_call")
     assert len(asked) <= 3, asked
+
+
+DEPTH = 100
+
+
+def _deepest(call: hm.Instruction) -> int:
+    """What a chain of more operands than are told apart ends in."""
+    value = call.operands[1]
+    while value.operands:
+        value = value.operands[0]
+    return int(value.literal)
+
+
+LONG_READS = {
+    "an operand far away": _deepest,
+    "more attributes than are told apart": lambda call: int(
+        [call.attributes.get(f"attribute_{i}", 0) for i in range(1000)][-1]
+    ),
+}
+
+
+@pytest.mark.parametrize("what", LONG_READS)
+def test_a_rule_may_read_more_than_is_told_apart(what: str) -> None:
+    """Past the limits of what is noted, results are shared with nothing, not with too much."""
+    read = LONG_READS[what]
+
+    def rule(call: hm.Instruction, index: tuple[int, ...]) -> list[object]:
+        return [hm.IndexingMap([4], [hm.Expr.dim(0) + read(call)]), []]
+
+    chain = "\n".join(f"n{i} = s32[] negate(n{i - 1})" for i in range(1, DEPTH))
+    texts = [
+        f"""ENTRY e {{
+          p = f32[9] parameter(0)
+          n0 = s32[] constant({n})
+          {chain}
+          ROOT c = f32[4] custom-call(p, n{DEPTH - 1}), custom_call_target="my_call", attribute_999={n}
+        }}"""
+        for n in (2, 3)
+    ]
+    hm.register_rule("my_call", rule)
+    try:
+        found = [str(hm.output_to_input(hm.parse(text).entry.root)[0]) for text in (*texts, *texts)]
+        rows = [list(hm.analyze(hm.parse(text))["maps"]) for text in (*texts, *texts)]
+    finally:
+        hm.unregister_rule("my_call")
+    assert found[0] != found[1] and found[:2] == found[2:]
+    assert rows[0] != rows[1] and rows[:2] == rows[2:]
