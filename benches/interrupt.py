@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 import hlomap as hm
-from hlomap.dtypes import numpy_dtype
+from hlomap.base.dtypes import numpy_dtype
 
 FRACTIONS = (0.1, 0.3, 0.5, 0.7, 0.9)
 SHORT = 0.05

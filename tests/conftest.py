@@ -153,7 +153,7 @@ def random_value(shape: hm.Shape, rng: np.random.Generator) -> Any:
         return tuple(random_value(inner, rng) for inner in shape.tuple_shapes)
     if not shape.is_array:
         return None
-    from hlomap.dtypes import is_integer, is_unsigned, numpy_dtype
+    from hlomap.base.dtypes import is_integer, is_unsigned, numpy_dtype
 
     dtype = numpy_dtype(shape.dtype)
     sizes = shape.dimensions

@@ -31,7 +31,7 @@ ONE_FILE = {
 """Other packages, and the file that imports each."""
 
 
-@pytest.mark.parametrize("contract", ["layers", "rules", "indexing", "semantics", "attributes", "optional"])
+@pytest.mark.parametrize("contract", ["layers", "base", "rules", "indexing", "semantics", "attributes", "optional"])
 def test_contract(contract: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     assert lint_imports(limit_to_contracts=(contract,), cache_dir=None) == EXIT_STATUS_SUCCESS
@@ -61,7 +61,7 @@ def test_packages() -> None:
 
 
 BINDINGS = {path: path.read_text(encoding="utf-8") for path in (ROOT / "rust" / "bindings" / "src").glob("*.rs")}
-BELOW = {"_core", "answers", "dtypes", "errors", "json_object", "types"}
+BELOW = {"_core", "base.answers", "base.dtypes", "base.json_object", "base.types", "errors"}
 """The modules of the package that the compiled module may import."""
 
 

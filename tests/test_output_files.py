@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 import hlomap as hm
+from hlomap.base.files import replacing, write_text
 from hlomap.cli.main import main
-from hlomap.files import replacing, write_text
 
 TEXT = "ENTRY e { p = f32[4,3] parameter(0)\n ROOT n = f32[4,3] negate(p) }"
 

@@ -20,7 +20,7 @@ import pytest
 
 import hlomap as hm
 from hlomap import errors, hlo
-from hlomap.types import ReadOnlyDict
+from hlomap.base.types import ReadOnlyDict
 
 TEXT = """HloModule m, colour=red, num_partitions=4, input_output_alias={ {}: (0, {}, may-alias) },
  entry_computation_layout={(f32[4]{0})->f32[4]{0}}

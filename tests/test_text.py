@@ -5,7 +5,7 @@ import unicodedata
 import pytest
 
 import hlomap as hm
-from hlomap.text import UNSAFE, html, printable
+from hlomap.base.text import UNSAFE, html, printable
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ Examples in docstrings assume that hlomap was imported as ``hm``.
 """
 
 from . import methods
-from .lazy import lazy_names
+from .base.lazy import lazy_names
 
 methods.attach()
 __all__, __getattr__, __dir__ = lazy_names(__name__, __file__)

@@ -1,12 +1,4 @@
 # The public names of the package; lazy.py imports each on its first use.
-from . import (
-    builder as builder,
-    errors as errors,
-    hlo as hlo,
-    interop as interop,
-    layouts as layouts,
-    results as results,
-)
 from ._core import (
     Computation as Computation,
     Constraint as Constraint,
@@ -27,11 +19,9 @@ from ._core import (
     simplify_many as simplify_many,
 )
 from .analysis.bitcasts import is_bitcast as is_bitcast
-from .analysis.cost import cost as cost
 from .analysis.custom_rules import register_rule as register_rule, unregister_rule as unregister_rule
 from .analysis.gemm import gemm as gemm
 from .analysis.loops import loop as loop
-from .analysis.profile import profile as profile
 from .analysis.queries import (
     indexing as indexing,
     input_to_output as input_to_output,
@@ -39,14 +29,12 @@ from .analysis.queries import (
 )
 from .analysis.rows import analyze as analyze
 from .analysis.slices import backward_slice as backward_slice, forward_slice as forward_slice
-from .answers import Answer as Answer, Unknown as Unknown
+from .base.answers import Answer as Answer, Unknown as Unknown
+from .base.devices import Device as Device, Limits as Limits
 from .builder.builder import Builder as Builder
 from .corpus.run import analyze_corpus as analyze_corpus
 from .corpus.scan import scan as scan
-from .devices import Device as Device, Limits as Limits
-from .differences.diff import diff as diff
 from .errors import HlomapError as HlomapError
-from .explanation.explain import explain as explain
 from .explorer.page import explore as explore
 from .guard.check import check as check
 from .hlo.dump_directory import DumpDirectory as DumpDirectory, DumpedModule as DumpedModule
@@ -62,16 +50,20 @@ from .layouts.buffers import (
 from .maps.device_groups import DeviceIndexing as DeviceIndexing
 from .maps.map_set import MapSet as MapSet
 from .maps.simplification import explain_simplify as explain_simplify
+from .memory.coalescing import coalescing as coalescing
+from .memory.collectives import collectives as collectives
+from .memory.cost import cost as cost
+from .memory.profile import profile as profile
+from .memory.readers import readers as readers
+from .memory.utilization import utilization as utilization
 from .pictures.draw import draw as draw
 from .schedules.schedule import schedule as schedule
 from .schedules.thread_map import emitter_thread_map as emitter_thread_map, thread_map as thread_map
-from .shardings.collectives import collectives as collectives
 from .shardings.partition import partitioned as partitioned
 from .shardings.program import sharding_of as sharding_of
 from .shardings.reshards import reshard as reshard
-from .tiles.coalescing import coalescing as coalescing
-from .tiles.readers import readers as readers
 from .tiles.tiling import tile as tile
-from .tiles.utilization import utilization as utilization
 from .verification.observe import observed_reads as observed_reads
 from .verification.verify import verify as verify
+from .words.diff import diff as diff
+from .words.explain import explain as explain

@@ -2,8 +2,8 @@
 
 import sys
 
+from .base.types import needs
 from .errors import UnsupportedError
-from .types import needs
 
 
 def main() -> None:

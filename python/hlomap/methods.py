@@ -9,8 +9,9 @@ stays quick.  The stub ``rust/bindings/_core.pyi`` has the signatures, too; the 
 
 from __future__ import annotations
 
-from . import _core, attached
-from .lazy import Lazy
+from . import _core
+from .base import attached
+from .base.lazy import Lazy
 
 TYPE_CHECKING = False  # `typing` takes longer to import than the compiled module
 if TYPE_CHECKING:
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
     from . import pictures
     from .analysis import executions
     from .analysis.table import Table
-    from .answers import Answer, Unknown
-    from .differences import history
+    from .base.answers import Answer, Unknown
     from .hlo.dump_directory import DumpDirectory, DumpedModule
     from .interop import isl, mlir, smtlib, sympy
     from .maps import image, map_set, simplification
@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from .pictures import arrays
     from .pictures.picture import Picture
     from .shardings import columns, device_maps
+    from .words import history
 else:
-    executions, history = Lazy("hlomap.analysis.executions"), Lazy("hlomap.differences.history")
+    executions, history = Lazy("hlomap.analysis.executions"), Lazy("hlomap.words.history")
     isl, mlir = Lazy("hlomap.interop.isl"), Lazy("hlomap.interop.mlir")
     smtlib, sympy = Lazy("hlomap.interop.smtlib"), Lazy("hlomap.interop.sympy")
     image, map_set = Lazy("hlomap.maps.image"), Lazy("hlomap.maps.map_set")

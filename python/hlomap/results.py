@@ -4,6 +4,6 @@
 ...     return access.efficiency
 """
 
-from .lazy import lazy_names
+from .base.lazy import lazy_names
 
 __all__, __getattr__, __dir__ = lazy_names(__name__, __file__)

@@ -1,22 +1,12 @@
 # The classes of results; lazy.py imports each on its first use.
 from ._core import Cost as Cost, Count as Count
-from .analysis.cost import BytesMoved as BytesMoved, CostReport as CostReport
 from .analysis.gemm import Gemm as Gemm
 from .analysis.loops import CarriedValue as CarriedValue, Loop as Loop, LoopCounter as LoopCounter
-from .analysis.profile import Profile as Profile, ProfileRow as ProfileRow, Unplaced as Unplaced
 from .analysis.reads import Reads as Reads
 from .analysis.slice import Slice as Slice
 from .analysis.table import Table as Table
 from .corpus.reports import CorpusReport as CorpusReport, CorpusSummary as CorpusSummary
 from .corpus.run import CorpusProgress as CorpusProgress
-from .differences.diff import AttributeChange as AttributeChange, FusionChange as FusionChange, ModuleDiff as ModuleDiff
-from .differences.history import History as History, StageChange as StageChange
-from .differences.matching import Match as Match
-from .differences.outputs import OutputDependence as OutputDependence, OutputValues as OutputValues
-from .differences.overview import Overview as Overview
-from .explanation.explain import Explanation as Explanation, OperandReads as OperandReads
-from .explanation.source import Source as Source
-from .explanation.trace import Step as Step
 from .explorer.page import ExplorerPage as ExplorerPage
 from .guard.check import CheckReport as CheckReport, Limit as Limit, Violation as Violation
 from .guard.fixture import Hlo as Hlo
@@ -24,16 +14,20 @@ from .layouts.bitcasts import BitcastFactors as BitcastFactors
 from .library_calls.kernels import KernelCost as KernelCost
 from .maps.set_questions import CommonElement as CommonElement, MapPoint as MapPoint
 from .maps.simplification import SimplifyStep as SimplifyStep, SimplifyTrace as SimplifyTrace
+from .memory.coalescing import Coalescing as Coalescing
+from .memory.collectives import Collective as Collective, Collectives as Collectives
+from .memory.cost import BytesMoved as BytesMoved, CostReport as CostReport
+from .memory.overview import Overview as Overview
+from .memory.profile import Profile as Profile, ProfileRow as ProfileRow, Unplaced as Unplaced
+from .memory.readers import Reader as Reader, Readers as Readers
+from .memory.utilization import Utilization as Utilization
 from .ops._indexing.loops.window import Access as Access
 from .pictures.picture import Picture as Picture
 from .schedules.schedule import OutputSchedule as OutputSchedule, Schedule as Schedule
-from .shardings.collectives import Collective as Collective, Collectives as Collectives
 from .shardings.partition import Partitioned as Partitioned, RemoteReads as RemoteReads
 from .shardings.reshard import Reshard as Reshard
 from .shardings.reshards import Reshards as Reshards
-from .tiles.coalescing import Coalescing as Coalescing
 from .tiles.frontier import TileFrontier as TileFrontier
-from .tiles.readers import Reader as Reader, Readers as Readers
 from .tiles.table import TileTable as TileTable
 from .tiles.tiling import (
     TileBox as TileBox,
@@ -42,6 +36,12 @@ from .tiles.tiling import (
     TileRead as TileRead,
     Tiling as Tiling,
 )
-from .tiles.utilization import Utilization as Utilization
 from .verification.observe import ObservedReads as ObservedReads
 from .verification.verify import CheckResult as CheckResult, CheckStatus as CheckStatus
+from .words.diff import AttributeChange as AttributeChange, FusionChange as FusionChange, ModuleDiff as ModuleDiff
+from .words.explain import Explanation as Explanation, OperandReads as OperandReads
+from .words.history import History as History, StageChange as StageChange
+from .words.matching import Match as Match
+from .words.outputs import OutputDependence as OutputDependence, OutputValues as OutputValues
+from .words.source import Source as Source
+from .words.trace import Step as Step

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from .analysis.rule_provider import RuleProvider
 from .analysis.table import Table
-from .answers import Answer, Unknown
+from .base.answers import Answer, Unknown
 from .interop.sympy import SympyMap
 from .maps.image import Box, Interval
 from .maps.map_set import MapSet

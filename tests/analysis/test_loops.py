@@ -17,7 +17,7 @@ from support.unrolled import compare
 import hlomap as hm
 from hlomap import _core
 from hlomap.analysis.rule_provider import RuleProvider
-from hlomap.dtypes import numpy_dtype
+from hlomap.base.dtypes import numpy_dtype
 
 # ------------------------------------------------------------------------------------------------------------- unrolled
 

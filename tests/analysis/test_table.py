@@ -12,7 +12,7 @@ from support.families import FAMILIES
 import hlomap as hm
 from hlomap._core import InstructionIndexing, RuleCache
 from hlomap.analysis.rule_cache import cache
-from hlomap.answers import Unknown
+from hlomap.base.answers import Unknown
 from hlomap.ops._registry import _registry, lookup
 from hlomap.ops._rule import OutputToInput, RuleContext, RuleResult
 

@@ -10,7 +10,7 @@ from conftest import CASES, related
 from support.mask_programs import random_program
 
 import hlomap as hm
-from hlomap.dtypes import numpy_dtype
+from hlomap.base.dtypes import numpy_dtype
 
 _PARTS = lzma.decompress((CASES / "masks.hlo.xz").read_bytes()).decode().split("// program ")[1:]
 PROGRAMS = {name: text for name, _, text in (part.partition("\n") for part in _PARTS)}

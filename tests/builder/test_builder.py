@@ -19,7 +19,7 @@ from support import xla, xla_run
 from support.generate_builder import Example, examples, opcodes, run
 
 import hlomap as hm
-from hlomap.dtypes import element_types, numpy_dtype
+from hlomap.base.dtypes import element_types, numpy_dtype
 from hlomap.ops import registered
 
 FOLDER = CASES / "builder"

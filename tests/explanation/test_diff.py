@@ -15,8 +15,8 @@ from conftest import BLESS, CASES, Case, random_value
 from support.corpus import read_corpus
 
 import hlomap as hm
-from hlomap.differences.outputs import compare_outputs, compare_values
-from hlomap.explanation.values import Numbering
+from hlomap.analysis.value_numbers import Numbering
+from hlomap.words.outputs import compare_outputs, compare_values
 
 PAIRS = ["attention_causal", "remat_grad", "while_simple"]
 
@@ -95,7 +95,7 @@ def test_values_without_a_number_differ() -> None:
 
 
 def test_programs_with_very_many_outputs_are_compared_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hlomap.differences.outputs._MAX_PAIRS", 1)
+    monkeypatch.setattr("hlomap.words.outputs._MAX_PAIRS", 1)
     one = module(
         P + "n = f32[4,6] negate(p)\na = f32[4,6] abs(p)\nROOT t = (f32[4,6], f32[4,6], f32[4,6]) tuple(n, a, p)"
     )
@@ -194,7 +194,7 @@ def test_runs_tell_a_wrong_fold_from_a_right_one() -> None:
 
 def test_equal_values_are_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """What has one number on both sides is the same, even where its maps are not exact."""
-    monkeypatch.setattr("hlomap.differences.diff.compare_values", lambda *_: pytest.fail("runs"))
+    monkeypatch.setattr("hlomap.words.diff.compare_values", lambda *_: pytest.fail("runs"))
     body = "p = f32[2,2] parameter(0)\nk = f32[2,2] cholesky(p)\nt = f32[2,2] transpose(k), dimensions={1,0}\n"
     ends = "ROOT r = (f32[2,2], (f32[2,2], f32[2,2])) tuple(k, u)"
     first = module(body + "u = (f32[2,2], f32[2,2]) tuple(p, t)\n" + ends)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import hlomap as hm
-from hlomap.dtypes import numpy_dtype
+from hlomap.base.dtypes import numpy_dtype
 from hlomap.interpreter.machine import Budget, Machine
 from hlomap.interpreter.plan import plan_module
 from hlomap.ops._evaluation import DeviceGrid

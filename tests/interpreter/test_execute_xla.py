@@ -21,7 +21,7 @@ from support import elements, structures
 from support.elements import TYPES, Program, disagreement
 
 import hlomap as hm
-from hlomap.dtypes import is_float, numpy_dtype
+from hlomap.base.dtypes import is_float, numpy_dtype
 
 pytestmark = pytest.mark.jax
 TABLE = Path(__file__).parent.parent.parent / "docs" / "execute.md"

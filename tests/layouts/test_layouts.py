@@ -15,9 +15,9 @@ from click.testing import CliRunner
 from support.layout_reference import indices, positions, random_shape
 
 import hlomap as hm
-from hlomap.answers import Unknown
+from hlomap.base.answers import Unknown
+from hlomap.base.dtypes import element_types, numpy_dtype
 from hlomap.cli.main import main
-from hlomap.dtypes import element_types, numpy_dtype
 
 S = hm.Shape.parse
 

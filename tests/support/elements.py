@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hlomap.dtypes import is_float, is_integer, is_unsigned, numpy_dtype
+from hlomap.base.dtypes import is_float, is_integer, is_unsigned, numpy_dtype
 from hlomap.ops._numpy.numeric import width_of
 from support.text import commas
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hlomap.dtypes import is_integer, numpy_dtype
+from hlomap.base.dtypes import is_integer, numpy_dtype
 from support.elements import COMPLEX, FLOATS, INTEGERS, SMALL, TYPES, Program, program_of, values
 from support.text import commas
 
@@ -127,7 +127,7 @@ def iota(name: str, rng: Rng) -> GeneratedProgram:
 
 
 def bitcast_convert(name: str, rng: Rng) -> GeneratedProgram:
-    from hlomap.dtypes import bit_width
+    from hlomap.base.dtypes import bit_width
 
     other = str(rng.choice([t for t in RUNNABLE if t not in ("pred", *COMPLEX) and bit_width(t) >= 8]))
     if name in ("pred", *COMPLEX) or bit_width(name) < 8:

@@ -20,9 +20,9 @@ from support.map_pairs import grid, spans
 from support.random_programs import DTYPES, random_moves
 
 import hlomap as hm
-from hlomap.tiles.coalescing import Coalescing
+from hlomap.memory.coalescing import Coalescing
 
-COUNT = "hlomap.tiles.coalescing.count_requests"
+COUNT = "hlomap.memory.coalescing.count_requests"
 
 # ------------------------------------------------------------------------------------------------- the enumeration
 

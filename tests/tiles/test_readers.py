@@ -16,7 +16,7 @@ import pytest
 from conftest import BLESS, CASES
 
 import hlomap as hm
-from hlomap.dtypes import numpy_dtype
+from hlomap.base.dtypes import numpy_dtype
 
 FILES = sorted((CASES / "readers").glob("*.hlo"))
 

@@ -37,7 +37,7 @@ def test_counts_of_random_programs(seed: int) -> None:
 def test_bounds_hold_where_nothing_is_enumerated(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     module = hm.parse(random_moves(random.Random(seed), "f32"))
     (exact,) = hm.utilization(module.entry)
-    monkeypatch.setattr("hlomap.tiles.utilization._MAX_POINTS", -1)
+    monkeypatch.setattr("hlomap.memory.utilization._MAX_POINTS", -1)
     (record,) = hm.utilization(module.entry)
     assert record.distinct.lower <= exact.distinct.lower <= record.distinct.upper
     assert record.touched.lower <= exact.touched.lower <= record.touched.upper

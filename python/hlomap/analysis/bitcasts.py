@@ -8,11 +8,11 @@ from __future__ import annotations
 from operator import index as to_int
 
 from .._core import Computation, IndexingMap, Instruction, Module, linear_index
-from ..answers import Answer
+from ..base.answers import Answer
+from ..base.text import plural
+from ..base.types import is_index, subject_of, wrong_type
 from ..errors import HlomapError, ShapeError
 from ..maps.map_set import MapSet
-from ..text import plural
-from ..types import is_index, subject_of, wrong_type
 from .queries import operand_maps, operands_and_shape
 from .rule_provider import RuleProvider
 

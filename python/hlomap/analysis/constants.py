@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._core import Computation, Instruction
+from ..base.lazy import np
 from ..errors import HlomapError, UnsupportedError
-from ..lazy import np
 from ..ops import op_of
 from ..ops._evaluation import Array, Device, Value
 from ..ops._folding import MAX_ELEMENTS, Folded

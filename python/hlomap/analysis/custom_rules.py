@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias, TypeGuard
 
 from .._core import IndexingMap, Instruction, Shape
-from ..answers import Unknown
+from ..base.answers import Unknown
+from ..base.text import error_text, one_line, plural
+from ..base.types import ShapeIndex, expect, is_index
 from ..errors import NotFoundError, ShapeError, UnsupportedError
 from ..library_calls.kernels import KernelCost
 from ..maps.map_set import MapSet
@@ -22,8 +24,6 @@ from ..ops._operations import Operations, estimated
 from ..ops._registry import custom_rules
 from ..ops._rule import CustomRule, Footprint, OperandIndexing, RuleContext, RuleResult
 from ..ops._shapes import elements_of, shape_at
-from ..text import error_text, one_line, plural
-from ..types import ShapeIndex, expect, is_index
 from .rule_cache import clear
 
 Maps: TypeAlias = IndexingMap | MapSet | Iterable[IndexingMap]

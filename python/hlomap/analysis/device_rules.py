@@ -18,7 +18,8 @@ from .._core import (
     RuleCache,
     checked_rule,
 )
-from ..answers import Unknown
+from ..base.answers import Unknown
+from ..base.types import ShapeIndex
 from ..hlo.order import callees, reachable
 from ..maps.device_groups import (
     NO_COMMON_GROUP,
@@ -31,7 +32,6 @@ from ..maps.device_groups import (
 from ..ops import op_of
 from ..ops._rule import CollectiveRule, Footprint, OperandIndexing, RuleResult
 from ..ops._shapes import shape_at
-from ..types import ShapeIndex
 from .rule_provider import RuleProvider, RuleTraits
 
 

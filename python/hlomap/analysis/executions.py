@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from .._core import Computation, Instruction, Module
-from ..answers import Unknown
+from ..base.answers import Unknown
 from ..hlo.order import postorder, reachable, reverse_postorder
 from ..ops import lookup
 from ..ops._shapes import INT64_MAX, array_leaves

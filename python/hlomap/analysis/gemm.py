@@ -14,13 +14,13 @@ from math import prod
 from typing import Any, Literal, TypeAlias
 
 from .._core import Computation, Instruction, Shape
-from ..answers import Unknown
+from ..base.answers import Unknown
+from ..base.text import one_line
+from ..base.types import instruction_of, json_fields
 from ..hlo.order import reachable
 from ..ops import lookup
 from ..ops._attributes import MatrixDims, MatrixProduct
 from ..ops._shapes import arrays
-from ..text import one_line
-from ..types import instruction_of, json_fields
 from .executions import fused_by
 from .traits import asked
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .._core import Expr, IndexingMap
-from ..lazy import np
+from ..base.lazy import np
 from ..maps.device_groups import DeviceIndexing
 from ..maps.map_set import MapSet
 from ..maps.variables import numbers_of, suppliers_of, with_variables

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from .._core import Computation, Instruction
-from ..answers import Unknown
+from ..base.answers import Unknown
+from ..base.types import ShapeIndex
 from ..errors import HlomapError
 from ..ops import op_of
 from ..ops._evaluation import Device
@@ -35,7 +36,6 @@ from ..ops._known import (
 from ..ops._rule import OperandIndexing
 from ..ops._shapes import array_leaves
 from ..ops._tables import pieces_of
-from ..types import ShapeIndex
 from .constants import Constants
 from .rule_provider import RuleProvider
 

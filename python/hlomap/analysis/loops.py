@@ -11,8 +11,9 @@ from functools import cached_property
 from typing import Literal, TypeAlias
 
 from .._core import Computation, Expr, IndexingMap, Instruction, Shape, Variable
-from ..answers import ReadOnly, Unknown
-from ..attached import Page
+from ..base.answers import ReadOnly, Unknown
+from ..base.attached import Page
+from ..base.types import ShapeIndex, instruction_of
 from ..errors import HlomapError
 from ..maps.map_set import MapSet
 from ..maps.variables import suppliers_of, with_variables
@@ -24,7 +25,6 @@ from ..ops._indexing.loops.scalar_values import Scalar, ScalarValues
 from ..ops._indexing.loops.window import Access, accesses, values_in_nest
 from ..ops._shapes import array_leaves, shape_at
 from ..ops.loops import While
-from ..types import ShapeIndex, instruction_of
 from .queries import indexing
 from .rule_provider import RuleProvider
 

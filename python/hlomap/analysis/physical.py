@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 from .._core import Expr, IndexingMap, Shape, compose_many, linear_index, logical_index
+from ..base.text import one_line
 from ..errors import HlomapError
 from ..maps.map_set import MapSet
 from ..ops._shapes import shape_at
-from ..text import one_line
 
 Physical: TypeAlias = bool | Literal["linear", "dims"]
 """``False``: elements; ``True`` or ``"linear"``: positions in memory; ``"dims"``: dimensions in memory order."""

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from .._core import Computation, Instruction, Module, Shape
-from ..answers import Unknown
+from ..base.answers import Unknown
+from ..base.text import plural
+from ..base.types import ShapeIndex, as_shape_index, expect_index, expect_items, subject_of
 from ..errors import HlomapError, ShapeError
 from ..maps.device_groups import DeviceIndexing
 from ..maps.map_set import MapSet, union
 from ..ops import lookup
 from ..ops._shapes import leaves, n_outputs, shape_at
-from ..text import plural
-from ..types import ShapeIndex, as_shape_index, expect_index, expect_items, subject_of
 from .assemble import assemble, assemble_devices, crosses_devices, devices_not_requested, unknown_for_all_records
 from .device_rules import device_rules
 from .known_indices import with_known_indices

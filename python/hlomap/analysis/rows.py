@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
 from .._core import Computation, Module
-from ..types import expect_paths, module_hint, wrong_type
+from ..base.types import expect_paths, module_hint, wrong_type
 from .rule_provider import RuleProvider
 from .table import Table
 

@@ -20,7 +20,8 @@ from .._core import (
     _Reach,
     checked_rule,
 )
-from ..answers import Unknown
+from ..base.answers import Unknown
+from ..base.types import ShapeIndex
 from ..errors import HlomapError, UnsupportedError
 from ..ops import lookup, op_of
 from ..ops._evaluation import Device
@@ -29,7 +30,6 @@ from ..ops._known import Known, Parts, is_plain
 from ..ops._operations import Operations
 from ..ops._registry import custom_rule_of, custom_rules
 from ..ops._rule import InputToOutput, OperandIndexing, OutputToInput, Question, RuleContext
-from ..types import ShapeIndex
 from . import rule_cache
 from .traits import asked
 

@@ -10,12 +10,12 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._core import Instruction
-from ..answers import ReadOnly
+from ..base.answers import ReadOnly
+from ..base.text import one_line
+from ..base.types import ReadOnlyDict, ShapeIndex
 from ..errors import NotFoundError
 from ..hlo.order import reachable
 from ..maps.map_set import MapSet
-from ..text import one_line
-from ..types import ReadOnlyDict, ShapeIndex
 
 if TYPE_CHECKING:
     import networkx

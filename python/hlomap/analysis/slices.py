@@ -10,7 +10,8 @@ from __future__ import annotations
 from functools import partial
 
 from .._core import Computation, Expr, IndexingMap, Instruction, Module, Shape, checked_rule
-from ..answers import Unknown
+from ..base.answers import Unknown
+from ..base.types import ShapeIndex, expect_index, instruction_of, subject_of
 from ..errors import ShapeError
 from ..hlo.order import reverse_postorder
 from ..maps.map_set import MapSet
@@ -18,7 +19,6 @@ from ..maps.variables import suppliers_of
 from ..ops import lookup
 from ..ops._rule import OutputToInput
 from ..ops._shapes import leaves, shape_at
-from ..types import ShapeIndex, expect_index, instruction_of, subject_of
 from .assemble import assemble, devices_not_requested
 from .known_indices import with_known_indices
 from .queries import reached, shape_indices

@@ -13,10 +13,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from .._core import __version__, _row_columns
-from ..attached import Page
+from ..base.attached import Page
+from ..base.text import UNSAFE, one_line, plural, table_lines
+from ..base.types import expect, needs
 from ..errors import NotFoundError
-from ..text import UNSAFE, one_line, plural, table_lines
-from ..types import expect, needs
 
 if TYPE_CHECKING:
     import pandas

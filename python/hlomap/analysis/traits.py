@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from .._core import Instruction
-from ..answers import Unknown
+from ..base.answers import Unknown
+from ..base.text import error_text
 from ..errors import HlomapError
-from ..text import error_text
 
 _T = TypeVar("_T")
 

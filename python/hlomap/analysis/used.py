@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from .._core import Instruction, InstructionIndexing, Module, RuleCache
+from ..base.types import ShapeIndex
 from ..errors import HlomapError
 from ..ops import op_of
 from ..ops._known import is_plain
-from ..types import ShapeIndex
 from .known_values import KnownValues
 from .rule_provider import RuleProvider, RuleTraits
 

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from .. import _core
 from .._core import ConvolutionDimensionNumbers, EntryLayout, Metadata, ReplicaGroups, ResultAccuracy, Sharding, Window
+from ..base.json_object import JsonObject
 from ..errors import HlomapError
-from ..json_object import JsonObject
 from .arguments import called, check_choice, invalid, shown, wrong_type
 from .constants import as_array, literal_text
 from .values import Callee, Ints, Value

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
+from ..base import dtypes
 from ..errors import UnsupportedError
 from .arguments import invalid, shown, text, wrong_type
 

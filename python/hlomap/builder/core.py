@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, cast
 
 import numpy as np
 
-from .. import _core, dtypes
+from .. import _core
 from .._core import Layout, Metadata, Module, Shape, Sharding
+from ..base import dtypes
 from ..errors import HlomapError, HloSyntaxError, ShapeError
 from .arguments import as_shape, at_least, described, invalid, items, shown, text, wrong_type
 from .attributes import Attribute, Frontend, Names, attribute_texts

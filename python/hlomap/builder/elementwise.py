@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..dtypes import bit_width
+from ..base.dtypes import bit_width
 from . import arguments as check
 from .broadcasting import expand
 from .constants import element_kind

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..base.text import table_lines
 from ..errors import HlomapError
-from ..text import table_lines
 from .console import FILE, PROGRAM, print_json, read_modules, say
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from typing import Any, NoReturn, TypeAlias
 import click
 
 from .._core import Module
-from ..devices import Device, Limits
+from ..base.devices import Device, Limits
+from ..base.text import UNSAFE
 from ..errors import HlomapError, NotFoundError
-from ..text import UNSAFE
 
 _STYLES = {
     "head": "bold",

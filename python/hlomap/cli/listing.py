@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .._core import IndexingMap, Instruction
 from ..analysis.queries import indexing, input_to_output, output_to_input
+from ..base.text import one_line
+from ..base.types import ShapeIndex, json_fields
 from ..errors import HlomapError
 from ..maps.map_set import MapSet
 from ..ops._shapes import n_outputs
-from ..text import one_line
-from ..types import ShapeIndex, json_fields
 
 if TYPE_CHECKING:
-    from ..differences.overview import Overview
+    from ..memory.overview import Overview
     from .console import Line
 
 Direction = Literal["output_to_input", "input_to_output"]

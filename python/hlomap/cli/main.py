@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 import rich  # noqa: F401  # commands import what they need of it
 
-from ..devices import Device, Limits
+from ..base.devices import Device, Limits
 from ..errors import HlomapError, UnsupportedError
 from . import console
 from .analyze import analyze
@@ -82,7 +82,7 @@ def diff(before: Path, after: Path, exit_code: bool, as_json: bool, form: str) -
       hlomap diff before.hlo after.hlo --json
       hlomap diff before.hlo after.hlo --format github
     """
-    from ..differences.diff import diff as compare
+    from ..words.diff import diff as compare
 
     if as_json and form != "text":
         raise click.BadParameter("excludes --json", param_hint="--format")
@@ -153,7 +153,7 @@ def profile(path: Path, modules: tuple[Path, ...], device: Device | None, top: i
       hlomap profile /tmp/trace --device h100 --json
       hlomap profile host.xplane.pb --module module.hlo
     """
-    from ..analysis.profile import profile as read
+    from ..memory.profile import profile as read
 
     given = [module for file in modules for module in console.read_modules(file)]
     with console.failing(path):

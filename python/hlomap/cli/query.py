@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..base.files import replacing
+from ..base.text import plural, table_lines
 from ..errors import HlomapError
-from ..files import replacing
 from ..interop import row_files
-from ..text import plural, table_lines
 from .console import OUTPUT, fail, printable_lines, refuse_overwriting, say
 
 if TYPE_CHECKING:

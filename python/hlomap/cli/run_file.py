@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._core import Computation, Shape
+from ..base.files import replacing
 from ..errors import ShapeError
-from ..files import replacing
 from ..verification.values import random_value
 
 Array = npt.NDArray[Any]

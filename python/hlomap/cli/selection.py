@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from .._core import Computation, Instruction, Module
-from ..explanation.source import source_of
-from ..text import plural
+from ..base.text import plural
+from ..words.source import source_of
 from .console import blaming
 
 if TYPE_CHECKING:
-    from ..differences.overview import Overview
+    from ..memory.overview import Overview
 
 
 class Place(NamedTuple):

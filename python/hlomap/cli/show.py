@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .._core import Instruction, Module
-from ..text import printable
+from ..base.text import printable
 from . import console
 from .console import FILE, OUTPUT, parse_indices
 from .selection import Selection, find_instruction, parse_place
 
 if TYPE_CHECKING:
-    from ..explanation.explain import Explanation
+    from ..memory.collectives import Collectives
+    from ..memory.readers import Readers
     from ..pictures.picture import Picture
-    from ..shardings.collectives import Collectives
-    from ..tiles.readers import Readers
+    from ..words.explain import Explanation
     from .listing import Direction, Listing, Part
 
 _RUNS = re.compile("█+|▒+|░+|[^█▒░]+")  # the blocks of drawing.map_text.BLOCKS, and text
@@ -147,7 +147,7 @@ def show(
 
 def _readers(module: Module, name: str, computation: str | None) -> Readers:
     """Of an instruction, or of the parameter of the entry that has the name in the source."""
-    from ..tiles.readers import readers
+    from ..memory.readers import readers
 
     labelled = [p for p in module.entry.parameters if p.metadata.op_name == name and computation is None]
     with console.blaming("--readers"):
@@ -156,14 +156,14 @@ def _readers(module: Module, name: str, computation: str | None) -> Readers:
 
 def _collectives(module: Module, computation: str | None) -> Collectives:
     """Those of the entry, or of a computation."""
-    from ..shardings.collectives import collectives
+    from ..memory.collectives import collectives
 
     with console.blaming("--computation"):
         return collectives(module if computation is None else module.computation(computation))
 
 
 def _explanation(instruction: Instruction, element: tuple[int, ...], output: tuple[int, ...] | None) -> Explanation:
-    from ..explanation.explain import explain
+    from ..words.explain import explain
 
     with console.blaming("--element"):
         return explain(instruction, element, 0 if output is None else output)
@@ -199,7 +199,7 @@ def _instruction_part(instruction: Instruction, direction: Direction, output: tu
 
 def _module_listing(module: Module, selection: Selection, direction: Direction, by: str | None, most: int) -> Listing:
     """The whole module, or the instructions that move the most bytes or take the most operations."""
-    from ..differences.overview import overview
+    from ..memory.overview import overview
     from .listing import Listing, Part, entries
 
     found = overview(module)
@@ -214,7 +214,7 @@ def _module_listing(module: Module, selection: Selection, direction: Direction, 
         )
     selected = {instruction for _, instructions in sections for instruction in instructions}
     if by != "bytes":
-        from ..analysis.cost import cost
+        from ..memory.cost import cost
 
         numbers = {part.subject: getattr(part, by) for part in cost(module).parts if part.subject in selected}
         order = sorted((i for i in found.moved if numbers.get(i)), key=lambda i: -numbers[i])[:most]

@@ -7,9 +7,9 @@ from typing import Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
-from ..devices import Device, Limits
+from ..base.devices import Device, Limits
+from ..base.text import table_lines
 from ..interop import columns
-from ..text import table_lines
 from ..tiles.table import TileTable
 from ..tiles.tiling import Tiling
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..text import cut, plural
-from ..types import json_fields
+from ..base.text import cut, plural
+from ..base.types import json_fields
 from .console import FILE, PROGRAM, number, print_json, printable_lines, progress_bar, read_modules, say
 
 if TYPE_CHECKING:

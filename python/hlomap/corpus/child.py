@@ -14,8 +14,8 @@ import sys
 import time
 from typing import Any
 
-from .. import children
-from ..files import remove_temporaries
+from ..base import children
+from ..base.files import remove_temporaries
 
 SLOTS = 5
 """64-bit numbers that both sides see: the position of the file (-1: none), the index of the stage in ``STAGES``, since
@@ -60,7 +60,6 @@ def _prepare() -> None:
     pa.set_io_thread_count(1)
     from ..analysis.rows import analyze
     from ..hlo.load import parse
-    from . import work  # noqa: F401
 
     # What is imported late is imported now, so that it does not count as the time of a file.
     analyze(parse("ENTRY e { p = f32[2] parameter(0)  ROOT r = f32[2] negate(p) }")).to_arrow()

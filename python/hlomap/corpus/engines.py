@@ -14,8 +14,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+from ..base.types import needs
 from ..errors import EngineError, UnsupportedError
-from ..types import needs
 from .reports import CorpusReport
 from .supervisor import Children, run_task
 from .tasks import Task

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from ..base.files import discard, is_temporary, new_temporary, put
 from ..errors import HlomapError, LockedError, OutputError
-from ..files import discard, is_temporary, new_temporary, put
 
 if TYPE_CHECKING:
     from .remote import RemoteFolder

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from .._core import __version__
 from ..analysis.table import SCHEMA_VERSION
+from ..base.text import cut, error_text
 from ..errors import DatasetError, HlomapError
-from ..text import cut, error_text
 from .folder import Folder
 from .parts import FACT, PLAN_FACT, Part, digest, faults, is_part, parts_of_json
 from .reports import CorpusReport

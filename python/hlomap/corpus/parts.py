@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from ..text import plural
+from ..base.text import plural
 
 FACT: Final = "hlomap.parts"
 """The metadata of a part of ``files``: the other parts of its shard."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from ..text import joined, plural
+from ..base.text import joined, plural
 
 _COUNTS, _PAIRS = ("status", "skipped", "converted"), ("stages", "unknown")
 _MAX_ERRORS = 1000  # that a report names; all are in the table of files

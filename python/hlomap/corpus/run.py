@@ -18,11 +18,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
+from ..base.types import expect, expect_paths, needs, wrong_type
 from ..errors import DatasetError, EngineError, OutputError, UnsupportedError
 from ..hlo.discover import kind_of
 from ..hlo.load import MAX_BYTES
 from ..interop.row_files import SUFFIXES
-from ..types import expect, expect_paths, needs, wrong_type
 from .engines import IN_PROCESS, Engine, open_engine
 from .folder import Folder, LocalFolder, contains, is_url, open_folder, output_errors, place_of, remove_stale_locks
 from .inputs import Inputs

@@ -13,9 +13,9 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 from ..analysis.table import SCHEMA_VERSION
+from ..base.text import error_text, one_line, plural
+from ..base.types import expect, needs
 from ..errors import DatasetError, NotFoundError, UnsupportedError
-from ..text import error_text, one_line, plural
-from ..types import expect, needs
 from .parts import Part, faults, faults_text, is_part, parts_of_json
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from ..analysis.table import arrow_schema
-from ..files import replacing
+from ..base.files import replacing
 from ..hlo.dump_directory import name_columns
 from ..interop import row_files
 from ..interop.arrow import from_rows, repeated

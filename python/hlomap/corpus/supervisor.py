@@ -21,7 +21,7 @@ from collections import Counter, deque
 from dataclasses import asdict
 from typing import Any
 
-from .. import children
+from ..base import children
 from ..errors import DatasetError, OutputError
 from .child import SLOTS, STAGES, map_memory
 from .reports import CorpusReport

@@ -16,19 +16,19 @@ from ..analysis.loops import loop
 from ..analysis.queries import operand_maps
 from ..analysis.reads import Reads, reads as count_reads, unknown as unknown_reads
 from ..analysis.rule_provider import RuleProvider
-from ..answers import Unknown
-from ..differences.diff import ModuleDiff
-from ..differences.overview import executed_computations
+from ..base.answers import Unknown
+from ..base.text import plural, printable
+from ..base.types import ShapeIndex
 from ..errors import HlomapError
-from ..explanation.explain import bitcast_equivalence
-from ..explanation.names import Names, name_dimensions
-from ..explanation.source import source_of, value_label
-from ..explanation.words import phrases
 from ..maps.map_set import MapSet
+from ..memory.overview import executed_computations
 from ..ops import lookup
 from ..ops._shapes import shape_at
-from ..text import plural, printable
-from ..types import ShapeIndex
+from ..words.diff import ModuleDiff
+from ..words.explain import bitcast_equivalence
+from ..words.names import Names, name_dimensions
+from ..words.phrases import phrases
+from ..words.source import source_of, value_label
 
 _MAX_CALLERS = 20
 _MAX_LOOPS = 500

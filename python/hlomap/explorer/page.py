@@ -17,11 +17,11 @@ from string import Template
 from typing import Any, NamedTuple
 
 from .._core import Instruction, Module, __version__
-from ..differences.diff import diff
-from ..files import write_text
+from ..base.files import write_text
+from ..base.text import html, plural, printable
+from ..base.types import expect, module_hint
 from ..hlo.dump_directory import DumpDirectory, DumpedModule
-from ..text import html, plural, printable
-from ..types import expect, module_hint
+from ..words.diff import diff
 from .contents import change_contents, instruction_numbers, module_contents
 
 # In the order of their use.

@@ -14,23 +14,23 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from .._core import Computation, Instruction, Module, known_opcodes
 from ..analysis.bitcasts import is_bitcast
-from ..analysis.cost import BytesMoved, bytes_moved
 from ..analysis.executions import CountRun
 from ..analysis.rule_provider import RuleProvider
-from ..analysis.wire import WireBytes, wire_bytes
-from ..answers import Answer, Unknown
-from ..differences.overview import executed_computations
+from ..analysis.value_numbers import is_container, runs_calls
+from ..base.answers import Answer, Unknown
+from ..base.text import joined, one_line, plural, printable
+from ..base.types import expect, expect_items, is_index, json_fields, wrong_type
 from ..errors import NotFoundError
-from ..explanation.source import instruction_line, source_of, value_label
-from ..explanation.values import is_container, runs_calls
 from ..hlo.order import reachable
 from ..hlo.unread import unread_reason
 from ..interop.jax import from_jax
+from ..memory.cost import BytesMoved, bytes_moved
+from ..memory.overview import executed_computations
+from ..memory.readers import applied_by, readers
+from ..memory.wire import WireBytes, wire_bytes
 from ..ops import lookup
 from ..ops.asynchronous import begun_by, is_later_step
-from ..text import joined, one_line, plural, printable
-from ..tiles.readers import applied_by, readers
-from ..types import expect, expect_items, is_index, json_fields, wrong_type
+from ..words.source import instruction_line, source_of, value_label
 
 _MAX_SHOWN = 20
 _Bytes: TypeAlias = BytesMoved | WireBytes

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from .._core import Instruction, Module
-from ..analysis.wire import wire_bytes
-from ..differences.overview import executed_computations, overview
+from ..base.text import printable, table_lines
+from ..base.types import ReadOnlyDict
 from ..errors import DatasetError
+from ..memory.overview import executed_computations, overview
+from ..memory.wire import wire_bytes
 from ..ops import lookup
 from ..ops.asynchronous import begun_by
-from ..text import printable, table_lines
-from ..types import ReadOnlyDict
 from .check import CheckReport, check, source_line
 
 _FORMAT = 3

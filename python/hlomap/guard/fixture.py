@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from .._core import Module
+from ..base.files import write_text
+from ..base.text import printable
 from ..errors import DatasetError
-from ..files import write_text
 from ..interop.jax import from_jax
-from ..text import printable
 from .check import CheckReport, check
 from .figures import Figures, against, figures, text_table
 

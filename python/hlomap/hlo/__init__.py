@@ -25,7 +25,7 @@ from .._core import (
     Window,
     WindowDim,
 )
-from ..json_object import JsonObject
+from ..base.json_object import JsonObject
 
 __all__ = [
     "Attributes",

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from .._core import Instruction, Sharding
+from ..base.text import one_line
+from ..base.types import ShapeIndex
 from ..errors import ShapeError
-from ..text import one_line
-from ..types import ShapeIndex
 
 
 def leaf_shardings(instruction: Instruction) -> dict[ShapeIndex, Sharding]:

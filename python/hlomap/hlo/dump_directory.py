@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
 from .._core import Module, unpack_head
-from ..attached import Stages
+from ..base.attached import Stages
+from ..base.text import one_line, plural
+from ..base.types import ReadOnlyDict, expect, is_index, wrong_type
 from ..errors import HlomapError
-from ..text import one_line, plural
-from ..types import ReadOnlyDict, expect, is_index, wrong_type
 from .discover import detect_kind_and_form, kind_of_name, list_files
 from .load import MAX_BYTES, load, read_source
 
 if TYPE_CHECKING:
-    from ..differences.history import History
+    from ..words.history import History
 
 _COMPRESSION = re.compile(r"\.(?:gz|xz|zst)$")
 _FORMAT = re.compile(r"\.(?:txt|hlo\.pb|hlo|pb)$")
@@ -179,7 +179,7 @@ class DumpDirectory(Stages, Sequence[DumpedModule]):
             module: an item of this directory, or the name of a module, which stands for its first compilation.
 
         Returns:
-            A :class:`~hlomap.differences.history.History`: the stages, and an :func:`hlomap.diff` for each pair of
+            A :class:`~hlomap.words.history.History`: the stages, and an :func:`hlomap.diff` for each pair of
             consecutive ones that differ.  A stage that cannot be read is in its ``errors``.
 
         Raises:

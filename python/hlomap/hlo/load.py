@@ -15,9 +15,9 @@ from typing import BinaryIO
 
 from .. import _core
 from .._core import Module, unpack_head
+from ..base.text import joined, one_line
+from ..base.types import expect, is_index, wrong_type
 from ..errors import HloSyntaxError, NotFoundError
-from ..text import joined, one_line
-from ..types import expect, is_index, wrong_type
 from .mlir import unpacked_mlir
 
 _Source = str | bytes | bytearray | memoryview

@@ -14,7 +14,7 @@ import os
 import tempfile
 from typing import IO
 
-from .. import children
+from ..base import children
 from ..errors import HloSyntaxError, UnsupportedError
 
 TEXT, BYTECODE = b"t", b"b"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 
 from .._core import Instruction, Module
-from ..text import joined, printable
+from ..base.text import joined, printable
 
 _MAX_NAMES = 5
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from .._core import Expr, IndexingMap, Variable
+from ..base.text import cut
 from ..errors import MapError
-from ..text import cut
 
 Part: TypeAlias = "str | Expr"
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from ..types import needs
+from ..base.types import needs
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
+from ..base.types import needs
 from ..errors import UnsupportedError
-from ..types import needs
 
 if TYPE_CHECKING:
     import pandas

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..types import needs
+from ..base.types import needs
 
 if TYPE_CHECKING:
     import pyarrow as pa

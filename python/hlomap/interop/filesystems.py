@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import fs
 
+from ..base.types import needs
 from ..errors import UnsupportedError
-from ..types import needs
 
 
 def connect(name: str) -> tuple[fs.FileSystem, str]:

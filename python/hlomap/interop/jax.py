@@ -16,10 +16,10 @@ from typing import Any, Literal
 import numpy as np
 
 from .._core import Module
+from ..base.types import expect, needs, wrong_type
 from ..errors import UnsupportedError
 from ..hlo.dump_directory import DumpDirectory
 from ..hlo.load import parse
-from ..types import expect, needs, wrong_type
 
 _STAGES = ("optimized", "before_partitioning", "unoptimized")
 

@@ -7,8 +7,8 @@ semi-affine: factors and divisors may contain symbols (https://mlir.llvm.org/doc
 from __future__ import annotations
 
 from .._core import Expr, IndexingMap
+from ..base.types import expect
 from ..errors import SizeError, UnsupportedError
-from ..types import expect
 from ._expressions import expect_defined, nodes, shortened, variables
 
 _SMALLEST = -(1 << 63)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from .._core import Instruction
-from ..types import needs
+from ..base.types import needs
 
 if TYPE_CHECKING:
     import networkx

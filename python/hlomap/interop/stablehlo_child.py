@@ -12,7 +12,7 @@ import os
 import sys
 from typing import Any
 
-from .. import children
+from ..base import children
 from ..hlo.stablehlo import CONVERTED, MISSING, REFUSED, TEXT, read_message, time_limit, write_message
 
 _MEMORY, _GROWTH = 4 << 30, 200  # bytes for a program, and for each of its bytes

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .._core import Expr, IndexingMap
-from ..types import needs
+from ..base.types import needs
 from ._expressions import expect_defined, nodes, variables
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from typing import Any
 import numpy.typing as npt
 
 from .._core import Computation, Instruction, Module
+from ..base.types import expect, expect_ints, module_hint
 from ..ops._evaluation import DeviceGrid, Value
 from ..ops._numpy.input_checks import owned
-from ..types import expect, expect_ints, module_hint
 from .arguments import distribute_arguments, own_results, parse_rng_state
 from .library import CALLS
 from .machine import Budget, Machine

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from .._core import Instruction
+from ..base.types import needs
 from ..errors import UnsupportedError
 from ..ops._evaluation import Array, Value
-from ..types import needs
 
 CountSteps = Callable[[int], None]
 

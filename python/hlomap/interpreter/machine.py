@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._core import Computation, Instruction
-from ..dtypes import is_float
+from ..base.dtypes import is_float
 from ..errors import HlomapError, ShapeError, UnsupportedError
 from ..ops._evaluation import Device, DeviceGrid, Request, Steps, Value, on_arrays
 from ..ops._numpy.input_checks import UserFunctionError, call_user_function

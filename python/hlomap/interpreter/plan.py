@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from .._core import Computation, Instruction, Module, Shape
-from ..dtypes import max_rank, numpy_dtype
+from ..base.dtypes import max_rank, numpy_dtype
 from ..errors import HlomapError, ShapeError, UnsupportedError
 from ..hlo.order import callees, postorder
 from ..ops import lookup

@@ -10,9 +10,9 @@ from math import prod
 from typing import NamedTuple
 
 from .._core import Shape, is_valid_bitcast, reshape_is_bitcast, transpose_is_bitcast
-from ..answers import Unknown
+from ..base.answers import Unknown
+from ..base.types import expect
 from ..errors import ShapeError
-from ..types import expect
 
 __all__ = ["BitcastFactors", "decompose_bitcast", "is_valid_bitcast", "reshape_is_bitcast", "transpose_is_bitcast"]
 

@@ -10,10 +10,10 @@ import os
 from typing import Any, TypeAlias
 
 from .._core import Layout, Shape, linear_index, logical_index, pack_into, spread_bits, squeeze_bits, unpack_into
-from ..dtypes import element_type, is_float, is_integer, is_unsigned, numpy_dtype
+from ..base.dtypes import element_type, is_float, is_integer, is_unsigned, numpy_dtype
+from ..base.lazy import np, npt
+from ..base.types import expect, is_index, wrong_type
 from ..errors import DomainError, ShapeError, UnsupportedError
-from ..lazy import np, npt
-from ..types import expect, is_index, wrong_type
 
 Array: TypeAlias = "npt.NDArray[Any]"
 

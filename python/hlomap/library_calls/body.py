@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from .._core import Instruction, Shape
-from ..lazy import np
+from ..base.lazy import np
 
 _LARGEST = {"f8e4m3fn": 448, "f8e5m2": 57344, "f8e4m3fnuz": 240, "f8e5m2fnuz": 57344}
 """The largest finite number of element types whose products saturate."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from .._core import Instruction
-from ..answers import Unknown
+from ..base.answers import Unknown
 from ..errors import HlomapError
 from ..hlo.load import parse
 from . import (

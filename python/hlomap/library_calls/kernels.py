@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from .._core import Instruction
-from ..answers import Unknown
-from ..json_object import JsonObject
+from ..base.answers import Unknown
+from ..base.json_object import JsonObject
 from .body import Config, NotUnderstood, config_text, require
 
 

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TypeAlias
 
 from .._core import Instruction, Shape
-from ..answers import Unknown
+from ..base.answers import Unknown
 from . import attention
 from .body import Config, NotUnderstood, is_workspace, require
 from .gemm import gemm_config, product_dimensions

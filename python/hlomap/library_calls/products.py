@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .._core import Instruction
-from ..answers import Unknown
+from ..base.answers import Unknown
 from . import gemm, mixing
 from .body import NotUnderstood, require
 from .definitions import TARGETS

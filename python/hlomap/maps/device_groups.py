@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from .._core import Expr, IndexingMap, Instruction, Variable
-from ..answers import Record
+from ..base.answers import Record
 from .variables import suppliers_of
 
 if TYPE_CHECKING:

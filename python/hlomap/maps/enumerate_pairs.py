@@ -12,7 +12,7 @@ from math import prod
 from typing import Any, TypeAlias
 
 from .._core import IndexingMap
-from ..lazy import np, npt
+from ..base.lazy import np, npt
 
 Ints: TypeAlias = "npt.NDArray[np.int64]"
 

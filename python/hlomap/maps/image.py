@@ -11,9 +11,9 @@ from operator import index
 from typing import Any, TypeAlias
 
 from .._core import IndexingMap, Variable, _image_many
+from ..base.text import one_line, plural
+from ..base.types import expect, expect_items, is_index, wrong_type
 from ..errors import ShapeError
-from ..text import one_line, plural
-from ..types import expect, expect_items, is_index, wrong_type
 from .variables import suppliers_of
 
 Bounds: TypeAlias = tuple[int, int]

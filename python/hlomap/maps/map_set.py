@@ -12,11 +12,11 @@ from operator import and_, sub
 from typing import Any, TypeAlias
 
 from .._core import Count, Expr, IndexingMap, Instruction, _coalesce, _eliminate_ranges, compose_many
-from ..answers import Answer, Unknown
-from ..attached import Image
-from ..lazy import np, npt
-from ..text import one_line
-from ..types import ShapeIndex, expect, wrong_type
+from ..base.answers import Answer, Unknown
+from ..base.attached import Image
+from ..base.lazy import np, npt
+from ..base.text import one_line
+from ..base.types import ShapeIndex, expect, wrong_type
 from .device_groups import DeviceIndexing, bring_to_common_table, group_table, have_same_groups, rename_sources
 from .image import Box, Interval, image_maps, read_box, read_restriction, restrict
 from .set_questions import CommonElement, covers, equivalent, evaluate, expect_alike, is_empty, is_injective, overlap

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from .._core import IndexingMap, _contains, _is_injective, _overlap
-from ..answers import Answer
+from ..base.answers import Answer
+from ..base.lazy import np, npt
+from ..base.types import ShapeIndex
 from ..errors import DomainError, MapError, ShapeError
-from ..lazy import np, npt
-from ..types import ShapeIndex
 from .device_groups import bring_to_common_table
 from .enumerate_pairs import EnumerationLimitError, enumerate_points
 from .subtract import Effort, find_meeting, subtract

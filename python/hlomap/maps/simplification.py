@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .._core import IndexingMap, _simplify_traced
-from ..types import expect
+from ..base.types import expect
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from .._core import Expr, IndexingMap, Variable, _n_steps, _overlap, bounds_many
+from ..base.lazy import np, npt
 from ..errors import HlomapError
-from ..lazy import np, npt
 from .variables import numbers_of
 
 MAX_MEMBERS = 64

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from .._core import Count, IndexingMap, bounds_many, count_many, simplify_many
-from ..lazy import np, npt
+from ..base.lazy import np, npt
 from .subtract import MAX_WORK, Effort, find_meeting, subtract
 from .variables import with_conditions
 

@@ -11,8 +11,8 @@ from math import gcd
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from .._core import Instruction
-from ..answers import Unknown
-from ..types import ShapeIndex
+from ..base.answers import Unknown
+from ..base.types import ShapeIndex
 from ._shapes import require, require_sizes, same_arrays, shape_at
 
 # ----------------------------------------------------------------------------------------------------- device groups

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Se
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from .._core import Computation, Instruction
-from ..lazy import np, npt
+from ..base.lazy import np, npt
 
 Array: TypeAlias = "npt.NDArray[Any]"
 Value: TypeAlias = Any

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from .._core import Count, Instruction
-from ..answers import Unknown
+from ..base.answers import Unknown
 from ..maps.device_groups import GroupTable
 from ._shapes import arrays
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from .._core import Instruction
-from ..dtypes import is_integer
-from ..lazy import np
+from ..base.dtypes import is_integer
+from ..base.lazy import np
 from ._evaluation import Array, EvalContext, Evaluate
 
 MAX_ELEMENTS = 1 << 16

@@ -13,8 +13,8 @@ from enum import Enum
 from typing import NamedTuple, Protocol, TypeAlias
 
 from .._core import Computation, Expr, IndexingMap, Instruction, _coalesce
+from ..base.types import ShapeIndex
 from ..maps.variables import with_variables
-from ..types import ShapeIndex
 from ._evaluation import Device
 from ._indexing.loops.scalar_values import dtype_interval
 from ._rule import Footprint, OperandIndexing

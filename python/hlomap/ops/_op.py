@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ParamSpec
 
-from ..types import ShapeIndex as ShapeIndex
+from ..base.types import ShapeIndex as ShapeIndex
 from ._evaluation import Array as Array, EvalContext as EvalContext, Evaluate, Steps as Steps, Value as Value
 from ._folding import by_moving
 from ._known import moved

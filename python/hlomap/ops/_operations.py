@@ -12,7 +12,7 @@ from math import ceil, log2, prod
 from typing import Literal, NamedTuple, TypeAlias
 
 from .._core import Computation, Instruction
-from ..answers import Unknown
+from ..base.answers import Unknown
 from ..library_calls.kernels import KernelCost
 from ._shapes import arrays
 

@@ -14,9 +14,9 @@ from itertools import chain
 from typing import TypeAlias
 
 from .._core import Instruction, known_opcodes
-from ..answers import Unknown
+from ..base.answers import Unknown
+from ..base.types import ShapeIndex
 from ..errors import UnsupportedError
-from ..types import ShapeIndex
 from ._evaluation import EvalContext, Value
 from ._rule import CustomRule, OpRule, RuleContext, RuleResult, has_several_devices
 from ._shapes import n_outputs

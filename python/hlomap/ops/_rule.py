@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from .._core import Computation, Expr, Footprint as Footprint, Instruction, Shape, _Reach
-from ..answers import Unknown
+from ..base.answers import Unknown
+from ..base.types import ShapeIndex
 from ..maps.device_groups import GroupTable
-from ..types import ShapeIndex
 from ._attributes import MatrixProduct
 from ._evaluation import EvalContext, Evaluate
 from ._exchange import Exchanges, exchanges_nothing

@@ -15,8 +15,8 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from .._core import Expr, IndexingMap
-from ..dtypes import is_integer, is_packed
-from ..lazy import np
+from ..base.dtypes import is_integer, is_packed
+from ..base.lazy import np
 from ._evaluation import Array
 from ._known import ANYTHING, MAX_PIECES, NUMBER, UNKNOWN, Piece, Pieces, Some, constant_or_affine, merged
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, cast
 
 from .._core import Instruction, Shape
-from ..answers import Unknown
+from ..base.answers import Unknown
 from ..errors import HlomapError, UnsupportedError
 from ..maps.device_groups import GroupTable
 from ._evaluation import Evaluate

@@ -20,9 +20,9 @@ from .._core import (
     linear_index,
     logical_index,
 )
-from ..answers import Unknown
+from ..base.answers import Unknown
+from ..base.lazy import np
 from ..errors import UnsupportedError
-from ..lazy import np
 from ._indexing.maps import full_bounds, rules_between, single_map
 from ._numpy.numeric import reinterpret_bits
 from ._op import Array, EvalContext, Value, register_moving

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._core import Instruction
-from ..lazy import np
+from ..base.lazy import np
 from ._folding import on_integers
 from ._indexing.maps import rules_by_dims
 from ._numpy.numeric import reinterpret_bits

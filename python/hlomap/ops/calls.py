@@ -6,7 +6,7 @@ Section Call of XLA's operation semantics.
 from __future__ import annotations
 
 from .._core import Computation, Instruction
-from ..types import ShapeIndex
+from ..base.types import ShapeIndex
 from ._evaluation import EvalContext, Steps, Value
 from ._op import register
 from ._rule import RuleContext, RuleResult

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from .._core import Expr, Instruction
-from ..lazy import np
+from ..base.lazy import np
 from ._indexing.maps import dim_exprs, full_bounds, over_approximate, single_map
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register_moving
 from ._rule import Bounds, Footprint, OperandIndexing

@@ -9,9 +9,9 @@ from __future__ import annotations
 from functools import partial
 
 from .._core import Computation, Instruction
-from ..answers import Unknown
-from ..lazy import np
-from ..types import ShapeIndex
+from ..base.answers import Unknown
+from ..base.lazy import np
+from ..base.types import ShapeIndex
 from ._evaluation import EvalContext, Steps, Value, on_arrays
 from ._indexing.maps import by_number, map_to_all, map_to_scalar, merge_parts
 from ._op import register

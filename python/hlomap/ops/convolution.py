@@ -12,10 +12,10 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from .._core import Expr, Instruction, Variable
-from ..answers import Unknown
-from ..dtypes import numpy_dtype
+from ..base.answers import Unknown
+from ..base.dtypes import numpy_dtype
+from ..base.lazy import np
 from ..errors import UnsupportedError
-from ..lazy import np
 from ._attributes import MatrixDims, MatrixProduct, MatrixRole, SparseSide, WindowedDim, sparse_sides, windowed_dims
 from ._indexing.contraction import extra_operand, whole_index
 from ._indexing.maps import inverted, single_map

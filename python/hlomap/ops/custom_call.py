@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Container, Mapping
 
 from .._core import Computation, Expr, IndexingMap, Instruction
-from ..answers import Unknown
+from ..base.answers import Unknown
 from ..errors import UnsupportedError
 from ..library_calls import attention
 from ..library_calls.attention import Band, Role

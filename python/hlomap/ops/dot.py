@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .._core import Expr, Instruction, Variable
-from ..answers import Unknown
-from ..dtypes import numpy_dtype
+from ..base.answers import Unknown
+from ..base.dtypes import numpy_dtype
 from ..errors import UnsupportedError
 from ._attributes import ProductSide, matrix_product, product_labels, product_sides, sparse_sides
 from ._folding import on_integers

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from math import prod
 
 from .._core import Instruction, _delinearize as delinearize
+from ..base.lazy import np
 from ..errors import UnsupportedError
-from ..lazy import np
 from ._indexing.maps import dim_exprs, inverted, map_to_all, map_to_scalar, rules_by_dims, single_map
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._rule import NOTHING, Footprint, OperandIndexing

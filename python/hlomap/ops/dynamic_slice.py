@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._core import Instruction
-from ..lazy import np
+from ..base.lazy import np
 from ._indexing.dynamic_offsets import clamped_offsets, from_window, reads_offsets, to_window
 from ._indexing.maps import map_to_all
 from ._numpy.window import window_slices

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._core import Instruction
-from ..dtypes import numpy_dtype
-from ..lazy import np
+from ..base.dtypes import numpy_dtype
+from ..base.lazy import np
 from ._indexing.maps import rules_by_dims
 from ._op import EvalContext, Value, register
 from ._operations import transformed

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._core import Instruction
+from ..base.lazy import np
 from ..errors import UnsupportedError
-from ..lazy import np
 from ._attributes import gather_dimensions
 from ._indexing.index_vectors import window_to_operand
 from ._indexing.maps import inverted, map_keeping

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from .._core import Computation, Instruction, Shape
-from ..answers import Unknown
-from ..dtypes import numpy_dtype
+from ..base.answers import Unknown
+from ..base.dtypes import numpy_dtype
+from ..base.lazy import np
 from ..errors import ShapeError, UnsupportedError
-from ..lazy import np
 from ..maps.device_groups import GroupTable
 from ._exchange import Exchange, exchange_in_pairs, operand_bits
 from ._indexing.maps import forwarding, map_to_scalar, reads_nothing

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from functools import cached_property, partial
 
 from .._core import Computation, IndexingMap, Instruction, _closure, _Reach
-from ..answers import Unknown
+from ..base.answers import Unknown
+from ..base.lazy import np
 from ..errors import ShapeError
-from ..lazy import np
 from ._evaluation import on_arrays
 from ._indexing.loops.counter import CountedLoop, Start, analyze_counts, find_start
 from ._indexing.loops.maps import LoopMaps, Step

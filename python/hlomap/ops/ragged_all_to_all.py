@@ -9,8 +9,8 @@ from __future__ import annotations
 from math import prod
 
 from .._core import Expr, Instruction, Variable
-from ..answers import Unknown
-from ..lazy import np
+from ..base.answers import Unknown
+from ..base.lazy import np
 from ..maps.device_groups import GroupTable
 from ._exchange import Exchange, exchange_in_groups, sent_for_parts
 from ._indexing.collectives import device_map, group_sizes, matching_groups, without_devices

@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 from typing import cast
 
 from .._core import Expr, IndexingMap, Instruction
-from ..lazy import np
+from ..base.lazy import np
 from ._folding import UNCERTAIN, Folded, on_integers
 from ._indexing.applied import combined
 from ._indexing.maps import dim_exprs, inverted, map_to_scalar, range_exprs, single_map

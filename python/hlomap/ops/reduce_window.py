@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._core import Instruction
-from ..lazy import np
+from ..base.lazy import np
 from ._attributes import WindowedDim, windowed_dims
 from ._folding import on_integers
 from ._indexing.applied import combined

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from math import prod
 
 from .._core import Instruction, Shape, _delinearize as delinearize
+from ..base.lazy import np
 from ..errors import UnsupportedError
-from ..lazy import np
 from ._indexing.maps import dim_exprs, map_to_all, over_approximate, rules_between, single_map
 from ._op import EvalContext, Value, register_moving
 from ._rule import OperandIndexing

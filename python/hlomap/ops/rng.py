@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from math import prod
 
 from .._core import Instruction
-from ..dtypes import is_integer, numpy_dtype
+from ..base.dtypes import is_integer, numpy_dtype
+from ..base.lazy import np
 from ..errors import UnsupportedError
-from ..lazy import np
 from ._indexing.maps import inverted, map_to_all, reads_nothing
 from ._numpy.numeric import convert, widened
 from ._op import Array, EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from .._core import Instruction
-from ..dtypes import numpy_dtype
-from ..lazy import np
+from ..base.dtypes import numpy_dtype
+from ..base.lazy import np
 from ._attributes import matrix_product, product_labels, product_sides
 from ._indexing.contraction import map_by_labels
 from ._indexing.maps import single_map

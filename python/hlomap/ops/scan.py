@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .._core import Expr, Instruction
-from ..answers import Unknown
-from ..lazy import np
+from ..base.answers import Unknown
+from ..base.lazy import np
 from ._indexing.maps import by_number, dim_exprs, full_bounds, identity_map, inverted, single_map
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Steps, Value, register
 from ._operations import Operations

@@ -13,7 +13,7 @@ from math import prod
 from typing import NamedTuple
 
 from .._core import Instruction
-from ..lazy import np
+from ..base.lazy import np
 from ._attributes import GatherDimensions, scatter_dimensions
 from ._folding import Folded, on_integers
 from ._indexing.applied import combined

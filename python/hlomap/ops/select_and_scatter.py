@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from math import prod
 
 from .._core import Instruction
-from ..lazy import np
+from ..base.lazy import np
 from ._attributes import WindowedDim, windowed_dims
 from ._indexing.applied import combined, inexact
 from ._indexing.maps import inverted, map_to_scalar

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._core import Instruction
-from ..lazy import np
+from ..base.lazy import np
 from ._indexing.maps import dim_exprs, single_map
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register_moving
 from ._rule import ExprLike

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 from .._core import Instruction
-from ..lazy import np
+from ..base.lazy import np
 from ._folding import on_integers
 from ._indexing.applied import inexact
 from ._indexing.maps import inverted, map_keeping

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._core import Expr, IndexingMap, Instruction
-from ..dtypes import numpy_dtype
+from ..base.dtypes import numpy_dtype
+from ..base.lazy import np
 from ..errors import HlomapError
-from ..lazy import np
 from ._evaluation import Device
 from ._folding import UNCERTAIN, Folded
 from ._indexing.loops.scalar_values import dtype_interval

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._core import Instruction
-from ..lazy import np
+from ..base.lazy import np
 from ._indexing.maps import rules_by_dims
 from ._numpy.numeric import total_order_key, widened
 from ._op import EvalContext, Value, register

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .._core import Expr, Instruction
-from ..lazy import np
+from ..base.lazy import np
 from ._indexing.maps import dim_exprs, full_bounds, inverted, single_map
 from ._numpy.numeric import accumulated
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..text import printable
+from ..base.text import printable
 from .picture import Picture
 from .style import CHARACTER, document, text
 

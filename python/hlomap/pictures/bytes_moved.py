@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 from .._core import Module
-from ..analysis.cost import BytesMoved
-from ..analysis.profile import Profile
 from ..analysis.table import Table
-from ..differences.diff import ModuleDiff
-from ..differences.overview import Overview, overview
-from ..text import bytes_text, plural, printable
+from ..base.text import bytes_text, plural, printable
+from ..memory.cost import BytesMoved
+from ..memory.overview import Overview, overview
+from ..memory.profile import Profile
+from ..words.diff import ModuleDiff
 from .bars import Bar, bar_picture
 from .picture import Picture
 

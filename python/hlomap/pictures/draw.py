@@ -7,16 +7,16 @@ from typing import Any, TypeAlias, get_args, get_origin
 
 from .._core import Computation, IndexingMap, Instruction, Layout, Module, Shape, Sharding
 from ..analysis.loops import Loop
-from ..analysis.profile import Profile
 from ..analysis.queries import output_to_input
 from ..analysis.table import Table
-from ..differences.diff import ModuleDiff
-from ..explanation.explain import Explanation
+from ..base.types import ShapeIndex, expect, expect_index, expect_numbers, wrong_type
 from ..maps.map_set import MapSet
+from ..memory.profile import Profile
 from ..tiles.frontier import TileFrontier
 from ..tiles.tiling import Tiling
-from ..types import ShapeIndex, expect, expect_index, expect_numbers, wrong_type
 from ..verification.verify import CheckResult
+from ..words.diff import ModuleDiff
+from ..words.explain import Explanation
 from . import bytes_moved, loops, maps, shardings, tilings
 from .picture import Picture, stacked
 

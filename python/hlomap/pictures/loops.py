@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from .._core import Instruction
 from ..analysis.loops import Access, CarriedValue, Loop
-from ..answers import Unknown
-from ..text import cut, leaf_text, plural, printable
+from ..base.answers import Unknown
+from ..base.text import cut, leaf_text, plural, printable
 from .arrays import layout_picture
 from .layouts import Cell, Grid, Scene
 from .picture import Picture

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from ..text import cut, html
+from ..base.text import cut, html
 from .scenes import LIT, MARKED, MAY, ArrayGrid, MapScene, Page, Relation
 from .style import CHARACTER, document, edges, magnitude, text, wrap
 

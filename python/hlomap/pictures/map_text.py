@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..text import printable
+from ..base.text import printable
 from .scenes import LIT, MARKED, MAY, ArrayGrid, MapScene, Page
 from .style import magnitude, wrap
 

@@ -8,16 +8,16 @@ from dataclasses import replace
 from .._core import IndexingMap, Instruction, Shape
 from ..analysis.queries import output_to_input
 from ..analysis.slice import Slice
+from ..base.text import cut, leaf_text, plural, printable
+from ..base.types import ShapeIndex, expect
 from ..errors import HlomapError, ShapeError, UnsupportedError
-from ..explanation.explain import Explanation, explain
-from ..explanation.notes import output_name
-from ..explanation.source import value_label
-from ..explanation.trace import Step
 from ..maps.map_set import MapSet
 from ..ops._shapes import shape_at
-from ..text import cut, leaf_text, plural, printable
-from ..types import ShapeIndex, expect
 from ..verification.verify import CheckResult
+from ..words.explain import Explanation, explain
+from ..words.notes import output_name
+from ..words.source import value_label
+from ..words.trace import Step
 from .map_svg import render_map_svg
 from .map_text import render_map_text
 from .picture import Picture

@@ -13,13 +13,13 @@ from typing import Any
 from .._core import Instruction, Module
 from ..analysis.loops import Loop
 from ..analysis.table import Table
-from ..differences.diff import ModuleDiff
-from ..differences.overview import overview
+from ..base.text import bytes_text, html, plural
 from ..errors import HlomapError
-from ..explanation.explain import Explanation, explain
-from ..text import bytes_text, html, plural
+from ..memory.overview import overview
 from ..tiles.tiling import Tiling
 from ..verification.verify import CheckResult
+from ..words.diff import ModuleDiff
+from ..words.explain import Explanation, explain
 from .bytes_moved import draw_overview
 from .draw import Drawable, draw
 from .loops import leaf_labels, leaf_words

@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
-from ..answers import ReadOnly
-from ..files import write_text
-from ..text import printable
+from ..base.answers import ReadOnly
+from ..base.files import write_text
+from ..base.text import printable
 from .style import document
 
 

@@ -11,13 +11,13 @@ from math import prod
 import numpy as np
 
 from .._core import Shape, Sharding
-from ..answers import Unknown
+from ..base.answers import Unknown
+from ..base.text import one_line
 from ..errors import UnsupportedError
 from ..shardings.assignment import ALL_DEVICES, Assignment, assign
 from ..shardings.device_maps import read_count
 from ..shardings.orders import Ints, place_values
 from ..shardings.tiles import Tiles
-from ..text import one_line
 from .arrays import layout_picture
 from .layouts import Cell, Grid, Scene, choose_indices
 from .picture import Picture

@@ -7,9 +7,9 @@ from math import prod
 
 import numpy as np
 
+from ..base.text import cut, leaf_text, plural, printable
 from ..errors import ShapeError
 from ..ops._shapes import shape_at
-from ..text import cut, leaf_text, plural, printable
 from ..tiles.frontier import TileFrontier
 from ..tiles.tiling import TileRead, Tiling
 from .bars import Bar, bar_picture

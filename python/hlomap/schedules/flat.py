@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from math import gcd, prod
 
 from .._core import Expr, IndexingMap, Shape, flat_thread_map, grid_maps
-from ..devices import Device
+from ..base.devices import Device
 from ..errors import ShapeError
 from ..ops._shapes import require_int64
 from .launch import BLOCK, THREAD, Launch, ceil_div, delinearize, n_resident_threads, storage_bits

@@ -11,7 +11,7 @@ from math import prod
 from typing import NamedTuple, TypeAlias
 
 from .._core import Expr, IndexingMap, Shape, _delinearize
-from ..devices import Device
+from ..base.devices import Device
 
 THREAD, BLOCK = Expr.dim(0), Expr.dim(3)
 

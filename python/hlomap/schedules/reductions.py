@@ -11,7 +11,7 @@ from math import prod
 from typing import NamedTuple
 
 from .._core import Expr, Shape, grid_maps
-from ..devices import Device
+from ..base.devices import Device
 from .launch import BLOCK, THREAD, Launch, ceil_div
 
 _ROW_MINOR, _ROW_MAJOR, _COLUMN = 16384, 8, 4096

@@ -24,11 +24,11 @@ from .._core import (
     logical_index,
 )
 from ..analysis.queries import input_to_output, output_to_input
-from ..answers import Unknown
-from ..devices import Device, as_device
+from ..base.answers import Unknown
+from ..base.devices import Device, as_device
+from ..base.types import subject_of
 from ..errors import HlomapError, ShapeError
 from ..maps.map_set import MapSet
-from ..types import subject_of
 from . import flat, fusions, reductions, transposes
 from .flat import triton_block
 from .fusions import Hero, Region

@@ -10,12 +10,12 @@ from functools import partial
 from typing import Literal, NamedTuple
 
 from .._core import Computation, IndexingMap, Instruction, Layout, Module, Shape
-from ..answers import Unknown
-from ..devices import Device, as_device
+from ..base.answers import Unknown
+from ..base.devices import Device, as_device
+from ..base.text import plural
+from ..base.types import expect, expect_ints, expect_items, subject_of
 from ..errors import ShapeError, UnsupportedError
 from ..maps.map_set import MapSet
-from ..text import plural
-from ..types import expect, expect_ints, expect_items, subject_of
 from . import flat, reductions, transposes
 from .flat import triton_block
 from .launch import Launch, lacks_numbers, memory_order, memory_permutation, storage_bits

@@ -12,7 +12,7 @@ from math import prod
 from typing import NamedTuple
 
 from .._core import Expr, Shape, grid_maps
-from ..devices import Device
+from ..base.devices import Device
 from ..errors import ShapeError
 from .launch import BLOCK, THREAD, Condition, Launch, To, ceil_div, delinearize, n_resident_threads
 

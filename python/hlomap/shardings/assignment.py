@@ -12,11 +12,11 @@ from math import prod
 from typing import TypeAlias
 
 from .._core import Mesh, Shape, Sharding
-from ..answers import Unknown
+from ..base.answers import Unknown
+from ..base.lazy import np
+from ..base.text import one_line
 from ..errors import ShapeError
 from ..hlo.annotations import is_everywhere
-from ..lazy import np
-from ..text import one_line
 from .orders import Digit, Ints, Strided, find_strides, place_values, split_into_runs
 
 ALL_DEVICES = 1 << 31

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._core import Instruction
-from ..answers import Unknown
+from ..base.answers import Unknown
+from ..base.types import ShapeIndex
 from ..errors import HlomapError
-from ..types import ShapeIndex
 from .partition import partitioned_in
 from .program import Program
 

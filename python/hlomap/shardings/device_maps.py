@@ -12,10 +12,10 @@ from operator import index
 from typing import SupportsIndex
 
 from .._core import Expr, IndexingMap, Shape, Sharding
-from ..answers import Unknown
+from ..base.answers import Unknown
+from ..base.types import expect, is_index, wrong_type
 from ..errors import ShapeError, UnsupportedError
 from ..maps.map_set import MapSet
-from ..types import expect, is_index, wrong_type
 from .assignment import Assignment, assign
 from .orders import Strided
 

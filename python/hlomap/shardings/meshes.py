@@ -13,9 +13,9 @@ from functools import lru_cache
 from math import prod
 
 from .._core import Instruction, Mesh, Sharding
+from ..base.lazy import np
+from ..base.types import wrong_type
 from ..errors import HlomapError, NotFoundError, ShapeError
-from ..lazy import np
-from ..types import wrong_type
 from .moves import Pairs, Placements, to_bytes
 from .orders import Ints
 from .tiles import Flags, Tiles, n_common

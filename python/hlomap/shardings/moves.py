@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 
-from ..lazy import np
+from ..base.lazy import np
 from .orders import Ints, place_values
 from .tiles import Flags, Tiles, all_devices, rank_within, rows_among
 

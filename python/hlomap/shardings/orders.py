@@ -12,7 +12,7 @@ from itertools import pairwise
 from math import prod
 from typing import TypeAlias
 
-from ..lazy import np, npt
+from ..base.lazy import np, npt
 
 Ints: TypeAlias = "npt.NDArray[np.int64]"
 

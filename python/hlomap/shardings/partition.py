@@ -17,12 +17,12 @@ from typing import TypeAlias
 from .._core import Count, Expr, Footprint, IndexingMap, Instruction, Shape, Sharding
 from ..analysis.queries import input_to_output, operand_maps
 from ..analysis.rule_provider import RuleProvider
-from ..answers import Unknown
+from ..base.answers import Unknown
+from ..base.lazy import np
+from ..base.types import ShapeIndex, instruction_of, read_only
 from ..errors import HlomapError
-from ..lazy import np
 from ..maps.map_set import MapSet, union
 from ..maps.variables import variables_of, with_conditions, with_variables
-from ..types import ShapeIndex, instruction_of, read_only
 from .assignment import Assignment, assign
 from .device_maps import maps_of, tile_positions
 from .least_bytes import Box, Relation, extents, least_bytes, relate

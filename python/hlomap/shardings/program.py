@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from .._core import Computation, Instruction, Module, Shape, Sharding
 from ..analysis.queries import shape_indices
+from ..base.types import ShapeIndex, expect_index, subject_of
 from ..hlo.annotations import is_whole, leaf_shardings
-from ..types import ShapeIndex, expect_index, subject_of
 
 
 def sharding_of(subject: Instruction | Computation | Module, /, output: int | ShapeIndex = 0) -> Sharding | None:

@@ -13,12 +13,12 @@ from math import prod
 from typing import Any
 
 from .._core import Mesh, Shape, Sharding
-from ..answers import Unknown
+from ..base.answers import Unknown
+from ..base.lazy import np
+from ..base.text import one_line, plural
+from ..base.types import json_fields, read_only
 from ..errors import ShapeError, SizeError, UnsupportedError
-from ..lazy import np
 from ..maps.enumerate_pairs import unravel_points
-from ..text import one_line, plural
-from ..types import json_fields, read_only
 from .assignment import Assignment, assign
 from .meshes import least_seconds, mesh_positions, read_links
 from .moves import CollectiveKind, Pairs, Placements, measure, to_bytes, wire_bytes

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 from .._core import Mesh, Shape, Sharding
-from ..answers import Unknown
+from ..base.answers import Unknown
+from ..base.lazy import np, npt
+from ..base.text import plural
+from ..base.types import ReadOnlyDict, expect, expect_items, read_only
 from ..errors import ShapeError, UnsupportedError
-from ..lazy import np, npt
-from ..text import plural
-from ..types import ReadOnlyDict, expect, expect_items, read_only
 from .assignment import Assignment, is_bounded
 from .device_maps import read_count
 from .meshes import least_seconds_of_pairs, read_links

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
+from ..base.lazy import np, npt
 from ..errors import UnsupportedError
-from ..lazy import np, npt
 from ..maps.enumerate_pairs import unravel_points
 from .assignment import Assignment
 from .orders import Ints

@@ -1,5 +1,4 @@
-"""Tiles of outputs, and what memory sees of a kernel: boxes that tiles read, sectors, reads of each element.
+"""Tiles of outputs: the boxes that they read, their costs, and which of many are best.
 
-``tiling`` has the tiles; ``coalescing``, ``utilization`` and ``readers`` hold the other questions.  All are answered
-from maps and shapes alone.
+``tiling`` is the module to read first.  All is answered from maps and shapes alone.
 """

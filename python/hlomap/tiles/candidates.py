@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import isqrt, prod
 
-from ..lazy import np, npt
+from ..base.lazy import np, npt
 from ..maps.enumerate_pairs import unravel_points
 
 _MOST = 1 << 26

@@ -8,12 +8,12 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from .._core import Instruction
-from ..analysis.cost import cost
 from ..analysis.queries import output_to_input
-from ..devices import Device
+from ..base.devices import Device
+from ..base.lazy import np, npt
+from ..base.types import read_only
 from ..errors import UnsupportedError
-from ..lazy import np, npt
-from ..types import read_only
+from ..memory.cost import cost
 
 if TYPE_CHECKING:
     from .tiling import TileParameter, Tiling

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from ..lazy import np, npt
+from ..base.lazy import np, npt
 from .candidates import powers
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
-from ..attached import Page
-from ..devices import Device
-from ..lazy import np, npt
-from ..text import table_lines
-from ..types import read_only
+from ..base.attached import Page
+from ..base.devices import Device
+from ..base.lazy import np, npt
+from ..base.text import table_lines
+from ..base.types import read_only
 from .candidates import powers
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from .._core import _tile_reasons
 from ..analysis.table import SHOWN_ROWS, first_rows
+from ..base.lazy import np, npt
+from ..base.types import ReadOnlyDict, expect, read_only
 from ..errors import NotFoundError
-from ..lazy import np, npt
-from ..types import ReadOnlyDict, expect, read_only
 
 if TYPE_CHECKING:
     import pandas

@@ -18,13 +18,13 @@ from .._core import Computation, Expr, IndexingMap, Instruction, Module, Shape, 
 from ..analysis.known_indices import known_maps
 from ..analysis.queries import shape_indices
 from ..analysis.rule_provider import RuleProvider
-from ..answers import ReadOnly
-from ..attached import Page
-from ..devices import Device, Limits
+from ..base.answers import ReadOnly
+from ..base.attached import Page
+from ..base.devices import Device, Limits
+from ..base.lazy import np, npt
+from ..base.types import ShapeIndex, expect, expect_index, expect_ints, expect_items, subject_of, wrong_type
 from ..errors import ShapeError
-from ..lazy import np, npt
 from ..ops._shapes import array_leaves, shape_at
-from ..types import ShapeIndex, expect, expect_index, expect_ints, expect_items, subject_of, wrong_type
 from .candidates import candidates
 from .table import COLUMNS, COST_COLUMNS, TileTable, reason_texts
 

@@ -16,7 +16,9 @@ import numpy.typing as npt
 
 from .._core import Instruction, Module, Shape
 from ..analysis.loops import fixed_leaves, stated_count
-from ..dtypes import numpy_dtype
+from ..base.dtypes import numpy_dtype
+from ..base.text import plural
+from ..base.types import ShapeIndex
 from ..errors import HlomapError, ShapeError, UnsupportedError
 from ..hlo.order import callees, reachable
 from ..interpreter.machine import OnValue
@@ -25,8 +27,6 @@ from ..maps.enumerate_pairs import EnumerationLimitError, Ints
 from ..ops import lookup
 from ..ops._evaluation import on_arrays
 from ..ops._shapes import shape_at
-from ..text import plural
-from ..types import ShapeIndex
 from .values import (
     GRIDS,
     Functions,

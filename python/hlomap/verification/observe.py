@@ -15,13 +15,9 @@ import numpy.typing as npt
 
 from .._core import Computation, Instruction, Module, Shape
 from ..analysis.queries import output_index
-from ..dtypes import is_integer, is_unsigned, numpy_dtype
-from ..errors import HlomapError, NotFoundError, ShapeError
-from ..interpreter import evaluate_one, execute
-from ..ops._evaluation import on_arrays
-from ..ops._shapes import shape_at
-from ..text import leaf_text, one_line, plural
-from ..types import (
+from ..base.dtypes import is_integer, is_unsigned, numpy_dtype
+from ..base.text import leaf_text, one_line, plural
+from ..base.types import (
     ReadOnlyDict,
     ShapeIndex,
     expect_index,
@@ -33,6 +29,10 @@ from ..types import (
     read_only,
     subject_of,
 )
+from ..errors import HlomapError, NotFoundError, ShapeError
+from ..interpreter import evaluate_one, execute
+from ..ops._evaluation import on_arrays
+from ..ops._shapes import shape_at
 from .values import at_leaf, differs, is_fixed, random_value, replace_leaf
 
 Ints = npt.NDArray[np.int64]

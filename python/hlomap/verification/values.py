@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from .._core import Instruction, Module, Shape
 from ..analysis.rule_provider import RuleProvider
-from ..dtypes import is_integer, is_unsigned, max_rank, numpy_dtype
+from ..base.dtypes import is_integer, is_unsigned, max_rank, numpy_dtype
+from ..base.types import ShapeIndex
 from ..errors import HlomapError
 from ..hlo.order import callees, postorder, reachable
 from ..interpreter.machine import Budget, Machine, OnValue
@@ -24,7 +25,6 @@ from ..ops import lookup, op_of
 from ..ops._evaluation import DeviceGrid
 from ..ops._known import Some, leaves as pieces_of
 from ..ops._rule import ValidOperand
-from ..types import ShapeIndex
 
 Value = Any
 Functions = Mapping[str, Callable[..., Any]]

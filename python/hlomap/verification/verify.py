@@ -19,7 +19,9 @@ import numpy as np
 from .._core import Computation, IndexingMap, Instruction, Module
 from ..analysis.queries import operand_maps, output_maps
 from ..analysis.rule_provider import RuleProvider
-from ..attached import Page
+from ..base.attached import Page
+from ..base.text import one_line, plural
+from ..base.types import ShapeIndex, expect, expect_ints, subject_of, wrong_type
 from ..errors import HlomapError, UndecidedError
 from ..interpreter.library import CALLS
 from ..maps.device_groups import DeviceIndexing
@@ -27,8 +29,6 @@ from ..maps.enumerate_pairs import EnumerationLimitError, Ints, enumerate_pairs
 from ..maps.map_set import MapSet
 from ..ops import lookup
 from ..ops._shapes import array_leaves
-from ..text import one_line, plural
-from ..types import ShapeIndex, expect, expect_ints, subject_of, wrong_type
 from .device_pairs import enumerate_device_pairs
 from .experiment import DID_NOT_RUN, Array, Experiment, Key, Seen, Trace, Values
 from .values import MAX_TOTAL, Value, n_elements

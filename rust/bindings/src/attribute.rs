@@ -251,7 +251,7 @@ impl Attributes {
 
 /// A configuration of a backend: a JSON object, or its text.
 fn config<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
-    py.import(intern!(py, "hlomap.json_object"))?.call_method1(intern!(py, "backend_config"), (text,))
+    py.import(intern!(py, "hlomap.base.json_object"))?.call_method1(intern!(py, "backend_config"), (text,))
 }
 
 /// The window of a convolution, a reduce-window or a select-and-scatter: one :class:`WindowDim` for each

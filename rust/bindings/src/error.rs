@@ -18,10 +18,10 @@ pub fn not_a(what: &str, text: &str) -> PyErr {
     HloSyntaxError::new_err(format!("expected {what}, found {text:.100}"))
 }
 
-/// The ``TypeError`` of an argument of the wrong kind, with the message of `hlomap.types.wrong_type`.
+/// The ``TypeError`` of an argument of the wrong kind, with the message of `hlomap.base.types.wrong_type`.
 pub fn wrong_type(function: &str, takes: &str, got: &Bound<'_, PyAny>, hint: &str) -> PyErr {
     let build = || -> PyResult<PyErr> {
-        let helper = got.py().import("hlomap.types")?.getattr("wrong_type")?;
+        let helper = got.py().import("hlomap.base.types")?.getattr("wrong_type")?;
         Ok(PyErr::from_value(helper.call1((function, takes, got, hint))?))
     };
     build().unwrap_or_else(|e| e)

@@ -212,7 +212,7 @@ getters! { PyInstructionIndexing, self, py;
         if let Some(parts) = self.parts.get() {
             return Ok(parts.bind(py).clone());
         }
-        let unknown = py.import(intern!(py, "hlomap.answers"))?.getattr(intern!(py, "Unknown"))?;
+        let unknown = py.import(intern!(py, "hlomap.base.answers"))?.getattr(intern!(py, "Unknown"))?;
         let parts = PyDict::new(py);
         for (k, part) in &self.indexing.parts {
             match part {

@@ -540,7 +540,7 @@ fn array<'py>(
             tuple_of(py, values.iter().zip(shapes).map(|(v, s)| array(py, v, s, None))).map(Bound::into_any)
         }
         (LiteralValue::Array(bytes), ::layout::Shape::Array(a)) => {
-            let make = py.import("hlomap.dtypes")?.getattr("array")?;
+            let make = py.import("hlomap.base.dtypes")?.getattr("array")?;
             make.call1((PyBytes::new(py, bytes), a.element().name(), PyTuple::new(py, sizes.unwrap_or(a.dims()))?))
         }
         (value, ::layout::Shape::Buffer(inner)) => array(py, value, inner, sizes),

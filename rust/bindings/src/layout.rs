@@ -271,7 +271,7 @@ getters! { PyShape, self, py;
     /// (dtype('float32'), dtype(int4))
     numpy_dtype: Object<'py> = {
         let name = self.array("element type")?.element().name();
-        py.import("hlomap.dtypes")?.call_method1("numpy_dtype", (name,))
+        py.import("hlomap.base.dtypes")?.call_method1("numpy_dtype", (name,))
     };
     /// Sizes by dimension number, of a buffer those of its array; ``()`` for everything else.
     ///

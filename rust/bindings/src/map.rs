@@ -375,7 +375,7 @@ impl PyMap {
         match unlocked(py, || quasiaffine::inverse(&self.map))? {
             Some(map) => Ok(Bound::new(py, PyMap::from(map))?.into_any()),
             None => {
-                let class = py.import(intern!(py, "hlomap.answers"))?.getattr(intern!(py, "Unknown"))?;
+                let class = py.import(intern!(py, "hlomap.base.answers"))?.getattr(intern!(py, "Unknown"))?;
                 class.call1(("no inverse is known: the results may not determine the dimensions",))
             }
         }

@@ -244,7 +244,7 @@ impl<'py> IntoPyObject<'py> for Answer {
 
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let witness = self.witness.map(|point| PyTuple::new(py, point)).transpose()?;
-        let class = py.import(intern!(py, "hlomap.answers"))?.getattr(intern!(py, "Answer"))?;
+        let class = py.import(intern!(py, "hlomap.base.answers"))?.getattr(intern!(py, "Answer"))?;
         class.call1((self.value, witness, self.reason))
     }
 }

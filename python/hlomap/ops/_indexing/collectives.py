@@ -11,10 +11,10 @@ from math import prod
 from typing import Final, Literal, NamedTuple
 
 from ..._core import Expr, IndexingMap, Instruction, Shape, Variable
-from ...answers import Unknown
+from ...base.answers import Unknown
+from ...base.types import ShapeIndex
 from ...maps.device_groups import MAX_LISTED_DEVICES, GroupTable
 from ...maps.variables import with_variables
-from ...types import ShapeIndex
 from .._attributes import (
     group_mode,
     listed_groups,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..._core import Expr, Instruction, Variable
-from ...answers import Unknown
+from ...base.answers import Unknown
 from .._attributes import SparseSide, scale_operands
 from .._rule import Bounds, ExprLike, Footprint, OperandIndexing
 from .maps import map_to_all

@@ -12,8 +12,8 @@ from math import prod
 from typing import Any, Protocol
 
 from ..._core import Expr, IndexingMap, Instruction
+from ...base.lazy import np
 from ...errors import HlomapError
-from ...lazy import np
 from .._attributes import GatherDimensions
 from .._known import UNKNOWN, Known, Parts, Piece, Pieces, is_constant, through, together
 from .._rule import NOTHING, Bounds, ExprLike, Footprint

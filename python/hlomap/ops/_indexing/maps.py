@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from ..._core import Expr, Instruction, Shape, _identity_map, _map_to_all, _outside, _single_map
-from ...answers import Unknown
-from ...types import ShapeIndex
+from ...base.answers import Unknown
+from ...base.types import ShapeIndex
 from .._rule import NOTHING, Bounds, Footprint, InputToOutput, OperandIndexing, OutputToInput, RuleContext, RuleResult
 from .._shapes import array_leaves, arrays, n_outputs, require_sizes, shape_at
 

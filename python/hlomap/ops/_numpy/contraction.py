@@ -7,10 +7,10 @@ from math import prod
 from typing import Any
 
 from ..._core import Instruction
-from ...answers import Unknown
-from ...dtypes import is_integer
+from ...base.answers import Unknown
+from ...base.dtypes import is_integer
+from ...base.lazy import np
 from ...errors import UnsupportedError
-from ...lazy import np
 from .._attributes import scale_operands, sparse_sides
 from .._evaluation import Array, Value
 from .numeric import accumulated, cast, widened, width_of

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ..._core import Shape
-from ...dtypes import bit_width, is_float, is_unsigned, numpy_dtype
+from ...base.dtypes import bit_width, is_float, is_unsigned, numpy_dtype
+from ...base.lazy import np
+from ...base.text import one_line
 from ...errors import ShapeError
-from ...lazy import np
-from ...text import one_line
 from .._evaluation import Array, Value, on_arrays
 
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from sys import getrefcount
 from typing import Any
 
-from ...dtypes import bit_width, is_float, is_integer, is_packed, is_unsigned, numpy_dtype
+from ...base.dtypes import bit_width, is_float, is_integer, is_packed, is_unsigned, numpy_dtype
+from ...base.lazy import np
 from ...errors import ShapeError, UnsupportedError
-from ...lazy import np
 from .._evaluation import Array
 
 

@@ -13,8 +13,8 @@ from math import prod
 from typing import Any
 
 from ..._core import Computation, Instruction
-from ...dtypes import is_float, is_integer, is_packed
-from ...lazy import np
+from ...base.dtypes import is_float, is_integer, is_packed
+from ...base.lazy import np
 from .._evaluation import Array, EvalContext, Value
 from .numeric import cast, integer_limits, widened
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...dtypes import is_packed
-from ...lazy import np
+from ...base.dtypes import is_packed
+from ...base.lazy import np
 from .._attributes import GatherDimensions, WindowedDim
 from .._evaluation import Array, Value
 

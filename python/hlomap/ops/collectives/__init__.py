@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from ..._core import Computation, Expr, Instruction, Variable
-from ...types import ShapeIndex
+from ...base.types import ShapeIndex
 from .._attributes import root_operand
 from .._evaluation import Evaluate
 from .._exchange import SentInGroup, sent_for_one, sent_for_parts, sent_for_sums, sent_for_whole

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..._core import Instruction
-from ...lazy import np
+from ...base.lazy import np
 from .._attributes import (
     PermutedSlice,
     permuted_slices,

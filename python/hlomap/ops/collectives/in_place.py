@@ -13,9 +13,9 @@ from itertools import combinations
 from typing import Any, TypeAlias
 
 from ..._core import Expr, IndexingMap, Instruction
-from ...answers import Unknown
+from ...base.answers import Unknown
+from ...base.types import ShapeIndex
 from ...maps.device_groups import MAX_LISTED_DEVICES, GroupTable
-from ...types import ShapeIndex
 from .._attributes import group_mode, permuted_slices, returns_operands, source_target_pairs
 from .._indexing.collectives import pair_table
 from .._indexing.maps import dim_exprs, full_bounds, identity_map, inverted_at, range_exprs

@@ -7,8 +7,8 @@ functions, Element-wise binary arithmetic operations, Clamp, Map, Select and oth
 from __future__ import annotations
 
 from ..._core import Instruction
-from ...answers import Unknown
-from ...types import ShapeIndex
+from ...base.answers import Unknown
+from ...base.types import ShapeIndex
 from .._folding import by_moving, on_integers
 from .._indexing.applied import inexact
 from .._indexing.maps import forward_from_operand, forward_to_outputs, identity_map, inverted, map_to_all

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from ... import dtypes
 from ..._core import Instruction
-from ...lazy import np
+from ...base import dtypes
+from ...base.lazy import np
 from .._evaluation import Array, EvalContext, Evaluate, Value
 from .._numpy import numeric
 

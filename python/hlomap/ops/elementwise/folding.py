@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from ..._core import Instruction
-from ...lazy import np
+from ...base.lazy import np
 from .._evaluation import Array, EvalContext, Evaluate
 from .._folding import UNCERTAIN, Fold, Folded, has_integers
 

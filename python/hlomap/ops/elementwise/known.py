@@ -12,8 +12,8 @@ from itertools import chain, product
 from typing import Any, TypeAlias
 
 from ..._core import Expr, IndexingMap, Instruction
-from ...dtypes import numpy_dtype
-from ...lazy import np
+from ...base.dtypes import numpy_dtype
+from ...base.lazy import np
 from .._evaluation import Evaluate
 from .._indexing.loops.scalar_values import HOLDS, Comparison, Scalar, arithmetic, dtype_interval
 from .._known import (

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from ...._core import Computation, Expr, Instruction, Shape, _count_iterations
+from ....base.types import ShapeIndex
 from ....errors import HlomapError
-from ....types import ShapeIndex
 from ..._shapes import arrays
 from .scalar_values import Comparison, Interval, ParameterValue, Scalar, ScalarValues, Value, dtype_interval
 

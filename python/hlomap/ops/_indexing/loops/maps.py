@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from ...._core import Expr, IndexingMap, Instruction, _LoopMaps
-from ....answers import Unknown
+from ....base.answers import Unknown
+from ....base.types import ShapeIndex
 from ....maps.variables import numbers_of
-from ....types import ShapeIndex
 from ..._rule import Footprint, OperandIndexing
 from .counter import CountedLoop
 from .scalar_values import Scalar, is_invariant

@@ -12,8 +12,8 @@ from functools import cache
 from typing import NamedTuple, TypeAlias
 
 from ...._core import Computation, Expr, Instruction, Shape
+from ....base.types import ShapeIndex
 from ....errors import HlomapError
-from ....types import ShapeIndex
 from ..._shapes import INT64_MAX
 
 MAX_DEPTH = 100

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ...._core import Computation, Expr, Instruction
-from ....types import ShapeIndex
+from ....base.types import ShapeIndex
 from ..._attributes import GatherDimensions, gather_dimensions, scatter_dimensions
 from .counter import MAX_FORWARDS, CountedLoop, analyze_counts, initial_instruction, linear, values_of_body
 from .scalar_values import ALL, Part, Scalar, ScalarValues, Value, handed_on

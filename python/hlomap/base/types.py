@@ -10,9 +10,9 @@ from itertools import islice
 from operator import attrgetter, index
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeGuard, TypeVar
 
-from ._core import _MAX_ITEMS, Computation, Count, Instruction, Module
+from .._core import _MAX_ITEMS, Computation, Count, Instruction, Module
+from ..errors import UnsupportedError
 from .answers import Answer, Unknown
-from .errors import UnsupportedError
 from .lazy import np, npt
 
 _T = TypeVar("_T")

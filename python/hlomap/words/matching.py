@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .._core import Instruction
-from ..explanation.values import Value, is_container
+from ..analysis.value_numbers import Value, is_container
+from ..base.types import json_fields
 from ..hlo.order import reachable
 from ..ops import lookup
-from ..types import json_fields
 
 How = Literal["value", "use", "name", "origin", "elimination"]
 Values = Mapping[Instruction, Value]

@@ -13,17 +13,17 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from .._core import Computation, Count, Instruction, Module
-from ..answers import Unknown
+from ..analysis.executions import Run, leading_to
+from ..analysis.rule_provider import RuleProvider
+from ..analysis.traits import asked
+from ..base.answers import Unknown
+from ..base.text import printable
 from ..errors import HlomapError
 from ..hlo.annotations import is_whole, leaf_shardings
 from ..hlo.unread import unread_reason
 from ..ops import lookup
 from ..ops._exchange import Exchange, exchanges_nothing
 from ..ops._rule import has_several_devices
-from ..text import printable
-from .executions import Run, leading_to
-from .rule_provider import RuleProvider
-from .traits import asked
 
 
 def operation_of(instruction: Instruction) -> Instruction:

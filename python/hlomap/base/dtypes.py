@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from .errors import UnsupportedError
+from ..errors import UnsupportedError
 from .lazy import np, npt
 
 _NUMPY = {

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from .._core import Frame, Instruction
-from ..text import printable
+from ..base.text import printable
 
 _MAX_FRAMES = 100
 MAX_OPERANDS = 12

@@ -14,11 +14,11 @@ from functools import lru_cache
 
 from .._core import Expr, IndexingMap, Instruction, Module, Shape, Variable
 from ..analysis.queries import output_to_input
+from ..base.text import printable
 from ..errors import HlomapError
 from ..hlo import ConvolutionDimensionNumbers
 from ..maps.map_set import MapSet
 from ..ops import lookup
-from ..text import printable
 from .source import value_label
 
 _LETTERS = "ijklmn"

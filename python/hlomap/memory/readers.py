@@ -16,18 +16,18 @@ from typing import Any, NamedTuple, TypeAlias, overload
 from .._core import Computation, Count, Instruction, Shape
 from ..analysis.loops import loop, over_iterations
 from ..analysis.rule_provider import RuleProvider
-from ..answers import Unknown
+from ..base.answers import Unknown
+from ..base.lazy import np
+from ..base.text import bytes_text, one_line, plural
+from ..base.types import ShapeIndex, instruction_of, json_fields
 from ..errors import ShapeError
 from ..hlo.order import reverse_postorder
-from ..lazy import np
 from ..maps.enumerate_pairs import EnumerationLimitError, enumerate_pairs
 from ..maps.map_set import MapSet, union
 from ..maps.variables import suppliers_of, with_dims
 from ..ops import op_of
 from ..ops._indexing.loops.window import enclosing_loop, values_in_nest
 from ..ops._shapes import array_leaves, shape_at
-from ..text import bytes_text, one_line, plural
-from ..types import ShapeIndex, instruction_of, json_fields
 from .reader_walk import Times, Walk
 
 _MAX_POINTS = 1 << 20  # of an enumeration of what iterations read: some tenths of a second

@@ -1,7 +1,7 @@
 """Changes from one module to another: instructions, fusions, bytes, and what outputs depend on.
 
-Instructions are matched by the number of their value (:mod:`hlomap.explanation.values`), then by their users, by name,
-and by their origin in the program (:mod:`hlomap.differences.matching`); fusions are looked through.
+Instructions are matched by the number of their value (:mod:`hlomap.analysis.value_numbers`), then by their users, by
+name, and by their origin in the program (:mod:`hlomap.words.matching`); fusions are looked through.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from .._core import Attributes, Instruction, Module
-from ..analysis.cost import BytesMoved
-from ..attached import Page
-from ..explanation.values import Numbering, Value, _literal, _meaning
+from ..analysis.value_numbers import Numbering, Value, _literal, _meaning
+from ..base.attached import Page
+from ..base.text import html, one_line, plural, printable
+from ..base.types import json_fields, module_hint, wrong_type
 from ..hlo.dump_directory import DumpedModule
 from ..hlo.unread import unread_reason
+from ..memory.cost import BytesMoved
+from ..memory.overview import Overview, overview
 from ..ops._shapes import array_leaves
-from ..text import html, one_line, plural, printable
-from ..types import json_fields, module_hint, wrong_type
 from .matching import Match, computed, find_duplicates, match_instructions
 from .outputs import OutputDependence, OutputValues, compare_outputs, compare_values
-from .overview import Overview, overview
 
 __all__ = ["AttributeChange", "FusionChange", "Match", "ModuleDiff", "diff"]
 

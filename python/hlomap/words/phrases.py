@@ -12,8 +12,8 @@ from math import prod
 from typing import NamedTuple
 
 from .._core import Expr, IndexingMap, Shape
+from ..base.text import joined, plural
 from ..maps.variables import numbers_of
-from ..text import joined, plural
 from .names import NamedMap
 
 _MAX_PHRASES = 4
@@ -30,7 +30,7 @@ def phrase(m: NamedMap, label: str, sizes: tuple[int, ...]) -> str:
     """The elements that one map reads, for an element of the output.
 
     >>> m = IndexingMap.parse("(d0, d1)[s0] -> (d0, s0), domain: d0 in [0, 7], d1 in [0, 4], s0 in [0, 15]")
-    >>> from hlomap.explanation.names import Names
+    >>> from hlomap.words.names import Names
     >>> phrase(Names(("i", "j")).of(m, 0), "x", (8, 16))
     'x[i, :] (16 elements)'
     """

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from .._core import Computation, Count, Instruction, Module, Shape, _count_windows
 from ..analysis.queries import maps_within, needed_by_outputs, operand_maps
 from ..analysis.rule_provider import RuleProvider
+from ..base.lazy import np
+from ..base.text import plural
+from ..base.types import ShapeIndex, subject_of
 from ..errors import HlomapError
-from ..lazy import np
 from ..maps.enumerate_pairs import EnumerationLimitError, enumerate_pairs
 from ..maps.map_set import MapSet
 from ..maps.union_count import UNBOUNDED, count_array
 from ..ops._shapes import arrays
-from ..text import plural
-from ..types import ShapeIndex, subject_of
 
 _MAX_MAPS = 1 << 16
 """The maps that are followed to count reads, on the way from all outputs to the operands: some tenths of a second."""

@@ -12,10 +12,10 @@ from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 from .._core import Computation, IndexingMap, Instruction, Module
-from ..analysis.queries import output_to_input
+from ..base.types import ShapeIndex
 from ..errors import HlomapError
 from ..ops import lookup
-from ..types import ShapeIndex
+from .queries import output_to_input
 
 # Semantic attributes that count in other ways or not at all: computations by their fingerprint; layouts, and how a
 # fusion is compiled, do not change what is computed.

@@ -1,6 +1,6 @@
 """The collectives of a program in one table: what devices exchange, along which axis of the mesh, how often.
 
-:func:`collectives` is the entry point, :class:`Collectives` its answer.  :mod:`hlomap.analysis.wire` knows what one run
+:func:`collectives` is the entry point, :class:`Collectives` its answer.  :mod:`hlomap.memory.wire` knows what one run
 exchanges, and how often it runs; here are the table, the axes of the mesh, and a lower bound of the time.
 """
 
@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, cast, overlo
 
 from .._core import Computation, Count, Instruction, Mesh, Module, Shape, _extent
 from ..analysis.table import SHOWN_ROWS, Table, first_rows
-from ..analysis.wire import WireBytes, WireRun, is_collective, operation_of, wire_words
-from ..answers import Unknown
+from ..base.answers import Unknown
+from ..base.lazy import np
+from ..base.text import plural, printable
+from ..base.types import ReadOnlyDict, expect, is_index, json_fields, json_value, subject_of
 from ..errors import NotFoundError
-from ..lazy import np
 from ..maps.device_groups import MAX_LISTED_DEVICES
 from ..ops import lookup
 from ..ops._exchange import Exchange
 from ..ops._shapes import INT64_MAX, arrays, shape_at
 from ..ops.asynchronous import begun_by, is_done
-from ..text import plural, printable
-from ..types import ReadOnlyDict, expect, is_index, json_fields, json_value, subject_of
-from .meshes import axes_of_groups, axes_of_pairs, mesh_of, read_links
+from ..shardings.meshes import axes_of_groups, axes_of_pairs, mesh_of, read_links
+from .wire import WireBytes, WireRun, is_collective, operation_of, wire_words
 
 if TYPE_CHECKING:
     import pyarrow

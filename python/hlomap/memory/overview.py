@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .._core import Computation, Instruction, Module
-from ..analysis.cost import BytesMoved, bytes_moved
 from ..analysis.rows import analyze
-from ..explanation.values import runs_calls
+from ..analysis.value_numbers import runs_calls
+from ..base.text import plural, printable
+from ..base.types import ReadOnlyDict, json_fields
 from ..hlo.order import reachable
-from ..text import plural, printable
-from ..types import ReadOnlyDict, json_fields
+from .cost import BytesMoved, bytes_moved
 
 _MAX_NAMES = 3
 

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .._core import Instruction, Module, _read_profile
-from ..devices import Device, as_device
+from ..analysis.executions import runs_once
+from ..base.devices import Device, as_device
+from ..base.text import joined, one_line, table_lines
+from ..base.types import ReadOnlyDict, expect, expect_items, is_index, json_fields, wrong_type
 from ..errors import HlomapError
 from ..hlo.load import parse
-from ..text import joined, one_line, table_lines
-from ..types import ReadOnlyDict, expect, expect_items, is_index, json_fields, wrong_type
 from .cost import CostReport, costs_within
-from .executions import runs_once
 
 _MAX_LINES = 20
 

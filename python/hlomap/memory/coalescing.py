@@ -14,13 +14,13 @@ from typing import NamedTuple
 from .._core import Computation, IndexingMap, Instruction, Module, Shape, count_requests, flat_thread_map
 from ..analysis.queries import operand_maps, reached
 from ..analysis.rule_provider import RuleProvider
-from ..answers import Unknown
-from ..devices import Device, as_device
+from ..base.answers import Unknown
+from ..base.devices import Device, as_device
+from ..base.types import ShapeIndex, expect, subject_of
 from ..errors import ShapeError
 from ..maps.map_set import MapSet
 from ..ops._shapes import arrays
 from ..schedules.schedule import Schedule, is_kernel, schedule
-from ..types import ShapeIndex, expect, subject_of
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from itertools import accumulate
 from math import isfinite
 from typing import Any
 
-from .errors import HloSyntaxError
+from ..errors import HloSyntaxError
 from .text import one_line
 from .types import expect
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # `typing` takes longer to import than the compiled module
 if TYPE_CHECKING:
-    from .differences.history import History
-    from .hlo.dump_directory import DumpedModule
+    from ..hlo.dump_directory import DumpedModule
+    from ..words.history import History
 
 
 class Page:

@@ -11,10 +11,10 @@ from itertools import pairwise
 from typing import Any
 
 from .._core import Module
+from ..base.text import html, plural, printable
+from ..base.types import wrong_type
 from ..errors import NotFoundError
 from ..hlo.dump_directory import DumpDirectory, DumpedModule
-from ..text import html, plural, printable
-from ..types import wrong_type
 from .diff import ModuleDiff, diff
 
 

@@ -15,15 +15,11 @@ from .._core import Instruction, Shape, _extent
 from ..analysis.bitcasts import is_bitcast
 from ..analysis.queries import output_index, output_to_input, shape_indices
 from ..analysis.reads import Reads, reads as count_reads, unknown as unknown_reads
-from ..answers import Answer
-from ..attached import Page
-from ..errors import HlomapError, ShapeError
-from ..lazy import np, npt
-from ..maps.enumerate_pairs import EnumerationLimitError, enumerate_points
-from ..maps.map_set import MapSet
-from ..ops._shapes import shape_at
-from ..text import bytes_text, count_text, html, leaf_text, plural, printable
-from ..types import (
+from ..base.answers import Answer
+from ..base.attached import Page
+from ..base.lazy import np, npt
+from ..base.text import bytes_text, count_text, html, leaf_text, plural, printable
+from ..base.types import (
     ShapeIndex,
     expect_index,
     expect_numbers,
@@ -33,11 +29,15 @@ from ..types import (
     read_only,
     wrong_type,
 )
+from ..errors import HlomapError, ShapeError
+from ..maps.enumerate_pairs import EnumerationLimitError, enumerate_points
+from ..maps.map_set import MapSet
+from ..ops._shapes import shape_at
 from .names import Names, name_dimensions
 from .notes import is_handed_on, notes_of, output_name
+from .phrases import clauses, phrases
 from .source import MAX_OPERANDS, Source, instruction_line, source_of, value_label
 from .trace import Step, trace, tree_lines
-from .words import clauses, phrases
 
 _MAX_POINTS = 1 << 16
 _MAX_PHRASES = 4

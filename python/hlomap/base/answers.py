@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Generic, NoReturn, TypeVar
 
-from .errors import UndecidedError
+from ..errors import UndecidedError
 from .text import one_line
 
 _Witness = TypeVar("_Witness", covariant=True)

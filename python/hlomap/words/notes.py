@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 from .._core import Expr, IndexingMap, Instruction
 from ..analysis.rule_provider import RuleProvider
-from ..analysis.wire import exchange_of, is_collective, may_send, operation_of
+from ..analysis.value_numbers import is_container
+from ..base.text import plural, printable
+from ..base.types import ShapeIndex
 from ..errors import HlomapError
+from ..memory.collectives import exchange_words
+from ..memory.readers import applied_by, readers
+from ..memory.wire import exchange_of, is_collective, may_send, operation_of
 from ..ops import lookup
 from ..ops._known import Parts, fewer
-from ..shardings.collectives import exchange_words
-from ..text import plural, printable
-from ..tiles.readers import applied_by, readers
-from ..types import ShapeIndex
 from .names import Names
-from .values import is_container
 
 if TYPE_CHECKING:
     from .explain import OperandReads

@@ -16,13 +16,13 @@ from ..analysis.loops import loop
 from ..analysis.queries import operand_maps, reached
 from ..analysis.rule_provider import RuleProvider
 from ..analysis.slices import identity_set
-from ..answers import Unknown
+from ..base.answers import Unknown
+from ..base.types import ShapeIndex
 from ..errors import HlomapError
 from ..maps.map_set import MapSet, union
 from ..ops import op_of
 from ..ops._shapes import array_leaves, shape_at
 from ..ops.loops import condition_and_body
-from ..types import ShapeIndex
 
 _MAX_STATES = 64  # iterations after which what a loop carries has to repeat
 

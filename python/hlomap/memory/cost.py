@@ -16,8 +16,13 @@ from math import inf
 from typing import Any, NamedTuple
 
 from .._core import Computation, Count, Instruction, Module, Shape, _extent, _reads
-from ..answers import Unknown
-from ..devices import Device, as_device
+from ..analysis.executions import Run, effects, fused_by, runs_once
+from ..analysis.queries import operand_maps, reached
+from ..analysis.rule_provider import RuleProvider
+from ..base.answers import Unknown
+from ..base.devices import Device, as_device
+from ..base.text import table_lines
+from ..base.types import ReadOnlyDict, json_fields, subject_of
 from ..errors import HlomapError
 from ..hlo.unread import unread_reason
 from ..maps.map_set import MapSet
@@ -26,11 +31,6 @@ from ..ops import lookup
 from ..ops._operations import Operations
 from ..ops._shapes import array_leaves, arrays, shape_at
 from ..ops.asynchronous import begun_by
-from ..text import table_lines
-from ..types import ReadOnlyDict, json_fields, subject_of
-from .executions import Run, effects, fused_by, runs_once
-from .queries import operand_maps, reached
-from .rule_provider import RuleProvider
 from .wire import WireBytes, wire_bytes
 
 _MAX_MAPS = 16  # of a union whose elements are counted by taking maps apart

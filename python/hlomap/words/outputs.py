@@ -16,16 +16,16 @@ import numpy as np
 from .._core import Instruction, Module
 from ..analysis.queries import needed_by_outputs
 from ..analysis.rule_provider import RuleProvider
-from ..dtypes import is_float
+from ..analysis.value_numbers import Value
+from ..base.dtypes import is_float
+from ..base.text import leaf_text, plural, printable
+from ..base.types import ShapeIndex, json_fields
 from ..errors import HlomapError
-from ..explanation.source import value_label
-from ..explanation.values import Value
 from ..interpreter import execute_within
 from ..maps.map_set import MapSet
 from ..ops._shapes import array_leaves, arrays, shape_at
-from ..text import leaf_text, plural, printable
-from ..types import ShapeIndex, json_fields
 from ..verification.values import at_leaf, random_value
+from .source import value_label
 
 Status = Literal["equal", "wider", "narrower", "different", "unknown"]
 # The first numbers of runtime sources: of those that are numbers of values, and of the others before and after.

@@ -15,14 +15,14 @@ from .._core import Instruction
 from ..analysis.queries import reached
 from ..analysis.rule_provider import RuleProvider
 from ..analysis.slices import backward_slice
+from ..base.text import leaf_text, printable
+from ..base.types import ShapeIndex, json_fields
 from ..errors import HlomapError
 from ..maps.map_set import MapSet
 from ..ops._shapes import shape_at
-from ..text import leaf_text, printable
-from ..types import ShapeIndex, json_fields
 from .names import Names
+from .phrases import clauses, phrases
 from .source import value_label
-from .words import clauses, phrases
 
 _MAX_LEAVES = 4
 _MAX_VALUES = 10_000

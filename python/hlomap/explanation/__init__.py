@@ -1,1 +1,0 @@
-"""Answers for people: what an instruction reads, and where that comes from."""
