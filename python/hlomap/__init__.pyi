@@ -1,4 +1,12 @@
-# The public names of the package; lazy.py imports each on its first use.
+# The public names of the package; base/lazy.py imports each on its first use.
+from . import (
+    builder as builder,
+    errors as errors,
+    hlo as hlo,
+    interop as interop,
+    layouts as layouts,
+    results as results,
+)
 from ._core import (
     Computation as Computation,
     Constraint as Constraint,
