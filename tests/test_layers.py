@@ -11,7 +11,8 @@ import pytest
 from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
 
 import hlomap
-from hlomap import _core, attached, methods
+from hlomap import _core, methods
+from hlomap.base import attached
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = Path(hlomap.__file__).parent
