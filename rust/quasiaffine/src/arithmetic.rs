@@ -4,7 +4,8 @@
 //! a few sample points, over intervals) but for the numbers, so an operation is defined here once and each kind of
 //! number once. `int.rs` defines division and remainder of two integers.
 //!
-//! Divisors are at least 1 wherever a value counts; by any other divisor a number gives any value, without a panic.
+//! Divisors are at least 1 wherever a value counts; division by any other divisor gives an arbitrary value and never
+//! panics.
 
 use crate::expr::{Binary, Expr, Op, Parts, Var};
 use crate::int::{floor_div, floor_mod};
@@ -57,7 +58,7 @@ pub(crate) fn value<N: Number>(op: &Op, mut of: impl FnMut(&Expr) -> N) -> N {
     }
 }
 
-/// The value of an expression as a tree: for small ones, since what is shared is worked out again.
+/// Evaluates an expression as a tree. For small expressions: shared nodes are evaluated again.
 pub(crate) fn evaluate<N: Number>(e: &Expr, of_var: &impl Fn(Var) -> N) -> N {
     match e {
         Expr::Const(c) => N::constant(*c),
@@ -69,7 +70,7 @@ pub(crate) fn evaluate<N: Number>(e: &Expr, of_var: &impl Fn(Var) -> N) -> N {
     }
 }
 
-/// 64-bit integers with checks: `None` where something on the way does not fit, or a divisor is below 1.
+/// Checked 64-bit integers: `None` if an intermediate value does not fit, or a divisor is below 1.
 impl Number for Option<i64> {
     #[inline(always)]
     fn constant(c: i64) -> Option<i64> {
@@ -107,7 +108,7 @@ impl Number for Option<i64> {
     }
 }
 
-/// Several 64-bit integers at once; `None` where one of them is.
+/// Several 64-bit integers at once; `None` if one of them is.
 impl<const N: usize> Number for Option<[i64; N]> {
     #[inline(always)]
     fn constant(c: i64) -> Option<[i64; N]> {

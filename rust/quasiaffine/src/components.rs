@@ -1,6 +1,6 @@
-//! What hangs together.
+//! Connected components.
 
-/// For each number below `n` the smallest one that hangs together with it: numbers of one set do.
+/// Returns the least member of each number's component, for the numbers below `n`; each set connects its numbers.
 pub(crate) fn components<S: AsRef<[usize]>>(n: usize, sets: impl IntoIterator<Item = S>) -> Vec<usize> {
     let mut parent: Vec<usize> = (0..n).collect();
     fn root(parent: &mut [usize], mut i: usize) -> usize {

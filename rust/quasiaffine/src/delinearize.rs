@@ -7,14 +7,15 @@ use crate::error::{Error, Result};
 use crate::expr::Expr;
 use crate::int::gcd;
 
-/// A digit of a number: the variable, how many values it has, and its weight.
+/// A digit of a number: the variable, its number of values, and its weight.
 type Digit = (Expr, i64, i64);
 
-/// The index into an array of sizes `target` with the linear index that `variables` have in one of sizes `source`;
+/// The index into an array of sizes `target` whose linear index is that of `variables` in an array of sizes `source`;
 /// zeros for arrays without elements.
 ///
 /// # Errors
-/// [`Error::Overflow`] where the number of elements does not fit in 64 bits, [`Error::Arity`] where the numbers differ.
+/// [`Error::Overflow`] if the number of elements does not fit in 64 bits, [`Error::Arity`] if the numbers of elements
+/// differ.
 pub fn delinearize(variables: &[Expr], source: &[i64], target: &[i64]) -> Result<Vec<Expr>> {
     let n_elements = |sizes: &[i64]| {
         let product = sizes.iter().try_fold(1i64, |product, &n| product.checked_mul(n));
@@ -90,7 +91,7 @@ fn digit(number: &[Digit], size: i64, stride: i64) -> Result<Expr> {
     Ok(sum)
 }
 
-/// The digit where the digits of both arrays straddle each other, by division of the sum itself.
+/// The digit by division of the sum itself, if the digits of both arrays straddle each other.
 fn digit_of_sum(number: &[&Digit], size: i64, stride: i64) -> Result<Expr> {
     let above = size * stride;
     let common = number.iter().fold(stride, |common, (_, _, weight)| gcd(common, *weight).unwrap_or(1));
@@ -110,7 +111,7 @@ mod tests {
     use super::delinearize;
     use crate::expr::Expr;
 
-    /// Every index, evaluated: by the law itself, and by the expressions.
+    /// Evaluates every index by the law itself and by the expressions.
     #[test]
     fn indices_have_the_same_linear_index() {
         for (source, target) in [

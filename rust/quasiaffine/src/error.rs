@@ -10,24 +10,24 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// A value does not fit into 64 bits; the text says which operation.
     Overflow(&'static str),
-    /// A divisor that is not at least 1 wherever it is used; the text shows it with what is known of it.
+    /// A divisor that may be below 1; the text shows it with its known values.
     Divisor(String),
-    /// A variable that the map does not have, printed.
+    /// The name of a variable that the map does not have.
     UnknownVariable(String),
     /// Two lengths that must agree and do not.
     Arity {
-        /// The things that were counted.
+        /// The objects that were counted.
         what: &'static str,
-        /// The number that was needed.
+        /// The expected number.
         expected: usize,
-        /// The number that was given.
+        /// The given number.
         found: usize,
     },
-    /// A name that is given twice, reserved or not an identifier.
+    /// A name that is duplicate, reserved or not an identifier.
     Name(String),
-    /// An expression nested deeper, or a text longer, than what is supported.
+    /// An expression that is nested too deep, or a text that is too long.
     TooLarge(&'static str),
-    /// The operation needs a map that says something, and this one is undefined.
+    /// The operation needs a defined map.
     Undefined,
     /// A point outside the domain: its row.
     OutsideDomain(usize),
@@ -39,7 +39,7 @@ pub enum Error {
         value: String,
         /// The point, as values of the variables.
         point: String,
-        /// The bits that do not hold it.
+        /// The number of bits that do not hold the value.
         bits: u32,
     },
     /// Text that is not a map or an expression.
@@ -49,21 +49,21 @@ pub enum Error {
 /// A syntax error in the text of a map, with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextError {
-    /// Line, counted from 1.
+    /// The line, counted from 1.
     pub line: usize,
-    /// Column in characters, counted from 1.
+    /// The column in characters, counted from 1.
     pub column: usize,
-    /// The text that stands there.
+    /// The text at that place.
     pub found: String,
-    /// A description of what could stand there.
+    /// A description of the expected text.
     pub expected: String,
-    /// The line itself, shortened where it is long.
+    /// The line itself, shortened if it is long.
     pub snippet: String,
-    /// How many characters of `snippet` stand before the place.
+    /// The number of characters of `snippet` before the place.
     pub caret: usize,
 }
 
-/// Why the algebra gave up inside: small and without data, for code that runs a million times a second.
+/// The reason why an inner step gave up: small and without data, for code that runs a million times a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// A value does not fit into 64 bits.
@@ -81,7 +81,7 @@ impl From<Stop> for Error {
     }
 }
 
-/// Inside a simplification an expression that cannot be formed is one that does not fit.
+/// Inside a simplification, an expression cannot be formed only because of overflow.
 impl From<Error> for Stop {
     fn from(_: Error) -> Stop {
         Stop::Overflow
@@ -89,7 +89,7 @@ impl From<Error> for Stop {
 }
 
 impl Error {
-    /// The error with the row of a point counted from further back.
+    /// The error with the row of its point moved by `rows`.
     pub(crate) fn shifted(self, rows: usize) -> Error {
         match self {
             Error::OutsideDomain(row) => Error::OutsideDomain(row + rows),

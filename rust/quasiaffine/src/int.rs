@@ -1,4 +1,4 @@
-//! Checked integer arithmetic: the only place that states what division and remainder mean.
+//! Checked integer arithmetic, and the only definition of division and remainder.
 
 use crate::error::Stop;
 
@@ -22,7 +22,7 @@ pub const fn ceil_div(a: i64, b: i64) -> i64 {
     }
 }
 
-/// `floor_div(lo, n)` where `floor_div(hi, n)` is the same, for `lo <= hi` and `n >= 1`.
+/// `floor_div(lo, n)` if it equals `floor_div(hi, n)`, for `lo <= hi` and `n >= 1`.
 pub const fn common_quotient(lo: i64, hi: i64, n: i64) -> Option<i64> {
     // A division takes longer than all the rest, and most ranges are wider than the divisor.
     match hi.checked_sub(lo) {
@@ -41,7 +41,7 @@ pub const fn common_quotient(lo: i64, hi: i64, n: i64) -> Option<i64> {
 
 /// [`floor_div`] of a number of any size.
 pub fn floor_div_wide(a: i128, b: u64) -> i128 {
-    // Division of 64-bit numbers is one instruction, of 128-bit ones a call.
+    // Division of 64-bit numbers is one instruction, of 128-bit numbers a call.
     match (i64::try_from(a), i64::try_from(b)) {
         (Ok(a), Ok(b)) => i128::from(floor_div(a, b)),
         _ => a.div_euclid(i128::from(b)),
@@ -64,7 +64,7 @@ pub fn ceil_div_wide(a: i128, b: u64) -> i128 {
     }
 }
 
-/// The greatest common divisor of the absolute values; `gcd(0, x) = |x|`. `None` where it is 2^63.
+/// The greatest common divisor of the absolute values; `gcd(0, x) = |x|`. `None` if it is 2^63.
 pub fn gcd(a: i64, b: i64) -> Option<i64> {
     let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
     if a == 1 || b == 1 {

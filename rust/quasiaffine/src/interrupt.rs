@@ -1,12 +1,15 @@
-//! Ends long work early: the caller of a long call watches, and the loops of the work look now and then.
+//! Interrupts long work: the caller of a long call installs a watch, and the loops of the work poll it now and then.
 //!
 //! An interrupt unwinds the stack from the loop to [`watched`], as a panic does, but without its message. So it is
-//! never a value: no function can take it for "unknown", no cache can keep it, and what is infallible stays so. Laws: *
-//! what was shared before the call is as if the call had not begun, or complete: caches take finished values only; * no
-//! loop that looks runs under a lock or inside the initializer of a [`OnceLock`], since the watch may wait for a thread
-//! that waits for that lock. [`once`] initializes without one; * without a watch, looking has no effect.
+//! never a value: no function can mistake it for "unknown", no cache can keep it, and infallible functions stay
+//! infallible.
+//! * Shared state is left as before the call, or complete: caches take finished values only.
+//! * No loop that looks runs under a lock or inside the initializer of a [`OnceLock`], since the watch may wait for a
+//!   thread that waits for that lock. [`once`] initializes without one.
+//! * Without a watch, looking has no effect.
 //!
-//! Threads of the work are started by [`on_threads`], which ends them with their caller. Not here: who interrupts.
+//! Threads of the work are started by [`on_threads`], which ends them with their caller. Not here: the decision to
+//! interrupt.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -20,7 +23,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupted;
 
-/// Who decides whether this thread goes on.
+/// The judge of whether this thread goes on.
 #[derive(Clone, Default)]
 enum Watch {
     #[default]
@@ -30,10 +33,10 @@ enum Watch {
     Starter(Arc<AtomicBool>),
 }
 
-/// The number of calls of [`poll`] of which one looks.
+/// One of this many calls of [`poll`] looks.
 const INTERVAL: u8 = 64;
 
-/// How long a thread that waits for others does not look.
+/// The interval between looks of a thread that waits for others.
 const NAP: Duration = Duration::from_millis(20);
 
 thread_local! {
@@ -52,27 +55,27 @@ thread_local! {
 /// ```
 ///
 /// # Errors
-/// [`Interrupted`] where the work was ended.
+/// [`Interrupted`] if the work was ended.
 pub fn watched<T>(is_interrupted: fn() -> bool, work: impl FnOnce() -> T) -> Result<T, Interrupted> {
     let (mut work, mut value) = (Some(work), None);
     caught(is_interrupted, &mut || value = work.take().map(|work| work()))?;
     value.ok_or(Interrupted)
 }
 
-/// [`watched`] for work of any type, so that only one copy of it is compiled.
+/// The part of [`watched`] that does not depend on a type, so that it is compiled once.
 fn caught(is_interrupted: fn() -> bool, work: &mut dyn FnMut()) -> Result<(), Interrupted> {
     let _restored = set(Watch::Caller(is_interrupted));
-    // What the work has changed is complete wherever it looks: the first law of this module.
+    // Shared state is complete wherever the work looks: the first law of this module.
     catch_unwind(AssertUnwindSafe(work)).map_err(interrupted)
 }
 
-/// Runs `work` as if nobody watched: it may look under a lock, or be called from foreign code that no unwinding may pass.
+/// Runs `work` without a watch: it may then look under a lock, or be called by foreign code that must not unwind.
 pub fn unwatched<T>(work: impl FnOnce() -> T) -> T {
     let _restored = set(Watch::Nobody);
     work()
 }
 
-/// A step of work, of less than about 100 microseconds: one in 64 of them [looks](look).
+/// Counts a step of work, of less than about 100 microseconds; one in 64 steps [looks](look).
 #[inline]
 pub fn poll() {
     steps(1);
@@ -101,7 +104,7 @@ pub fn n_steps() -> u64 {
     STEPS.get()
 }
 
-/// Ends the work here if it is interrupted: does not return then.
+/// Ends the work here if it is interrupted, by unwinding.
 #[inline]
 pub fn look() {
     if IS_WATCHED.get() {
@@ -124,7 +127,7 @@ fn look_now() {
     }
 }
 
-/// The value of a cell, which `value` gives where it has none. Threads that ask at once each compute it, and agree.
+/// The value of a cell, computed by `value` if the cell is empty. Concurrent callers each compute it, and agree.
 pub fn once<T>(cell: &OnceLock<T>, value: impl FnOnce() -> T) -> &T {
     if let Some(known) = cell.get() {
         return known;
@@ -133,13 +136,13 @@ pub fn once<T>(cell: &OnceLock<T>, value: impl FnOnce() -> T) -> &T {
     cell.get_or_init(|| value)
 }
 
-/// Frees a large value on a thread of its own, since that takes long, also while an interrupt unwinds.
+/// Frees a large value on another thread, since that takes long, also while an interrupt unwinds.
 pub fn discard(value: impl Send + 'static) {
-    // Without a thread it is freed here.
+    // If no thread can be started, the value is freed here.
     let _ = std::thread::Builder::new().spawn(move || drop(value));
 }
 
-/// Does each of the jobs on a thread of its own, and gives the results in order. An interrupt of the caller ends them.
+/// Runs each job on its own thread, and returns the results in order. An interrupt of the caller ends them.
 pub fn on_threads<J: Send, T: Send>(jobs: impl Iterator<Item = J>, work: impl Fn(J) -> T + Sync) -> Vec<T> {
     let work = &work;
     let mut slots: Vec<(Option<J>, Option<T>)> = jobs.map(|job| (Some(job), None)).collect();
@@ -148,7 +151,7 @@ pub fn on_threads<J: Send, T: Send>(jobs: impl Iterator<Item = J>, work: impl Fn
     slots.into_iter().filter_map(|(_, value)| value).collect()
 }
 
-/// [`on_threads`] for jobs of any type, so that only one copy of it is compiled.
+/// The part of [`on_threads`] that does not depend on a type, so that it is compiled once.
 fn run_all(tasks: Vec<Box<dyn FnOnce() + Send + '_>>) {
     let stop = Arc::new(AtomicBool::new(false));
     std::thread::scope(|scope| {
@@ -166,7 +169,7 @@ fn run_all(tasks: Vec<Box<dyn FnOnce() + Send + '_>>) {
             .collect();
         drop(done);
         let _stops = StopOnDrop(&stop);
-        // The channel closes when the last thread ends, in whatever way.
+        // The channel closes when the last thread ends, even by a panic.
         loop {
             look();
             if waiting.recv_timeout(NAP) != Err(RecvTimeoutError::Timeout) {
@@ -179,7 +182,7 @@ fn run_all(tasks: Vec<Box<dyn FnOnce() + Send + '_>>) {
     });
 }
 
-/// A caller that unwinds waits for its threads.
+/// Stops the threads of a caller that unwinds.
 struct StopOnDrop<'a>(&'a AtomicBool);
 
 impl Drop for StopOnDrop<'_> {
@@ -188,12 +191,12 @@ impl Drop for StopOnDrop<'_> {
     }
 }
 
-/// Anything but an interrupt is a panic, which goes on.
+/// Resumes any panic that is not an interrupt.
 fn interrupted(payload: Box<dyn Any + Send>) -> Interrupted {
     *payload.downcast::<Interrupted>().unwrap_or_else(|payload| resume_unwind(payload))
 }
 
-/// The watch until the value is dropped.
+/// Installs a watch until the returned value is dropped.
 fn set(watch: Watch) -> Restored {
     IS_WATCHED.set(!matches!(watch, Watch::Nobody));
     Restored(WATCH.replace(watch))

@@ -36,7 +36,7 @@
 //! | `(d0 mod 2)*3 + d1` | `3*d0 + d1 - 6*q` |
 //! | `d0 - d0 mod 2` | `2*q` |
 //!
-//! so that what is equal looks equal, and what cancels cancels by addition. When the form is written, a remainder comes back
+//! so that equal values look equal, and terms cancel by addition. When the form is written, a remainder comes back
 //! wherever it is shorter: `3*d0 - 6*q` is `(d0 mod 2)*3`.
 //!
 //! # Examples

@@ -1,49 +1,49 @@
 //! The limits of the crate. Past one of them an input is an error, a question is unknown, and a map stays as it was:
-//! a limit never makes an answer wrong. What only decides how fast an answer comes stands where it is used.
+//! a limit never makes an answer wrong. Constants that affect only speed are next to their use.
 
-/// How deep expressions nest, in text and in memory, and branches of a search in one another, so that no walk can
-/// exhaust the stack: `tests::what_nests_too_deep_is_an_error`.
+/// The depth to which expressions nest, in text and in memory, and branches of a search, so that no walk can exhaust
+/// the stack: `tests::what_nests_too_deep_is_an_error`.
 pub const DEPTH: u16 = 400;
 
-/// The nodes of an expression that is walked as a tree, of which a small shared graph can stand for one of any size:
+/// The nodes of an expression that is walked as a tree; a small shared graph can represent a tree of any size:
 /// `tests::a_shared_graph_is_not_walked_as_a_tree`.
 pub const NODES: u32 = 512;
 
-/// The work on one question, in terms or coefficients looked at, or nodes printed: some ten milliseconds, a thousand
-/// times what maps of programs take. Chains of 64 operations in `tests/chains.rs` stay below it.
+/// The effort for one question, in terms or coefficients examined, or nodes printed: some ten milliseconds, a thousand
+/// times what maps of programs need. Chains of 64 operations in `tests/chains.rs` stay below it.
 pub const EFFORT: u64 = 1 << 21;
 
-/// The work on one question about all pairs of something, so that a set of many maps has an answer: `tests/sets.rs`.
+/// The effort for one question about all pairs of a set, so that a set of many maps has an answer: `tests/sets.rs`.
 pub const TOTAL_EFFORT: u64 = 16 * EFFORT;
 
-/// The points or tiles that are gone through one by one, where no formula is known:
+/// The points or tiles that are enumerated if no formula is known:
 /// `tests::what_has_more_points_is_bounded`.
 pub const POINTS: u128 = 1 << 16;
 
-/// The points of some results that are gone through for each choice of tile sizes, of which a caller compares many;
+/// The points of some results that are enumerated for each choice of tile sizes, since a caller compares many choices;
 /// callers may give another number: `tests/tiles.rs`.
 pub const FEW_POINTS: i64 = 1 << 14;
 
-/// The parts that a union or a case distinction may have, each of which is held against others: `tests/sets.rs`.
+/// The parts of a union or a case distinction, each of which is compared with others: `tests/sets.rs`.
 pub const PIECES: usize = 1 << 12;
 
-/// How often something is improved, or tried in vain, before it is left as it is: intervals may narrow by 1 each time,
-/// `tests::what_narrows_slowly_stays`.
+/// The rounds of improvement, or of vain attempts, before a result is left as it is: intervals may narrow by 1 each
+/// time, `tests::what_narrows_slowly_stays`.
 pub const ROUNDS: usize = 16;
 
 /// The values of one variable, points of a sample or rows of a system that are compared one by one: small boxes in
 /// `tests/rules.txt`.
 pub const VALUES: usize = 16;
 
-/// The alternatives that are tried at one place, of which the shortest is taken: `tests/chains.rs`.
+/// The alternatives that are tried at one place; the shortest is taken: `tests/chains.rs`.
 pub const ALTERNATIVES: usize = 8;
 
-/// The divs up to which a result is read with its remainders open alone: with more, values that do not cancel are
-/// taken apart, with fewer, those that would cancel are not seen: `tests/rules.txt`, `tests/found.txt`.
+/// Results with at most this many divs are read with open remainders only. A larger limit takes apart values that do
+/// not cancel, a smaller one misses values that would: `tests/rules.txt`, `tests/found.txt`.
 pub const FEW_DIVS: u32 = 3;
 
-/// How many times the divs of a result its open form may take and still be written. `tests/chains.rs` needs 2; with more,
-/// chains of 64 mixed operations take twice as long, for one div in a hundred.
+/// The open form of a result is written if it has at most this many times the divs. `tests/chains.rs` needs 2; with
+/// more, chains of 64 mixed operations take twice as long, for one div in a hundred.
 pub const GROWTH: u64 = 2;
 
 #[cfg(test)]

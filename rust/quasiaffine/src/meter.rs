@@ -1,32 +1,32 @@
-//! The meter of a question: it counts the work, hears an interrupt, and stops the work where too much of it is done.
+//! The meter of a question: it counts the work, polls for an interrupt, and stops the work at a limit.
 //!
-//! Whatever loops over terms, pairs or maps spends on a meter before it looks at them. A question has one meter; one that
-//! asks others gives each a [part](Meter::part) of its own, so that it ends within its effort however many they are. The
-//! effort alone ends the work, so an answer never depends on the machine.
+//! Every loop over terms, pairs or maps spends on a meter before it examines them. A question has one meter; a question
+//! that asks others gives each a [part](Meter::part) of it, so that it ends within its effort however many they are.
+//! Only the effort ends the work, so an answer never depends on the machine.
 
 use crate::error::Stop;
 use crate::interrupt::{look, steps};
 
-/// The effort of one step of [`crate::interrupt::n_steps`], after which an interrupt is looked for; a power of two, some
-/// 50 microseconds.
+/// The effort between two polls for an interrupt, one step of [`crate::interrupt::n_steps`]; a power of two, some 50
+/// microseconds.
 const STEP: u64 = 1 << 13;
 
-/// The work that is left to a question, in terms or coefficients looked at.
+/// The effort left to a question, in terms or coefficients examined.
 #[derive(Debug)]
 pub(crate) struct Meter {
     left: u64,
 }
 
 impl Meter {
-    /// For so much work, see [`crate::limits`].
+    /// A meter with this much effort, see [`crate::limits`].
     pub const fn new(effort: u64) -> Meter {
         Meter { left: effort }
     }
 
-    /// Counts the work of looking at `n` terms.
+    /// Spends the effort of examining `n` terms.
     ///
     /// # Errors
-    /// [`Stop::Effort`] where less is left; then nothing is.
+    /// [`Stop::Effort`] if less effort is left, which is then spent.
     #[inline]
     pub fn spend(&mut self, n: usize) -> Result<(), Stop> {
         match self.left.checked_sub(n as u64 + 1) {
@@ -50,12 +50,12 @@ impl Meter {
         look();
     }
 
-    /// What is left.
+    /// The effort that is left.
     pub const fn left(&self) -> u64 {
         self.left
     }
 
-    /// Asks a question that may take so much of what is left, and comes back with the rest.
+    /// Asks a question that may spend at most `most` of the remaining effort; the unspent part stays.
     pub fn part<T>(&mut self, most: u64, ask: impl FnOnce(&mut Meter) -> T) -> T {
         let given = self.left.min(most);
         let mut own = Meter::new(given);

@@ -1,4 +1,5 @@
-//! Equal maps behave alike, whatever made them; and how often two ways of composing one chain of operations lead to two forms.
+//! Equal maps behave alike, whatever their history; and the number of chains for which two orders of composition give
+//! two forms.
 //!
 //! Numbers that may only fall stand here. A long run, in which no map of 200,000 chains differs by its history, is
 //! `HLOMAP_CASES=200000 cargo test --release -p quasiaffine canonical`.

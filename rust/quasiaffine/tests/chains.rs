@@ -1,4 +1,4 @@
-//! Long chains and high ranks: what comes out is small and right, without a look at the clock.
+//! Long chains and high ranks: results are small and right, measured without a clock.
 //!
 //! Sizes are counted as trees where they must be small, and as distinct expressions, which is what memory holds, where
 //! operations mix the digits of an index again and again: there a tree grows with every step, in any form known.
@@ -40,7 +40,7 @@ fn last(steps: &[Step]) -> &Step {
     steps.last().unwrap()
 }
 
-/// The one reshape that a chain of reshapes is.
+/// The single reshape that equals a chain of reshapes.
 fn direct(steps: &[Step]) -> Map {
     let output = last(steps).output.clone();
     let step = Step { op: Op::Reshape, operand: steps[0].operand.clone(), output };
@@ -97,7 +97,7 @@ fn chains_of_mixed_operations_are_right() {
         let map = composed(&steps);
         let points = every_point(&last(&steps).output);
         assert!(check(&map, &steps, &points) > points.len() / 8, "seed {seed} hardly reads");
-        // What is kept grows with the steps, not with the trees that it stands for. A result may be shorter under the
+        // Memory grows with the steps, not with the size of the trees. A result may be shorter under the
         // constraints than what a constraint is written as, and then shares nothing with it.
         assert!(distinct(&map) < 10 * n, "seed {seed}: {:?}, {} distinct", map.cost(), distinct(&map));
     }

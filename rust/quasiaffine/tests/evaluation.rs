@@ -53,7 +53,7 @@ fn points(map: &Map, n: i64, count: usize) -> Vec<i64> {
     out
 }
 
-/// Compares all results with the values in the integers, on one thread and two; an error where one does not fit.
+/// Compares all results with the values in the integers, on one thread and two; an error if one does not fit.
 fn check(map: &Map, rows: &[i64]) {
     let program = Program::new(map).unwrap();
     let (width, dims) = (program.n_results(), map.domain().n_dims);

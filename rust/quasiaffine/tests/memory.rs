@@ -58,7 +58,7 @@ fn n_maps() -> i64 {
 }
 
 fn main() {
-    // What the first use of anything sets up once may stay.
+    // One-time setup by the first use may stay.
     use_one(64);
     std::thread::spawn(|| use_one(128)).join().unwrap();
     let before = LIVE.load(Ordering::Relaxed);
@@ -67,7 +67,7 @@ fn main() {
     let after = LIVE.load(Ordering::Relaxed);
     println!("{before} bytes before, {after} after {} maps", n_maps());
     assert_eq!(after, before);
-    // The count counts: a map that is kept shows.
+    // The counter works: a map that is kept shows.
     let kept = parse_map("(d0) -> (d0 floordiv 3), domain: d0 in [0, 9]").unwrap();
     assert!(LIVE.load(Ordering::Relaxed) > before, "{kept}");
 }

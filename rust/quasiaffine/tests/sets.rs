@@ -53,7 +53,7 @@ fn pair() -> impl Strategy<Value = (Plan, Plan)> {
     prop_oneof![3 => (small(), small()), 1 => (any_plan(), any_plan())]
 }
 
-/// The pairs of dims and element that a map relates; `None` where there are too many points.
+/// The pairs of dims and element that a map relates; `None` if there are too many points.
 fn relation(map: &Map) -> Option<BTreeSet<(Vec<i64>, Element)>> {
     if map.state() == State::Empty {
         return Some(BTreeSet::new());
@@ -139,7 +139,7 @@ fn strided_windows() -> impl Strategy<Value = Map> {
     })
 }
 
-/// How often each element is reached at each point of the dims; `None` where there are too many points.
+/// How often each element is reached at each point of the dims; `None` if there are too many points.
 fn reads(map: &Map) -> Option<BTreeMap<Vec<i64>, BTreeMap<Element, usize>>> {
     relation(map)?;
     let mut found: BTreeMap<Vec<i64>, BTreeMap<Element, usize>> = BTreeMap::new();
@@ -302,7 +302,7 @@ fn pieces(map: &Map, seed: u64, cuts: usize) -> Vec<Map> {
 proptest! {
     #![proptest_config(config())]
 
-    /// An inverse, injectivity and the two counts are one fact in three words.
+    /// An inverse, injectivity and equal counts agree with each other.
     #[test]
     fn inverse_injectivity_and_counts_agree(map in permutations()) {
         let sides: Vec<Interval> = map.domain().vars.iter().map(|v| v.interval).collect();

@@ -9,7 +9,7 @@ use quasiaffine::{Constraint, Expr, Interval, Map, Options, Points, Program, Var
 /// The most points of a case that are looked at.
 const MAX_POINTS: u128 = 20_000;
 
-/// Every point of the domain, as one row of all variables each; nothing where they are many.
+/// Every point of the domain, as one row of all variables each; `None` if they are many.
 fn points(map: &Map) -> Option<Vec<i64>> {
     let vars = &map.domain().vars;
     let n = vars.iter().try_fold(1u128, |n, v| n.checked_mul(v.interval.size())).filter(|n| *n <= MAX_POINTS)?;
@@ -31,7 +31,7 @@ fn points(map: &Map) -> Option<Vec<i64>> {
     Some(kept.flat_map(|(row, _)| row.to_vec()).collect())
 }
 
-/// The values of an expression at these points; nothing where one does not fit into 64 bits.
+/// The values of an expression at these points; `None` if one does not fit into 64 bits.
 fn values(map: &Map, e: &Expr, points: &[i64]) -> Option<Vec<i64>> {
     let mut domain = map.domain().without_constraints();
     domain.vars.iter_mut().for_each(|v| *v = Variable::new(v.interval));

@@ -35,7 +35,7 @@ proptest! {
             let once = simplify(&m, options);
             let twice = simplify(&once, options);
             prop_assert_eq!(&twice, &once, "of {}", m);
-            // The quotients of an equality may be in the results where it is solved.
+            // The quotients of an equality may be in the results if it is solved.
             prop_assert!(solve || once.cost().divmods <= m.cost().divmods, "{} is no simpler than {}", once, m);
         }
     }
@@ -202,7 +202,7 @@ proptest! {
         let images: HashSet<_> = graph.iter().map(|(_, v)| v.clone()).collect();
         let (touched, distinct) = (quasiaffine::touched(&m), quasiaffine::distinct(&m));
         let (n, n_images) = (graph.len() as u128, images.len() as u128);
-        // Where only some points were looked at, at least those must be counted.
+        // If only some points were looked at, at least those must be counted.
         prop_assert!(n_images <= distinct.upper, "{} images, {:?} of {}", n_images, distinct, m);
         if plan.has_all_points() {
             prop_assert!(touched.lower <= n && n <= touched.upper, "{} points, {:?} of {}", n, touched, m);

@@ -1,4 +1,4 @@
-//! The atoms of a context: variables, divs and what else forms are sums of, each with its interval.
+//! The atoms of a context, of which forms are sums: variables, divs and closed operations, each with its interval.
 //!
 //! Equal atoms have one number; the variables come first, by their flat numbers.
 
@@ -9,7 +9,7 @@ use crate::analysis::interval::Interval;
 use crate::expr::{Binary, Expr, Kind, Var};
 use crate::map::domain::Domain;
 
-/// Up to so many divs are looked through one by one.
+/// Up to this many divs are searched linearly.
 const FEW_ATOMS: usize = 24;
 
 /// The value that an atom stands for.
@@ -19,7 +19,7 @@ pub enum AtomKind {
     Var(u32),
     /// `numerator floordiv divisor` with `divisor >= 2`.
     Div(AffineForm, i64),
-    /// An operation on two forms that stays closed: nothing more is known of it.
+    /// An operation on two forms that stays closed: no law looks inside.
     Other(Binary, Box<(AffineForm, AffineForm)>),
 }
 
@@ -30,18 +30,18 @@ pub struct Atom {
     pub kind: AtomKind,
     /// Its values over the domain.
     pub interval: Interval,
-    /// How many atoms stand in one another; 0 for a variable.
+    /// The nesting depth of atoms; 0 for a variable.
     pub depth: u32,
     /// A number that does not depend on the context, see [`crate::affine::order`].
     pub(crate) fingerprint: u64,
     /// The atom as an expression, once it has been written.
     extracted: Option<Expr>,
-    /// Whether it was written under other facts, so that it could come out otherwise now.
+    /// Whether the expression was written under other facts, so that extraction could give another one now.
     is_stale: bool,
 }
 
 impl Atom {
-    /// The atom as an expression, where it would come out as it was written.
+    /// The remembered expression, unless it is stale.
     pub(crate) fn written(&self) -> Option<&Expr> {
         self.extracted.as_ref().filter(|_| !self.is_stale)
     }
@@ -54,18 +54,18 @@ pub(crate) struct Atoms {
     n_vars: usize,
     n_dims: u32,
     n_ranges: u32,
-    /// Numbers by kind, once there are more atoms than are quickly looked through: boxed, so that a context is quickly made.
+    /// Numbers by kind, once a linear search would be slow. Boxed, so that a context is cheap to make.
     interned: Option<Box<FxHashMap<AtomKind, AtomId>>>,
 }
 
 impl Atoms {
-    /// Room for so many variables and a few divs.
+    /// Allocates room for this many variables and a few divs.
     pub(crate) fn with_room(n_vars: usize) -> Atoms {
-        // With few variables small enough for the allocator's quick bins: room for 16 costs hard expressions 2 %.
+        // With few variables the list fits the allocator's fast bins: room for 16 costs hard expressions 2 %.
         Atoms { list: Vec::with_capacity(n_vars + 3), ..Atoms::default() }
     }
 
-    /// The variables of a domain, and nothing else.
+    /// Keeps nothing but the variables of a domain.
     pub(crate) fn restart(&mut self, domain: &Domain) {
         self.list.clear();
         self.interned = None;
@@ -93,7 +93,7 @@ impl Atoms {
         &self.list[id as usize]
     }
 
-    /// How many there are, variables included.
+    /// The number of atoms, variables included.
     pub(crate) fn len(&self) -> usize {
         self.list.len()
     }
@@ -102,7 +102,7 @@ impl Atoms {
         self.n_vars
     }
 
-    /// Remembers an atom as an expression. What comes out as before is the node of before.
+    /// Remembers the expression of an atom. Returns the earlier node if the expression is equal to it.
     pub(crate) fn remember(&mut self, id: AtomId, expr: Expr) -> Expr {
         let atom = &mut self.list[id as usize];
         let expr = atom.extracted.take().filter(|earlier| *earlier == expr).unwrap_or(expr);
@@ -110,19 +110,19 @@ impl Atoms {
         expr
     }
 
-    /// Takes every expression that is remembered for stale.
+    /// Marks every remembered expression stale.
     pub(crate) fn forget_written(&mut self) {
         self.list.iter_mut().for_each(|atom| atom.is_stale = true);
     }
 
-    /// The quotient among the first atoms from a number on.
+    /// Finds a quotient among the first atoms from number `from` on.
     pub(crate) fn known_div(&self, num: &AffineForm, n: i64, from: usize) -> Option<AtomId> {
         let atoms = self.list.iter().enumerate().take(self.n_vars + FEW_ATOMS).skip(from);
         let mut equal = atoms.filter(|(_, atom)| matches!(&atom.kind, AtomKind::Div(y, m) if *m == n && y == num));
         equal.next().map(|(id, _)| id as AtomId)
     }
 
-    /// The number of an atom that is known.
+    /// The number of an atom, if the context has it.
     pub(crate) fn known(&self, kind: &AtomKind) -> Option<AtomId> {
         if let Some(interned) = &self.interned {
             return interned.get(kind).copied();
@@ -131,7 +131,7 @@ impl Atoms {
         at.map(|i| (i + self.n_vars) as AtomId)
     }
 
-    /// Adds an atom that is not known.
+    /// Adds an atom that the context does not have.
     pub(crate) fn add(&mut self, kind: AtomKind, interval: Interval) -> AtomId {
         let id = self.list.len() as AtomId;
         if self.list.len() - self.n_vars >= FEW_ATOMS {

@@ -4,15 +4,15 @@ use crate::error::Stop;
 use crate::interrupt::look;
 use crate::simplify::trace::Trace;
 
-/// The effort after which an interrupt is looked for, a power of two.
+/// The effort between two checks for an interrupt, a power of two.
 const LOOK_AFTER: u32 = 1 << 13;
 
-/// The effort left to a simplification, over all its contexts, and the record of what it did.
+/// The effort left to a simplification over all its contexts, and the trace of its rules.
 #[derive(Clone, Debug)]
 pub struct Budget {
-    /// How many terms may still be looked at. Past that everything stays as it is.
+    /// The number of terms that may still be examined. At 0 everything stays as it is.
     pub effort: u32,
-    /// The rules that fired, where somebody asks.
+    /// The rules that fired, if a trace was requested.
     pub trace: Option<Trace>,
 }
 
@@ -20,10 +20,10 @@ impl Budget {
     /// Some ten milliseconds, a thousand times what maps of programs take.
     pub const EFFORT: u32 = crate::limits::EFFORT as u32;
 
-    /// Spends effort on looking at `n` terms.
+    /// Spends the effort of examining `n` terms.
     ///
     /// # Errors
-    /// [`Stop::Effort`] where none is left.
+    /// [`Stop::Effort`] if no effort is left.
     pub(crate) fn spend(&mut self, n: usize) -> Result<(), Stop> {
         match self.effort.checked_sub(u32::try_from(n + 1).unwrap_or(u32::MAX)) {
             Some(left) => {

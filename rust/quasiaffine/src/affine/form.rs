@@ -1,6 +1,6 @@
-//! Affine forms: a constant and multiples of atoms, which are variables, divs and whatever stays closed.
+//! Affine forms: a constant plus multiples of atoms.
 //!
-//! A form keeps up to four terms in itself. With room for two, composed reshapes take 9 % more instructions and two and
+//! A form stores up to four terms inline. With room for two, composed reshapes take 9 % more instructions and two and
 //! a half times the allocations; with room for six, sets of maps take between 2 % less and 1 % more.
 
 use smallvec::SmallVec;
@@ -31,7 +31,7 @@ pub struct AffineForm {
 
 impl Clone for AffineForm {
     fn clone(&self) -> AffineForm {
-        // A copy of memory, where the clone of a small vector goes term by term.
+        // Copies memory; cloning a small vector would copy term by term.
         AffineForm { constant: self.constant, terms: SmallVec::from_slice(&self.terms) }
     }
 }
@@ -47,12 +47,12 @@ impl AffineForm {
         AffineForm { constant: 0, terms: SmallVec::from_slice(&[AffineTerm { coefficient: 1, atom }]) }
     }
 
-    /// The value, where there is no term.
+    /// The value, if there is no term.
     pub fn as_const(&self) -> Option<i64> {
         self.terms.is_empty().then_some(self.constant)
     }
 
-    /// The coefficient of an atom, 0 where it does not occur.
+    /// The coefficient of an atom, 0 if it does not occur.
     pub fn coefficient(&self, atom: AtomId) -> i64 {
         self.terms.iter().find(|t| t.atom == atom).map_or(0, |t| t.coefficient)
     }
@@ -95,7 +95,7 @@ impl AffineForm {
         }
     }
 
-    /// Adds a term where the last atom is not a smaller one.
+    /// Adds a term whose atom does not come after the last one.
     fn add_term_within(&mut self, coefficient: i64, atom: AtomId) -> Result<(), Stop> {
         let at = self.terms.iter().take_while(|t| t.atom < atom).count();
         let t = &mut self.terms[at];
@@ -124,7 +124,7 @@ impl AffineForm {
         Ok(out)
     }
 
-    /// The form with another one in place of an atom.
+    /// The form with an atom replaced by another form.
     pub fn replaced(&self, atom: AtomId, by: &AffineForm) -> Result<AffineForm, Stop> {
         let (mut out, k) = (self.clone(), self.coefficient(atom));
         out.add_term(int::mul(-1, k)?, atom)?;
@@ -132,7 +132,7 @@ impl AffineForm {
         Ok(out)
     }
 
-    /// The form divided by `n`, where `n` divides the constant and every coefficient.
+    /// The form divided by `n`, if `n` divides the constant and every coefficient.
     pub fn divided(mut self, n: i64) -> Option<AffineForm> {
         let is_multiple = self.constant % n == 0 && self.terms.iter().all(|t| t.coefficient % n == 0);
         self.constant /= n;
@@ -140,7 +140,7 @@ impl AffineForm {
         is_multiple.then_some(self)
     }
 
-    /// The greatest common divisor of the coefficients; 0 where there is none.
+    /// The greatest common divisor of the coefficients; 0 if there is none.
     pub fn content(&self) -> i64 {
         self.terms.iter().fold(0, |g, t| int::gcd(g, t.coefficient).unwrap_or(1))
     }

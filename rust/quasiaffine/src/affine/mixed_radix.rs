@@ -1,4 +1,4 @@
-//! The parts of a result: summands whose strides do not overlap, so that the result determines each of them.
+//! The digits of a result: summands whose strides do not overlap, so that the result determines each of them.
 //!
 //! `r = base + s1*v1 + s2*v2 + …` with `0 <= vi` and each stride larger than what the smaller ones reach together is a
 //! mixed-radix number; its digits are the `vi`. [`crate::decide::inverse`] reads variables off them, and
@@ -17,15 +17,15 @@ use crate::expr::Expr;
 #[derive(Clone)]
 pub struct Digit<U> {
     pub unit: U,
-    /// Negative where the digit counts down.
+    /// Negative if the digit counts down.
     pub factor: i64,
     pub interval: Interval,
 }
 
-/// Few digits lie in themselves.
+/// Digits; a few are stored inline.
 pub type Digits<U> = SmallVec<[Digit<U>; 4]>;
 
-/// Whether each digit, the smallest factor first, is larger than what those before it reach together.
+/// Whether each factor, the smallest first, is larger than the sum that the digits before it can reach.
 pub fn are_apart<U>(digits: &[Digit<U>]) -> bool {
     let reach = digits.iter().try_fold(0i128, |reach, d| {
         let factor = i128::from(d.factor).abs();
@@ -35,9 +35,9 @@ pub fn are_apart<U>(digits: &[Digit<U>]) -> bool {
     reach.is_some()
 }
 
-/// The units of digits that are apart, the smallest factor first, where a constant and their multiples add up to a value.
+/// Solves `value = constant + sum of factor * unit` for the units of non-overlapping digits, the smallest factor first.
 pub fn units_of<U>(digits: &[Digit<U>], constant: i64, value: &Expr) -> Result<SmallVec<[Expr; 4]>> {
-    // The value of each digit where it is 0: an end of its interval.
+    // The unit at which a digit is 0: an end of its interval.
     let at_zero = |d: &Digit<U>| if d.factor > 0 { d.interval.lo } else { d.interval.hi };
     let base = |sum: Expr, d: &Digit<U>| sum.add(&Expr::Const(at_zero(d)).scale(d.factor)?);
     let mut rest = value.sub(&digits.iter().try_fold(Expr::Const(constant), base)?)?;
@@ -52,7 +52,7 @@ pub fn units_of<U>(digits: &[Digit<U>], constant: i64, value: &Expr) -> Result<S
     Ok(units)
 }
 
-/// The parts of a form as digits, the smallest factor first, where they are apart.
+/// The parts of a form as digits, the smallest factor first, if they do not overlap.
 pub fn mixed_radix_digits(cx: &mut AffineContext, form: &AffineForm) -> Option<Digits<AffineForm>> {
     let mut digits = Digits::new();
     for summand in summands(cx, form) {

@@ -1,8 +1,8 @@
 //! The order of atoms by what they stand for.
 //!
 //! Numbers of atoms follow the order in which an expression is read, so two contexts may number the same atoms
-//! differently. Where forms of equal cost compete, this order decides, and every context decides alike: an expression
-//! that reads back as the form that it is written for is then what a second simplification writes.
+//! differently. If forms of equal cost compete, this order decides, and every context decides alike: an expression
+//! that reads back as its form is then what a second simplification writes.
 
 use std::cmp::Ordering;
 
@@ -13,7 +13,7 @@ use crate::affine::context::AffineContext;
 use crate::affine::form::{AffineForm, AffineTerm, AtomId};
 
 impl AffineContext {
-    /// The order of two atoms: by depth, so that what is contained comes first, then by size and content.
+    /// Orders two atoms by depth, so that contained atoms come first, then by size and content.
     pub(crate) fn order(&self, a: AtomId, b: AtomId) -> Ordering {
         if a == b {
             return Ordering::Equal;
@@ -36,7 +36,7 @@ impl AffineContext {
         })
     }
 
-    /// Sums of variables in the order of their terms; others by fingerprints, which do not walk what they stand for.
+    /// Orders sums of variables by their terms, other forms by fingerprint, which avoids a walk.
     fn order_of_forms(&self, x: &AffineForm, y: &AffineForm) -> Ordering {
         if self.is_plain(x) && self.is_plain(y) {
             let key = |t: &AffineTerm| (t.atom, t.coefficient);
@@ -46,7 +46,7 @@ impl AffineContext {
         key(x).cmp(&key(y))
     }
 
-    /// Atoms in their order. Most lists have one.
+    /// Sorts atoms by [`AffineContext::order`]. Most lists have one atom.
     pub(crate) fn in_order<A: smallvec::Array<Item = AtomId>>(&self, mut atoms: SmallVec<A>) -> SmallVec<A> {
         if atoms.len() > 1 {
             atoms.sort_by(|a, b| self.order(*a, *b));
@@ -56,7 +56,7 @@ impl AffineContext {
 }
 
 impl Atoms {
-    /// A number that a form has in every context, whatever the numbers of its atoms are.
+    /// A hash of a form that does not depend on how a context numbers its atoms.
     pub(crate) fn fingerprint(&self, form: &AffineForm) -> u64 {
         let of_term = |t: &AffineTerm| mixed(self.get(t.atom).fingerprint ^ mixed(t.coefficient as u64));
         form.terms.iter().fold(mixed(form.constant as u64), |sum, t| sum.wrapping_add(of_term(t)))

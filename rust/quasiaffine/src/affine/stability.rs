@@ -1,10 +1,10 @@
-//! In which order expressions that are read back meet the divs of a context.
+//! The order in which expressions that are read back visit the divs of a context.
 
 use smallvec::SmallVec;
 
 use crate::affine::form::AtomId;
 
-/// Whether what is read now meets its divs in the order in which a new context would number them.
+/// Tracks whether divs are visited in the order in which a new context would number them.
 ///
 /// Numbers of atoms decide between forms of equal cost. An expression that is written, read back in that order and
 /// found to be the same form is therefore what a simplification of it would write.
@@ -19,7 +19,7 @@ pub(crate) struct Stability {
 }
 
 impl Stability {
-    /// How many atoms have been visited.
+    /// The number of visited atoms.
     pub(crate) fn n_visited(&self) -> usize {
         self.visited.len()
     }
@@ -35,14 +35,14 @@ impl Stability {
         }
     }
 
-    /// Forgets what has been visited since then.
-    pub(crate) fn back_to(&mut self, to: Mark) {
+    /// Forgets the atoms visited since a mark.
+    pub(crate) fn truncate(&mut self, to: Mark) {
         self.visited.truncate(to.n_visited);
         self.out_of_order = to.out_of_order;
     }
 }
 
-/// A point in what has been visited, to go back to.
+/// A point in the list of visited atoms, to return to.
 #[derive(Clone, Copy)]
 pub(crate) struct Mark {
     n_visited: usize,

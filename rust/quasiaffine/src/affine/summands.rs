@@ -1,4 +1,4 @@
-//! The independent parts of an affine form: terms, and remainders in place of a value beside its own quotient.
+//! The independent parts of an affine form: terms, and remainders where a value occurs together with its quotient.
 //!
 //! `k*x + c*(x floordiv n) = k*(x mod n) + (c + k*n)*(x floordiv n)`: remainder and quotient move independently, while
 //! `x` and its quotient do not. The same holds for a finer and a coarser quotient of one value.
@@ -34,7 +34,7 @@ pub enum Summand {
     },
 }
 
-/// The parts of a form. The constant is left out.
+/// The parts of a form, without its constant.
 pub type Summands = SmallVec<[Summand; 4]>;
 
 impl Summand {
@@ -53,7 +53,8 @@ impl Summand {
                         out.terms.extend(cx.as_div(quotient).into_iter().flat_map(|(y, _)| y.terms.iter().map(scaled)));
                     }
                 }
-                // A quotient has a higher number than what it is made of, and may have a lower one than a finer quotient.
+                // A quotient has a higher number than its numerator's atoms, and may have a lower one than a finer
+                // quotient.
                 let at = out.terms.partition_point(|t| t.atom < quotient);
                 out.terms.insert(at, AffineTerm { coefficient, atom: quotient });
             }
@@ -61,8 +62,8 @@ impl Summand {
         out
     }
 
-    /// A form without the part. Constants do not count.
-    fn taken_from(&self, form: &AffineForm, cx: &AffineContext) -> Result<AffineForm, Stop> {
+    /// Subtracts the part from a form. Constants are ignored.
+    fn removed_from(&self, form: &AffineForm, cx: &AffineContext) -> Result<AffineForm, Stop> {
         let mut rest = form.clone();
         match *self {
             Summand::Term(t) => rest.add_term(int::mul(-1, t.coefficient)?, t.atom)?,
@@ -82,7 +83,7 @@ impl Summand {
         Ok(rest)
     }
 
-    /// The part with the other sign, where its factors have 64 bits.
+    /// The negated part, if its factors fit in 64 bits.
     pub fn negated(mut self) -> Option<Summand> {
         match &mut self {
             Summand::Term(t) => t.coefficient = t.coefficient.checked_neg()?,
@@ -138,21 +139,21 @@ impl Summand {
                 };
                 let constant = WideInterval::from(Interval::point(constant));
                 let of_div = of_multiple(modulus, cx.atom_range(quotient));
-                let remainder = value.plus(constant).less(of_div);
+                let remainder = value.plus(constant).minus(of_div);
                 remainder.intersect(Interval::new(0, modulus - 1).into()).without(constant).scale(factor)
             }
         }
     }
 }
 
-/// The parts of a form, with every value that stands beside its own divs taken apart into digits.
+/// Splits a form into parts, with digits for every value that occurs together with its own divs.
 pub fn summands(cx: &AffineContext, form: &AffineForm) -> Summands {
     let mut out = Summands::new();
     summands_into(cx, form, &mut out);
     out
 }
 
-/// [`summands`], in place of what was there.
+/// As [`summands`], into an existing list, which is replaced.
 pub fn summands_into(cx: &AffineContext, form: &AffineForm, out: &mut Summands) {
     out.clear();
     if !cx.has_div(form) {
@@ -166,14 +167,14 @@ pub fn summands_into(cx: &AffineContext, form: &AffineForm, out: &mut Summands) 
         divs.sort_unstable_by(|x, y| x.0.cmp(&y.0).then_with(|| cx.order(x.1, y.1)));
     }
     for (_, atom) in divs {
-        // An earlier remainder took this quotient whole, as a term of the value that it is of. The quotient's own remainder would
-        // put it back, for [`crate::rules::div`] to take it out again, without end.
+        // An earlier remainder contains this quotient whole, as a term of its value. The quotient's own remainder would
+        // put it back, and [`crate::rules::div`] would take it out again, without end.
         if rest.coefficient(atom) == 0 {
             continue;
         }
         let Some(remainder) = remainder_beside(cx, &rest, atom) else { continue };
-        // A difference that does not fit leaves the form as it was.
-        if let Ok(without) = remainder.taken_from(&rest, cx) {
+        // If the difference does not fit, the form stays as it was.
+        if let Ok(without) = remainder.removed_from(&rest, cx) {
             rest = without;
             out.push(remainder);
         }
@@ -181,8 +182,8 @@ pub fn summands_into(cx: &AffineContext, form: &AffineForm, out: &mut Summands) 
     out.extend(rest.terms.iter().map(|t| Summand::Term(*t)));
 }
 
-/// `k*(y mod q)` where `atom` is `y floordiv q` and `k*y` stands in the form: `y` is the numerator of the atom, or a
-/// finer quotient of it.
+/// `k*(y mod q)` if `atom` is `y floordiv q` and the form contains `k*y`: `y` is the numerator of the atom, or a
+/// finer quotient of that.
 fn remainder_beside(cx: &AffineContext, form: &AffineForm, atom: AtomId) -> Option<Summand> {
     let (num, n) = cx.as_div(atom)?;
     let finer = form

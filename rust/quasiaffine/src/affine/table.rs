@@ -1,4 +1,4 @@
-//! A map for a context: looked through while it is small, hashed beyond.
+//! A hash map for a context: a list with linear search while it is small.
 
 use std::hash::Hash;
 
@@ -8,11 +8,11 @@ use smallvec::SmallVec;
 /// Keys and values. Nothing is allocated before the first insertion.
 pub struct Table<K, V> {
     few: SmallVec<[(K, V); 3]>,
-    /// Boxed: most tables stay small, and a context of small fields is quickly made and dropped.
+    /// Boxed, since most tables stay small and a context should be cheap to make and drop.
     many: Option<Box<FxHashMap<K, V>>>,
 }
 
-/// Up to so many keys are looked through one by one.
+/// Up to this many keys are searched linearly.
 const FEW: usize = 16;
 
 impl<K: Eq + Hash, V> Table<K, V> {
@@ -23,7 +23,7 @@ impl<K: Eq + Hash, V> Table<K, V> {
         }
     }
 
-    /// Adds a key that is not there.
+    /// Adds a key that the table does not have.
     pub fn insert(&mut self, key: K, value: V) {
         if self.few.len() < FEW {
             self.few.push((key, value));

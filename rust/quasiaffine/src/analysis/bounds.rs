@@ -1,8 +1,9 @@
 //! The interval of an affine form over the domain.
 //!
 //! Three sources, intersected: the ranges of the summands; `n * (x floordiv n) = x - r` with `0 <= r < n`, which lets a
-//! quotient cancel against its numerator (so `x - 4 * (x floordiv 4)` is in `[0, 3]`) where summands share atoms; and the
-//! constraints of the domain. Factors have 64 bits; intervals are computed ones, see [`crate::analysis::wide_interval`].
+//! quotient cancel against its numerator (so `x - 4 * (x floordiv 4)` is in `[0, 3]`) if summands share atoms; and the
+//! constraints of the domain. Factors have 64 bits; intervals are computed in 128, see
+//! [`crate::analysis::wide_interval`].
 
 use crate::limits::ALTERNATIVES;
 use smallvec::SmallVec;
@@ -20,7 +21,7 @@ type Terms = SmallVec<[AffineTerm; 8]>;
 #[inline]
 pub(crate) fn of_multiple(k: i64, Interval { lo, hi }: Interval) -> WideInterval {
     let (lo, hi) = if k < 0 { (hi, lo) } else { (lo, hi) };
-    // Neither is past the limit of a computed end but the square of the least integer.
+    // Only the square of the least integer exceeds the limit of a computed end.
     WideInterval::between(i128::from(k) * i128::from(lo), i128::from(k) * i128::from(hi))
 }
 
@@ -29,8 +30,8 @@ fn constant(c: i64) -> WideInterval {
 }
 
 impl AffineContext {
-    /// The interval of a form: it holds every value that the form takes over the domain. `None` where its ends do not have
-    /// 64 bits: then the value may leave them, and what needs its interval does not apply.
+    /// An interval with every value that the form takes over the domain. `None` if its ends do not fit in 64 bits: the
+    /// value may then overflow, and no rule that needs the interval applies.
     pub fn range_of(&mut self, form: &AffineForm) -> Option<Interval> {
         self.ends_of(form).interval()
     }
@@ -47,7 +48,7 @@ impl AffineContext {
     /// The interval of a form whose parts are known.
     ///
     /// # Errors
-    /// [`Stop::Overflow`] where an end does not fit into 64 bits.
+    /// [`Stop::Overflow`] if an end does not fit into 64 bits.
     pub(crate) fn range_of_part(&mut self, form: &AffineForm, summands: &[Summand]) -> Result<Interval, Stop> {
         if !self.has_facts() && !self.has_div(form) {
             if let Some(interval) = self.quick_range(form.constant, &form.terms) {
@@ -57,7 +58,7 @@ impl AffineContext {
         self.ends_of_parts(form, summands).interval().ok_or(Stop::Overflow)
     }
 
-    /// The interval of a sum by the ranges of its terms alone, where no part of it leaves 64 bits.
+    /// The interval of a sum by the ranges of its terms alone, if every partial sum fits in 64 bits.
     pub(crate) fn quick_range(&self, constant: i64, terms: &[AffineTerm]) -> Option<Interval> {
         let (mut lo, mut hi) = (constant, constant);
         for t in terms {
@@ -93,8 +94,8 @@ impl AffineContext {
         self.narrowed_by_facts(form, ends)
     }
 
-    /// Whether each part is either an atom that is not a quotient or a remainder of a sum of variables, and no atom is in two parts.
-    /// Then all that cancels does so within a part, whose ends know it.
+    /// Whether each part is either an atom that is not a quotient or a remainder of a sum of variables, and no atom is
+    /// in two parts. Then terms cancel only within a part, and the ends of the parts account for that.
     fn are_digits(&self, form: &AffineForm, parts: &[Summand]) -> bool {
         let mut n_terms = 0;
         let is_digit = |s: &Summand| match *s {
@@ -126,7 +127,8 @@ impl AffineContext {
         if *splits == 0 {
             return plain;
         }
-        // The last quotient in the order of atoms stands in no other one, so that each split makes the form simpler.
+        // The last quotient in the order of atoms is not contained in another one, so that each split makes the form
+        // simpler.
         let cancels = |of: &AffineTerm| {
             self.as_div(of.atom).is_some_and(|(num, _)| {
                 num.terms.iter().any(|t| {
@@ -176,7 +178,7 @@ impl AffineContext {
         }
         let (shift, remainder) =
             (of_multiple(a, Interval::point(num.constant)), of_multiple(a, Interval::new(0, n - 1)));
-        Some(self.bound(&rest, splits).plus(shift).less(remainder).divided(n))
+        Some(self.bound(&rest, splits).plus(shift).minus(remainder).divided(n))
     }
 
     /// `form = q * fact + rest`, for each fact that leaves fewer terms.

@@ -14,7 +14,7 @@ pub struct Congruence {
 }
 
 impl Congruence {
-    /// `x = residue (mod modulus)`; nothing where the modulus is not at least 1.
+    /// `x = residue (mod modulus)`; `None` if the modulus is not at least 1.
     pub fn new(modulus: i64, residue: i64) -> Option<Congruence> {
         (modulus >= 1).then(|| Congruence { modulus, residue: floor_mod(residue, modulus) })
     }
@@ -24,15 +24,15 @@ impl Congruence {
         floor_mod(x, self.modulus) == self.residue
     }
 
-    /// The congruence of `k * x + c * y` for any `y`, where this is the one of `x`: it is `k * residue` modulo
-    /// `gcd(k * modulus, c)`. Nothing where that does not fit.
+    /// The congruence of `k * x + c * y` for any `y`, given this congruence of `x`: `k * residue` modulo
+    /// `gcd(k * modulus, c)`. `None` if that does not fit.
     pub fn scaled_plus_multiple(self, k: i64, c: i64) -> Option<Congruence> {
         let modulus = gcd(self.modulus.checked_mul(k)?, c)?;
         let residue = i128::from(k) * i128::from(self.residue);
         Congruence::new(modulus, residue.rem_euclid(i128::from(modulus.max(1))) as i64)
     }
 
-    /// The values of an interval between the first and the last that satisfy it; empty where none does.
+    /// Narrows an interval to its first and last values that satisfy the congruence; empty if none does.
     pub fn tighten(self, interval: Interval) -> Interval {
         let up = floor_mod_wide(i128::from(self.residue) - i128::from(interval.lo), self.modulus);
         let down = floor_mod_wide(i128::from(interval.hi) - i128::from(self.residue), self.modulus);

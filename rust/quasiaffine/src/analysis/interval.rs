@@ -1,11 +1,12 @@
 //! A closed interval of 64-bit integers.
 //!
-//! An interval is a fact. A computed interval whose ends do not fit is none ([`Interval::exact`]); nothing moves an end to
-//! make it fit, since a value may lie beyond. Arithmetic on ranges is that of `interval`, in 128 bits.
+//! An interval is a fact. If the ends of a computed interval do not fit, there is no interval ([`Interval::exact`]): an
+//! end is never moved to make it fit, since a value may lie beyond. Arithmetic on ranges runs in 128 bits, in
+//! `interval`.
 
 use crate::int::floor_div;
 
-/// The integers `lo <= x <= hi`; none where `lo > hi`.
+/// The integers `lo <= x <= hi`; none if `lo > hi`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Interval {
     /// The smallest value.
@@ -30,7 +31,7 @@ impl Interval {
         Interval { lo: x, hi: x }
     }
 
-    /// The 64-bit integers between two ends, for a value that is known to have 64 bits, as a variable is; empty where
+    /// The 64-bit integers between two ends, for a value that is known to have 64 bits, as a variable is; empty if
     /// there is none.
     pub fn between(lo: i128, hi: i128) -> Interval {
         if lo > i128::from(i64::MAX) || hi < i128::from(i64::MIN) {
@@ -40,22 +41,22 @@ impl Interval {
         Interval { lo: clamp(lo), hi: clamp(hi) }
     }
 
-    /// The interval with these ends, where both have 64 bits.
+    /// The interval with these ends, if both have 64 bits.
     pub fn exact(lo: i128, hi: i128) -> Option<Interval> {
         Some(Interval { lo: i64::try_from(lo).ok()?, hi: i64::try_from(hi).ok()? })
     }
 
-    /// Whether it holds no integer.
+    /// Whether the interval is empty.
     pub const fn is_empty(self) -> bool {
         self.lo > self.hi
     }
 
-    /// The value, where there is just one.
+    /// The only value, if there is exactly one.
     pub fn as_point(self) -> Option<i64> {
         (self.lo == self.hi).then_some(self.lo)
     }
 
-    /// How many integers it holds.
+    /// The number of integers in the interval.
     pub fn size(self) -> u128 {
         if self.is_empty() {
             0
@@ -69,7 +70,7 @@ impl Interval {
         self.lo <= x && x <= self.hi
     }
 
-    /// Whether every integer of `nonlinear` lies in it.
+    /// Whether every integer of `other` lies in the interval.
     pub const fn covers(self, other: Interval) -> bool {
         other.is_empty() || (self.lo <= other.lo && other.hi <= self.hi)
     }
@@ -79,22 +80,22 @@ impl Interval {
         Interval { lo: self.lo.max(other.lo), hi: self.hi.min(other.hi) }
     }
 
-    /// The smallest interval with the integers of both.
+    /// The smallest interval that contains both.
     pub fn hull(self, other: Interval) -> Interval {
         Interval { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }
     }
 
-    /// The interval of `x + c`, where its ends have 64 bits.
+    /// The interval of `x + c`, if its ends have 64 bits.
     pub fn plus(self, c: i64) -> Option<Interval> {
         Some(Interval { lo: self.lo.checked_add(c)?, hi: self.hi.checked_add(c)? })
     }
 
-    /// The interval of `x - c`, where its ends have 64 bits.
+    /// The interval of `x - c`, if its ends have 64 bits.
     pub fn minus(self, c: i64) -> Option<Interval> {
         Some(Interval { lo: self.lo.checked_sub(c)?, hi: self.hi.checked_sub(c)? })
     }
 
-    /// The interval of `-x`, where its ends have 64 bits.
+    /// The interval of `-x`, if its ends have 64 bits.
     pub fn negated(self) -> Option<Interval> {
         Some(Interval { lo: self.hi.checked_neg()?, hi: self.lo.checked_neg()? })
     }

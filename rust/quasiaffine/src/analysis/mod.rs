@@ -1,6 +1,6 @@
 //! The abstract domains: facts about values that hold at every point of a domain.
 //!
-//! A fact is never wrong; where nothing is known, there is none.
+//! A fact is never wrong; if nothing is known, there is none.
 
 pub(crate) mod bounds;
 pub mod congruence;

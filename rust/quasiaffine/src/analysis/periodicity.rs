@@ -1,8 +1,8 @@
-//! The ends of an expression over a box, by the points of a window.
+//! The extremes of an expression over a box, found by evaluating a window of points.
 //!
 //! The terms fall into groups that share no variable, and the values of each group give the answer. A group is
 //! quasi-periodic: moving a variable by the least common multiple of the divisors above it changes the group by a
-//! constant. So the first and the last period have its ends.
+//! constant. So the extremes lie in the first and the last period.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use crate::expr::{Accumulator, Expr, Op, Var};
 use crate::int::gcd;
 use crate::map::domain::Domain;
 
-/// To evaluate so few points takes less than to look for periods.
+/// Evaluating this few points is faster than looking for periods.
 const FEW: u128 = 64;
 
-/// The smallest and the largest value of an expression over the box of the variables. `None` where that takes more points than the
-/// limit for some group, or a value may leave 64 bits on the way.
+/// The smallest and the largest value of an expression over the box of the variables. `None` if some group needs more
+/// points than the limit, or if an intermediate value may overflow 64 bits.
 pub(crate) fn extremes(domain: &Domain, e: &Expr, limit: u128) -> Option<Interval> {
     let (mut lo, mut hi) = (0, 0);
     for group in groups(domain, e)? {
@@ -54,7 +54,7 @@ fn groups(domain: &Domain, e: &Expr) -> Option<SmallVec<[Expr; 4]>> {
 /// largest value.
 fn values(domain: &Domain, e: &Expr, limit: u128) -> Option<Vec<i64>> {
     let mut ranges: Vec<Interval> = domain.vars.iter().map(|v| v.interval).collect();
-    // Values that wrap around say nothing.
+    // Values that wrap around prove nothing.
     if !fits(&|v| domain.flat(v).map_or(Interval::ALL, |flat| domain.vars[flat].interval), e) {
         return None;
     }
@@ -80,7 +80,7 @@ fn values(domain: &Domain, e: &Expr, limit: u128) -> Option<Vec<i64>> {
     if size > limit {
         return None;
     }
-    // For the whole box: values beyond the window are computed as well.
+    // The program must hold for the whole box: blocks may compute values beyond the window.
     let program = Program::of(&domain.without_constraints(), std::slice::from_ref(e)).ok()?;
     let mut columns = box_points(&ranges, &vars, size as usize);
     for (v, beyond) in cut {
@@ -97,8 +97,8 @@ fn vars_of(domain: &Domain, e: &Expr) -> Vec<usize> {
     (0..used.len()).filter(|flat| used[*flat]).collect()
 }
 
-/// By how much one variable may move so that expressions change by a constant. Nodes stand in many others, and each is looked
-/// at once.
+/// The periods of expressions in one variable: moving the variable by a period changes the expression by a constant.
+/// Each shared node is examined once.
 struct Periods {
     v: Var,
     periods: FxHashMap<usize, Option<i64>>,
@@ -110,7 +110,7 @@ impl Periods {
         Periods { v, periods: FxHashMap::default(), steps: FxHashMap::default() }
     }
 
-    /// A number `m` such that moving the variable by `m` changes the expression by a constant; `None` where none is known.
+    /// A number `m` such that moving the variable by `m` changes the expression by a constant; `None` if none is known.
     fn period(&mut self, e: &Expr) -> Option<i64> {
         let Expr::Node(node) = e else { return Some(1) };
         let key = Arc::as_ptr(node) as usize;
@@ -120,7 +120,7 @@ impl Periods {
         let found = match e.op()? {
             Op::Sum(sum) => sum.terms.iter().try_fold(1i64, |m, t| lcm(m, self.period(&t.atom)?)),
             Op::FloorDiv(a, Expr::Const(n)) | Op::Mod(a, Expr::Const(n)) => self.of_divided(a, *n),
-            // Any other operation repeats its values where its operands do.
+            // Any other operation repeats its values if its operands do.
             _ => {
                 let period = e.operands().try_fold(1i64, |m, x| lcm(m, self.period(x)?));
                 period.filter(|m| e.operands().all(|x| self.step(x, *m) == Some(0)))
@@ -130,7 +130,7 @@ impl Periods {
         found
     }
 
-    /// Over one period of the numerator it moves by some step; after `n / gcd(step, n)` of them by a multiple of `n`.
+    /// One period of the numerator changes it by some step; `n / gcd(step, n)` periods change it by a multiple of `n`.
     fn of_divided(&mut self, num: &Expr, n: i64) -> Option<i64> {
         let inner = self.period(num)?;
         let step = self.step(num, inner)?;
@@ -185,7 +185,7 @@ mod tests {
             let (lo, hi) = values.fold((i64::MAX, i64::MIN), |(lo, hi), x| (lo.min(x), hi.max(x)));
             assert_eq!(extremes(map.domain(), e, 1 << 12), Some(Interval::new(lo, hi)), "{e}");
         }
-        // Values of 84 points, in groups of 12 and 7 of them; and no period.
+        // 84 points in groups of 12 and 7, without a period.
         let map =
             parse_map("(d0, d1) -> (d0 mod 3 + d1 mod 7, min(d0, d1)), domain: d0 in [0, 11], d1 in [0, 999]").unwrap();
         let within = |k: usize, limit| extremes(map.domain(), &map.results()[k], limit);

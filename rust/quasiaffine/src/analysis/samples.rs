@@ -1,7 +1,7 @@
-//! Values at a few points of the domain: where they show that a quotient has several, no interval has to be worked out.
+//! Values at a few points of the domain: if they show that a quotient has several values, its interval is not needed.
 //!
 //! A sample decides nothing that an interval would not. The interval of a form over the ranges of the variables holds
-//! the values at these points, so what differs there lies in no single quotient. Under facts a point may lie outside
+//! the values at these points, so values that differ there cannot share a quotient. Under facts a point may lie outside
 //! the domain, and then there are no samples.
 
 use smallvec::SmallVec;
@@ -19,7 +19,7 @@ pub(crate) type Sample = [i64; POINTS];
 /// The samples of all parts of a form, each with a factor of 1.
 pub(crate) type Samples = SmallVec<[Sample; 6]>;
 
-/// How many points there are: both ends of every variable, and some between. With three or six, chains of 32 operations
+/// The number of points: both ends of every variable, and some between. With three or six, chains of 32 operations
 /// take within 1 % of the same instructions.
 pub(crate) const POINTS: usize = 4;
 
@@ -30,7 +30,7 @@ const BETWEEN: [[u32; 7]; POINTS - 2] = [
 ];
 
 impl AffineContext {
-    /// The samples of the parts of a form. `None` under facts, and where a value does not fit into 64 bits.
+    /// The samples of the parts of a form. `None` under facts, and if a value does not fit into 64 bits.
     pub(crate) fn units(&mut self, parts: &[Summand]) -> Option<Samples> {
         if self.has_facts() {
             return None;
@@ -72,7 +72,7 @@ impl AffineContext {
     }
 }
 
-/// The values of a variable: its ends, and some between.
+/// The sample of a variable: its ends, and some values between.
 pub(crate) fn points(interval: Interval, flat: usize) -> Sample {
     let last = interval.size().saturating_sub(1);
     let inside = |part: u32| (i128::from(interval.lo) + ((last * u128::from(part)) >> 32) as i128) as i64;
@@ -80,13 +80,13 @@ pub(crate) fn points(interval: Interval, flat: usize) -> Sample {
     [interval.lo, interval.hi, a, b]
 }
 
-/// Whether a sum of multiples has several quotients by `n`, as far as the samples tell.
+/// Whether the samples prove that a sum of multiples has several quotients by `n`.
 pub(crate) fn crosses<'a>(constant: i64, parts: impl Iterator<Item = (i64, &'a Sample)>, n: i64) -> bool {
     let Some((lo, hi)) = ends(constant, parts) else { return false };
     common_quotient(lo, hi, n).is_none()
 }
 
-/// The smallest and the largest of the values of a sum of multiples, where all of them have 64 bits.
+/// The smallest and the largest of the values of a sum of multiples, if all of them have 64 bits.
 fn ends<'a>(constant: i64, parts: impl Iterator<Item = (i64, &'a Sample)>) -> Option<(i64, i64)> {
     let sum = sum(constant, parts.map(|(k, sample)| (k, Some(*sample))))?;
     Some(sum.iter().fold((sum[0], sum[0]), |(lo, hi), x| (lo.min(*x), hi.max(*x))))

@@ -1,13 +1,13 @@
-//! The interval that a computation gives, and that of an expression by the ranges of its variables alone, node by node.
+//! Computed intervals, and the interval of an expression by the ranges of its variables alone, node by node.
 //!
 //! There are two kinds of intervals. An [`Interval`] is stored: the range of a variable, the bounds of a constraint. A
 //! [`WideInterval`] is computed: it holds the mathematical value at every point, in 128 bits, and an end that does not
 //! fit there is open, whether it lies above or below; it is never moved to a number that the value may pass. A computed
-//! interval becomes a stored one only where both ends have 64 bits, see [`WideInterval::interval`]; every rule that
+//! interval becomes a stored one only if both ends have 64 bits, see [`WideInterval::interval`]; every rule that
 //! compares sums compares computed ones.
 //!
-//! Where an affine form sees that terms cancel, the interval of an expression does not; and where a form does not fit
-//! into 64 bits, it still has an answer.
+//! The interval of an expression ignores terms that cancel, which an affine form sees; in return it has an answer even
+//! if the form does not fit into 64 bits.
 
 use rustc_hash::FxHashMap;
 
@@ -19,9 +19,9 @@ use crate::int::{ceil_div_wide, floor_div_any, floor_div_wide};
 /// The integers between two ends, either of which may be open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WideInterval {
-    /// The smallest integer; [`i128::MIN`] where it is open.
+    /// The smallest integer; [`i128::MIN`] if it is open.
     pub lo: i128,
-    /// The largest integer; [`i128::MAX`] where it is open.
+    /// The largest integer; [`i128::MAX`] if it is open.
     pub hi: i128,
 }
 
@@ -60,7 +60,7 @@ impl WideInterval {
         }
     }
 
-    /// The interval in 64 bits, where both ends have 64 bits.
+    /// The interval in 64 bits, if both ends have 64 bits.
     #[inline]
     pub fn interval(self) -> Option<Interval> {
         Interval::exact(self.lo, self.hi)
@@ -78,15 +78,15 @@ impl WideInterval {
         WideInterval::between(self.lo.saturating_add(other.lo), self.hi.saturating_add(other.hi))
     }
 
-    /// The interval of `x` where this is the sum of that and the interval of `y`.
+    /// Undoes [`WideInterval::plus`]: the interval of `x`, if this is its sum with the interval of `y`.
     #[inline]
     pub fn without(self, y: WideInterval) -> WideInterval {
         WideInterval::between(self.lo.saturating_sub(y.lo), self.hi.saturating_sub(y.hi))
     }
 
-    /// The interval of `x` where `x + y` lies in this one and `y` in the other.
+    /// The interval of `x` if `x + y` lies in this one and `y` in the other.
     #[inline]
-    pub fn less(self, y: WideInterval) -> WideInterval {
+    pub fn minus(self, y: WideInterval) -> WideInterval {
         WideInterval::between(self.lo.saturating_sub(y.hi), self.hi.saturating_sub(y.lo))
     }
 
@@ -97,7 +97,7 @@ impl WideInterval {
         WideInterval::between(product(lo, k.into()), product(hi, k.into()))
     }
 
-    /// The interval of `x` where `k * x` lies in this one, for `k != 0`.
+    /// The interval of `x` if `k * x` lies in this one, for `k != 0`.
     #[inline]
     pub fn divided(self, k: i64) -> WideInterval {
         let WideInterval { lo, hi } = if k < 0 { self.scale(-1) } else { self };
@@ -113,17 +113,17 @@ impl WideInterval {
         Interval::between(self.lo, self.hi)
     }
 
-    /// Whether every integer of the other one is known to lie in it.
+    /// Whether every integer of the other interval is known to lie in this one.
     pub const fn covers(self, other: WideInterval) -> bool {
         self.lo <= other.lo && other.hi <= self.hi
     }
 
-    /// Whether it holds no integer.
+    /// Whether the interval is empty.
     pub const fn is_empty(self) -> bool {
         self.lo > self.hi
     }
 
-    /// The value, where there is just one.
+    /// The only value, if there is exactly one.
     pub fn as_point(self) -> Option<i128> {
         (self.lo == self.hi).then_some(self.lo)
     }
@@ -202,16 +202,16 @@ impl std::fmt::Display for WideInterval {
     }
 }
 
-/// The product, cut off at the ends of 128 bits.
+/// The product, saturated to 128 bits.
 fn product(a: i128, b: i128) -> i128 {
-    // A product of 64-bit numbers is one instruction, of 128-bit ones with a check a call.
+    // A product of 64-bit numbers is one instruction; a checked 128-bit product is a call.
     match (i64::try_from(a), i64::try_from(b)) {
         (Ok(a), Ok(b)) => i128::from(a) * i128::from(b),
         _ => a.saturating_mul(b),
     }
 }
 
-/// The interval of an expression; everything for one of more than `limit` nodes.
+/// The interval of an expression; every integer if it has more than `limit` nodes.
 pub fn interval(of_var: &dyn Fn(Var) -> Interval, e: &Expr, limit: u32) -> WideInterval {
     let of = |e: &Expr| interval(of_var, e, limit);
     match e {
@@ -222,14 +222,14 @@ pub fn interval(of_var: &dyn Fn(Var) -> Interval, e: &Expr, limit: u32) -> WideI
     }
 }
 
-/// Whether no value on the way to that of the expression can leave 64 bits, as far as intervals tell.
+/// Whether intervals prove that no intermediate value of an expression overflows 64 bits.
 pub fn fits(of_var: &dyn Fn(Var) -> Interval, e: &Expr) -> bool {
     checked(of_var, e, &mut FxHashMap::default()).is_some()
 }
 
-type Known = FxHashMap<usize, Option<Interval>>;
+type Memo = FxHashMap<usize, Option<Interval>>;
 
-fn checked(of_var: &dyn Fn(Var) -> Interval, e: &Expr, known: &mut Known) -> Option<Interval> {
+fn checked(of_var: &dyn Fn(Var) -> Interval, e: &Expr, known: &mut Memo) -> Option<Interval> {
     let node = match e {
         Expr::Const(c) => return Some(Interval::point(*c)),
         Expr::Var(v) => return Some(of_var(*v)),
@@ -251,7 +251,7 @@ fn checked(of_var: &dyn Fn(Var) -> Interval, e: &Expr, known: &mut Known) -> Opt
     found
 }
 
-/// The interval of one operation, and that of all its partial sums.
+/// The interval of one operation, and the hull of its partial sums.
 pub fn step(op: &Op, mut of: impl FnMut(&Expr) -> WideInterval) -> (WideInterval, WideInterval) {
     match op.parts() {
         Parts::Sum(sum) => {

@@ -1,10 +1,10 @@
 //! Does one map relate every pair that another one relates?
 //!
-//! The ranges of the outer map are written as expressions of the inner map's variables: the results are equal, so that
-//! the digits of a result give the ranges in it; runtime variables of one source are read at one index, which gives
-//! others. With this choice "the outer map has this pair" is a conjunction of constraints, each of which is proved by
-//! showing that no point of the inner map violates it. `true` holds for all values of the runtime variables; `false` is
-//! proved where the choice is the only one.
+//! The ranges of the outer map are written as expressions of the inner map's variables: since the results must be
+//! equal, the digits of a result give the ranges in it; runtime variables of one source are read at one index, which
+//! gives others. With this choice "the outer map has this pair" is a conjunction of constraints, each of which is
+//! proved by showing that no point of the inner map violates it. `true` holds for all values of the runtime variables;
+//! `false` is proved if the choice is the only one.
 
 use crate::limits::EFFORT;
 
@@ -24,18 +24,18 @@ use crate::meter::Meter;
 /// The answer to "does one map contain another one?".
 pub(crate) enum Containment {
     Yes,
-    /// It lacks the element that the inner map reaches at this point: values of all variables.
+    /// The outer map lacks the element that the inner map reaches at this point: values of all variables.
     No(Vec<i64>),
     Unknown,
 }
 
-/// Whether `outer` relates every point of the dims to all elements that `inner` relates it to; `None` where that is not
-/// decided. A point outside the domain is related to nothing.
+/// Whether `outer` relates every point of the dims to all elements to which `inner` relates the point; `None` if
+/// undecided. A point outside the domain is related to nothing.
 pub fn contains(outer: &Map, inner: &Map) -> Option<bool> {
     contains_within(outer, inner, &mut Meter::new(EFFORT))
 }
 
-/// [`contains`], undecided also where the effort is used up.
+/// As [`contains`]; also undecided once the effort is spent.
 pub(crate) fn contains_within(outer: &Map, inner: &Map, meter: &mut Meter) -> Option<bool> {
     if inner.state() == State::Empty || (outer == inner && outer.state() == State::Defined) {
         return Some(true);
@@ -90,7 +90,7 @@ impl Choice {
         let mut choice = Choice { ranges, runtime: Vec::new(), is_only: true, conditions: Vec::new() };
         loop {
             while choice.solve_one(outer, inner)? {}
-            // What no result determines may take any of its values, where nothing else uses it. With this value a
+            // A range that no result determines and nothing else uses may take any of its values. With this value, a
             // result may determine another range.
             let Some(s) = choice.ranges.iter().position(Option::is_none) else { break };
             let own = domain.ranges()[s].interval;
@@ -102,18 +102,19 @@ impl Choice {
         Ok(choice.match_runtime(outer, inner)?.then_some(choice))
     }
 
-    /// Reads ranges off one more result, or off an element that decides a runtime variable; whether there was one.
+    /// Solves for the ranges in one more result, or in an element that decides a runtime variable. Returns whether
+    /// there was one.
     fn solve_one(&mut self, outer: &Map, inner: &Map) -> Result<bool> {
         let of_results = outer.results().iter().zip(inner.results());
         let sources = outer.domain().runtime().iter().enumerate().filter_map(|(i, v)| {
-            // Of several with one source those of the same rank.
+            // Of several variables with one source, only equal ranks match.
             let same = |w: &&Variable| are_alike(v, w);
             let rank = outer.domain().runtime()[..i].iter().filter(same).count();
             inner.domain().runtime().iter().filter(same).nth(rank).map(|w| (v.index(), w.index()))
         });
         for (e, value) in of_results.chain(sources.flat_map(|(a, b)| a.iter().zip(b))) {
             let Some(digits) = self.digits(outer.domain(), e) else { continue };
-            // The value less everything that is known.
+            // The value minus all known terms.
             let ranges =
                 digits.iter().try_fold(Expr::Const(0), |sum, d| sum.add(&Expr::range(d.unit).scale(d.factor)?))?;
             let known = self.translate(&e.sub(&ranges)?)?;
@@ -137,7 +138,7 @@ impl Choice {
             other => !other.any_var(&|v| is_open(v) || v.kind == Kind::Runtime),
         };
         let all_known = e.terms().all(|(k, atom)| add(k, atom));
-        // Of equal factors the first is the larger digit.
+        // Of equal factors, the first is the more significant digit.
         digits.reverse();
         digits.sort_by_key(|d| d.factor.unsigned_abs());
         (all_known && !digits.is_empty() && are_apart(&digits)).then_some(digits)

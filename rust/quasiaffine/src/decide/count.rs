@@ -1,9 +1,9 @@
 //! How many elements a map touches: points of its domain, and distinct images.
 //!
-//! Variables fall into independent groups (two are in one group when a constraint or a result uses both), and numbers
-//! of groups multiply. Within a group the number is exact where the constraints are intervals or residues and the image
-//! is a chain of strides, or the quotients or remainders of one, or the map is injective; else points are enumerated within [`POINTS`]; else the
-//! number is bounded. `lower <= the true number <= upper`.
+//! Variables fall into independent groups (two are in one group if a constraint or a result uses both), and the counts
+//! of groups multiply. Within a group the number is exact if the constraints are intervals or residues and the image is
+//! a chain of strides, or the quotients or remainders of one, or the map is injective; else points are enumerated
+//! within [`POINTS`]; else the number is bounded. `lower <= the true number <= upper`.
 
 use crate::limits::{POINTS, TOTAL_EFFORT};
 use rustc_hash::FxHashSet;
@@ -24,22 +24,22 @@ use crate::rules::constraint::as_residue;
 use crate::simplify::options::Options;
 use crate::simplify::simplify;
 
-/// A number known to lie in `[lower, upper]`. An upper end of 2^128 - 1 is none: there may be any number above the lower end.
+/// A number known to lie in `[lower, upper]`. An upper end of 2^128 - 1 means that no upper bound is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// At least so many.
+    /// The lower bound.
     pub lower: u128,
-    /// At most so many; [`u128::MAX`] where no bound is known that is smaller.
+    /// The upper bound; [`u128::MAX`] if no smaller bound is known.
     pub upper: u128,
 }
 
 impl Count {
-    /// A number that is known.
+    /// An exact number.
     pub const fn exact(n: u128) -> Count {
         Count { lower: n, upper: n }
     }
 
-    /// Whether the number is known.
+    /// Whether the number is exact.
     pub const fn is_exact(self) -> bool {
         self.lower == self.upper && self.upper != u128::MAX
     }
@@ -84,7 +84,7 @@ pub fn distinct(map: &Map) -> Count {
             let mut total = Count::exact(1);
             for g in &groups(map, map.results(), &moved_by(map.domain())) {
                 total = total.times(if g.results.is_empty() {
-                    // A group without results matters only in whether it has a point at all.
+                    // Of a group without results, only its emptiness matters.
                     let points = g.points(&mut cx, map.domain());
                     Count { lower: points.lower.min(1), upper: points.upper.min(1) }
                 } else {
@@ -96,7 +96,7 @@ pub fn distinct(map: &Map) -> Count {
     }
 }
 
-/// Variables that hang together, with the constraints and results on them.
+/// Connected variables, with the constraints and results on them.
 #[derive(Default)]
 struct Group {
     vars: Vec<usize>,
@@ -129,7 +129,7 @@ fn groups(map: &Map, results: &[Expr], tied: &[SmallVec<[usize; 8]>]) -> Vec<Gro
     list
 }
 
-/// How many values variables take together, constraints aside. Runtime variables are not counted.
+/// The number of value combinations of variables, ignoring constraints. Runtime variables are not counted.
 fn box_size(domain: &Domain, vars: impl Iterator<Item = usize>) -> u128 {
     let counted = vars.filter(|i| domain.var(*i).kind != Kind::Runtime);
     counted.fold(1u128, |n, i| n.saturating_mul(domain.vars[i].interval.size()))
@@ -184,7 +184,7 @@ impl Group {
         Some((below(i128::from(hi) + shift + 1) - below(i128::from(lo) + shift)) as u128)
     }
 
-    /// The number of points and of distinct images, by going through all points.
+    /// The number of points and of distinct images, by enumeration.
     fn enumerate(&self, domain: &Domain, results: &[Expr]) -> Option<(u128, u128)> {
         if box_size(domain, self.vars.iter().copied()) > POINTS || self.has_runtime(domain) {
             return None;
@@ -216,7 +216,7 @@ impl Group {
         Count { lower: u128::from(self.constraints.is_empty()), upper: points.min(bounding) }
     }
 
-    /// The number of images without enumeration, where the form of the results tells it.
+    /// The number of images, if the form of the results determines it without enumeration.
     fn exact_image(&self, cx: &mut AffineContext, domain: &Domain) -> Option<Count> {
         let forms: Vec<AffineForm> = self.results.iter().map(|e| cx.linear(e)).collect::<Result<Vec<_>, _>>().ok()?;
         if let [form] = &forms[..] {
@@ -226,7 +226,7 @@ impl Group {
             if let Some(chain) = chain(cx, domain, form) {
                 match &self.constraints[..] {
                     [] => return Some(Count::exact(chain.n)),
-                    // The place of the chain, which runtime variables move, does not matter without a constraint.
+                    // Runtime variables move the chain, which changes nothing without a constraint.
                     [c] if !self.has_runtime(domain) => {
                         if let Some(n) = chain.within(cx, form, c) {
                             return Some(Count::exact(n));
@@ -249,7 +249,7 @@ impl Group {
         matches!(is_injective, Injectivity::Injective).then_some(points)
     }
 
-    /// The work on a proof: at most that of going through all points, where that can be done.
+    /// The effort for a proof: at most that of an enumeration, if one is possible.
     fn effort(&self, domain: &Domain, map: &Map) -> u64 {
         let size = box_size(domain, self.vars.iter().copied());
         let constraints = map.domain().constraints.iter().map(|c| u64::from(c.expr.nodes()));
@@ -312,7 +312,7 @@ struct Chain {
 }
 
 impl Chain {
-    /// How many values are left under a constraint on the same form.
+    /// The number of values that a constraint on the form leaves.
     fn within(&self, cx: &mut AffineContext, form: &AffineForm, c: &Constraint) -> Option<u128> {
         let step = self.step?;
         let constrained = cx.linear(&c.expr).ok()?;
@@ -361,7 +361,7 @@ fn quotients(cx: &AffineContext, domain: &Domain, num: &AffineForm, n: i64) -> O
     Some((first, u128::try_from(last - first + 1).ok()?))
 }
 
-/// `k * (num floordiv n)` where a form is one up to its constant: `k*r + k*(x floordiv n)` is that of `n*r + x`.
+/// `k * (num floordiv n)` if a form is one up to its constant: `k*r + k*(x floordiv n)` is that of `n*r + x`.
 fn one_quotient(cx: &AffineContext, domain: &Domain, form: &AffineForm) -> Option<(i64, AffineForm, i64)> {
     let is_div = |t: &&AffineTerm| t.atom as usize >= domain.vars.len();
     let mut divs = form.terms.iter().filter(is_div);
@@ -455,7 +455,7 @@ mod tests {
         let position = "(d0 * 169 + d1 * 13 + d2) floordiv 4";
         assert_eq!(of(position, "(d0 + d1 + d2) mod 4", 511), Count::exact(512 * 169));
         assert_eq!(of(position, "(d0 + d1 + d2) mod 4", 1), Count::exact(2 * 169));
-        // Another remainder, or that of another divisor, tells something else.
+        // Another remainder, or one by another divisor, does not pair with the quotient.
         for remainder in ["(d0 + d1) mod 4", "(d0 + d1 + d2) mod 2"] {
             assert!(!of(position, remainder, 511).is_exact());
             assert!(of(position, remainder, 1).upper < 2 * 169);

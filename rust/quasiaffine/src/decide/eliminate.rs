@@ -1,9 +1,9 @@
-//! Fewer ranges, where only the elements that a map reaches count and not how often.
+//! Fewer ranges, for uses that ask which elements a map reaches and not how often.
 //!
 //! At every point of the dims and for all values of the runtime variables, the result has the image of the original. A
-//! window over a window reads `d0 + s0 + s1`: that is `d0 + s0` for a longer `s0`, and what the constraints say of `s1`
-//! alone is left out by Fourier and Motzkin's elimination, where it is exact in the integers. Before that a range may count
-//! something else: where `(d0 + s0) mod 2` is 1, the `t` of `d0 + s0 = 2*t + 1`; what is divided is its digits.
+//! window over a window reads `d0 + s0 + s1`: that is `d0 + s0` for a longer `s0`, and Fourier-Motzkin elimination, if
+//! it is exact in the integers, removes the `s1` that is left in constraints alone. Before that a range may be
+//! renumbered: if `(d0 + s0) mod 2` is 1, by the `t` of `d0 + s0 = 2*t + 1`; a range that is divided, by its digits.
 
 use crate::limits::{ALTERNATIVES, ROUNDS};
 use smallvec::SmallVec;
@@ -23,7 +23,7 @@ use crate::simplify::options::Options;
 use crate::simplify::variables::n_divmods;
 use crate::simplify::{compose, simplify};
 
-/// The map without the ranges that the others, with other bounds, can stand for. `options` are those of the simplifications;
+/// Removes the ranges that other ranges, with wider bounds, can replace. `options` are those of the simplifications;
 /// unused variables are dropped in any case.
 ///
 /// ```
@@ -41,7 +41,7 @@ pub fn eliminate_ranges(map: &Map, options: Options) -> Map {
             (found, fewest) = next;
             continue;
         }
-        let Some(next) = one_less(&found, &mut { ROUNDS }) else { break };
+        let Some(next) = without_one(&found, &mut { ROUNDS }) else { break };
         found = simplify(&next, options);
     }
     match Separable::read(&found).filter(|_| found.domain().n_ranges > 0) {
@@ -50,7 +50,7 @@ pub fn eliminate_ranges(map: &Map, options: Options) -> Map {
     }
 }
 
-/// The map of doing `first`, then `second`, where only the elements that it reaches count: simplified, with few ranges.
+/// Composes `first`, then `second`, as to the elements reached, not how often: simplified, with few ranges.
 ///
 /// # Errors
 /// As [`compose`].
@@ -73,8 +73,8 @@ pub fn compose_elements(first: &Map, second: &Map, options: Options) -> Result<M
     Ok(eliminate_ranges(&compose(first, second, options)?, options))
 }
 
-/// The map with two ranges in place of one, for its digits, or with another number for one: with fewer div/mod nodes than
-/// any before, and how many.
+/// Splits a range into its digits or renumbers it, if that leaves fewer than `before` div/mod nodes. Returns the map
+/// with their number.
 fn renumbered(map: &Map, before: u64, options: Options) -> Option<(Map, u64)> {
     if n_divmods(map) == 0 {
         return None;
@@ -89,7 +89,7 @@ fn renumbered(map: &Map, before: u64, options: Options) -> Option<(Map, u64)> {
     split.or_else(|| fewest(&mut pairs.filter_map(|(i, s)| counted(map, i, s))))
 }
 
-/// The map with `n*a + b` in place of a range whose quotient or remainder by `n` is somewhere.
+/// The map with `n*a + b` in place of a range whose quotient or remainder by `n` occurs.
 fn split_digits(map: &Map, s: u32) -> Option<Map> {
     let n = map.expressions().find_map(|e| divisor_of(e, range(s)))?;
     let mut domain = map.domain().clone();
@@ -105,7 +105,7 @@ fn split_digits(map: &Map, s: u32) -> Option<Map> {
     with_range(map, domain, s, digits, own).ok()
 }
 
-/// What a variable is divided by somewhere in an expression.
+/// A divisor of a variable somewhere in an expression.
 fn divisor_of(e: &Expr, v: Var) -> Option<i64> {
     if e.divmods() == 0 {
         return None;
@@ -116,7 +116,7 @@ fn divisor_of(e: &Expr, v: Var) -> Option<i64> {
     }
 }
 
-/// The map with another number for a range: where `(x + k*s) mod n` lies in `[k*l, k*l + k - 1]` and `k` divides `n`,
+/// The map with another number for a range: if `(x + k*s) mod n` lies in `[k*l, k*l + k - 1]` and `k` divides `n`,
 /// `x floordiv k + s` is `l + n/k * t`, and `t` is the number.
 fn counted(map: &Map, i: usize, s: u32) -> Option<Map> {
     let domain = map.domain();
@@ -141,7 +141,7 @@ fn counted(map: &Map, i: usize, s: u32) -> Option<Map> {
     with_range(map, renumbered, s, value, own).ok()
 }
 
-/// The map over a domain where a range counts something else: its old value, by the new one, lies where it did.
+/// The map over a domain in which a range is renumbered. The old value, in terms of the new one, keeps its interval.
 fn with_range(map: &Map, domain: Domain, s: u32, old: Expr, interval: Interval) -> Result<Map> {
     let found = map.with_value(domain, range(s), &old)?;
     let mut domain = found.domain().clone();
@@ -149,10 +149,10 @@ fn with_range(map: &Map, domain: Domain, s: u32, old: Expr, interval: Interval) 
     Map::new(domain, found.results().iter().cloned())
 }
 
-/// The map without one of its ranges.
-fn one_less(map: &Map, n_tries: &mut usize) -> Option<Map> {
+/// The map without one of its ranges, if one can be eliminated.
+fn without_one(map: &Map, n_tries: &mut usize) -> Option<Map> {
     let n = map.domain().n_ranges as u32;
-    // The latest first: those before were tried before they were composed.
+    // The last first: earlier ranges were tried before the composition.
     let alone = (0..n).rev().filter(|t| !is_used(map, *t));
     if let Some(found) = limited(alone, n_tries).find_map(|t| without(map, t)) {
         return Some(found);
@@ -187,7 +187,7 @@ fn is_used(map: &Map, t: u32) -> bool {
     map.results().iter().chain(indices).any(|e| e.has_var(range(t)))
 }
 
-/// The map with a new `s` in place of `s + r*t`: the old `s` is `s - r*t`, and lies where it did.
+/// The map with a new `s` in place of `s + r*t`: the old `s` is `s - r*t`, and keeps its interval.
 fn joined(map: &Map, s: u32, t: u32, r: i64) -> Result<Map> {
     let mut domain = map.domain().clone();
     let (of_s, of_t) = (domain.ranges()[s as usize].interval, domain.ranges()[t as usize].interval);
@@ -202,10 +202,10 @@ fn joined(map: &Map, s: u32, t: u32, r: i64) -> Result<Map> {
 /// `factor * t >= bound`, or `<=`.
 type Bound = (i64, Expr);
 
-/// The map without a range that is in constraints alone, where what remains of them is exact and no longer.
+/// The map without a range that only constraints use, if the remaining constraints are exact and not longer.
 ///
-/// For each `a*t >= x` and `b*t <= y` there is a rational `t` between them where `a*y - b*x >= 0`; with `a = 1` or `b = 1`
-/// an integer one, too. Where all `a*y - b*x >= (a - 1)*(b - 1)` there is an integer between all of them (W. Pugh, "The
+/// For each `a*t >= x` and `b*t <= y` there is a rational `t` between them if `a*y - b*x >= 0`; with `a = 1` or `b = 1`
+/// an integer one, too. If all `a*y - b*x >= (a - 1)*(b - 1)` there is an integer between all of them (W. Pugh, "The
 /// Omega Test", 1991).
 fn without(map: &Map, t: u32) -> Option<Map> {
     let domain = map.domain();
@@ -279,7 +279,7 @@ mod tests {
             "(d0)[s0, s1] -> (d0 + s0 + s1 - 2), domain: d0 in [0, 63], s0 in [0, 2], s1 in [0, 2], d0 + s0 in [1, 64], d0 + s0 + s1 in [2, 65]",
             "(d0)[s0] -> (d0 + s0 - 2), domain: d0 in [0, 63], s0 in [0, 4], d0 + s0 in [2, 65]",
         );
-        // What is padded by less than the second window is wide says more.
+        // Padding by less than the width of the second window leaves a constraint.
         check(
             "(d0)[s0, s1] -> (d0 + s0 + s1), domain: d0 in [0, 63], s0 in [0, 2], s1 in [0, 5], d0 + s0 in [0, 10], d0 + s0 + s1 in [0, 65]",
             "(d0)[s0] -> (d0 + s0), domain: d0 in [0, 10], s0 in [0, 7], d0 + s0 in [0, 15]",
@@ -306,7 +306,7 @@ mod tests {
             "(d0)[s0, s1, s2] -> ((s0 + s1 + s2 * 2) floordiv 4), domain: d0 in [0, 6], s0 in [0, 7], s1 in [0, 1], s2 in [0, 1], d0 + s0 in [3, 10], (s0 + s1) mod 2 in [1, 1], (s0 + s1 + s2 * 2) mod 4 in [3, 3]",
             "(d0)[s0] -> (s0), domain: d0 in [0, 6], s0 in [0, 1]",
         );
-        // Of rows and columns that one range counts, each digit is a range.
+        // If one range counts rows and columns, each digit becomes a range.
         check(
             "()[s0, s1, s2] -> ((s0 + s1 * 4) floordiv 8, (s0 mod 4 + s2) floordiv 2), domain: s0 in [0, 15], s1 in [0, 1], s2 in [0, 1], (s0 + s2) mod 2 in [1, 1], (s0 + s1 * 4) mod 8 in [4, 7]",
             "()[s0, s1] -> (s0, s1), domain: s0 in [0, 1], s1 in [0, 1]",
@@ -314,7 +314,7 @@ mod tests {
         // A remainder that may be 0 or 1 does not tell what the range counts.
         let wide = "(d0)[s0] -> (s0), domain: d0 in [0, 9], s0 in [0, 9], (d0 + s0) mod 4 in [0, 1]";
         check(wide, wide);
-        // All of a range within one digit have the same quotient, so that it has no second digit.
+        // All values of the range have one quotient, so that there is no second digit.
         let row = "()[s0] -> (s0 mod 8, s0), domain: s0 in [9, 14]";
         check(row, row);
         check(

@@ -1,10 +1,10 @@
-//! Are two maps the same function? Yes, no with a point that shows it, or not decided within a budget; never wrong.
+//! Decides whether two maps are the same function: yes, no with a witness, or undecided within a budget; never wrong.
 //!
 //! Two maps are equivalent when every point of the dimensions has the same image under both, an image being the set of
 //! elements over all values of the range variables, and a point outside a domain having none. First the normal forms
 //! are compared, then values at a few points with the bounds of the other map. Equal maps contain each other
-//! (`contains.rs`); where that is not decided, all points are gone through, if they are few. Runtime variables are
-//! inputs like dimensions, and must come from the same sources.
+//! (`contains.rs`); if containment is undecided and the maps have few points, all of them are compared. Runtime
+//! variables are inputs like dimensions, and must come from the same sources.
 
 use crate::limits::{EFFORT, NODES, POINTS, VALUES};
 use smallvec::SmallVec;
@@ -32,7 +32,8 @@ const NOT_EVALUATED: &str = "a map cannot be evaluated";
 pub enum Equivalence {
     /// They are.
     Equal,
-    /// They are not: the images of this point, values of the dimensions and then of the runtime variables, differ.
+    /// They are not: their images of this point differ. The point has values of the dimensions, then of the runtime
+    /// variables.
     Different(Vec<i64>),
     /// Not decided, with the reason.
     Unknown(&'static str),
@@ -77,7 +78,7 @@ pub fn equivalent(a: &Map, b: &Map) -> Equivalence {
     pair.compare()
 }
 
-/// Some point of the inputs of a map at which it has an image.
+/// An input of a map that has an image.
 fn first_point(m: &Map) -> Option<Vec<i64>> {
     let inputs = inputs(m.domain());
     let all: Vec<usize> = (0..m.domain().vars.len()).collect();
@@ -93,7 +94,7 @@ fn inputs(domain: &Domain) -> Vec<usize> {
     (0..domain.vars.len()).filter(|i| domain.var(*i).kind != Kind::Range).collect()
 }
 
-/// Columns of at most `n` points: all points of the variables where they are so few, else corners and a fixed
+/// Columns of at most `n` points: all points of the variables if there are no more, else corners and a fixed
 /// pseudo-random sample.
 fn sample(domain: &Domain, vars: &[usize], n: usize) -> Vec<Vec<i64>> {
     let size = vars.iter().fold(1u128, |n, i| n.saturating_mul(domain.vars[*i].interval.size()));
@@ -128,7 +129,7 @@ struct Pair<'a> {
 }
 
 impl<'a> Pair<'a> {
-    /// Lines up the runtime variables of `b` with those of `a`: the same source, index and interval, each once.
+    /// Pairs the runtime variables of `b` with those of `a` that have an equal source, index and interval, each once.
     fn of(a: &'a Map, b: &Map) -> Option<Pair<'a>> {
         let (of_a, of_b) = (a.domain().runtime(), b.domain().runtime());
         if of_a.len() != of_b.len() {
@@ -154,7 +155,7 @@ impl<'a> Pair<'a> {
     fn compare(&self) -> Equivalence {
         let (a, b) = (self.a, &self.b);
         if [a, b].into_iter().any(reads_by_range) {
-            // Such a variable has a value for each value of a range, so it is not an input as the dimensions are.
+            // Such a variable has a value for each value of a range, so it is not an input like the dimensions.
             let is_equal = contains(a, b) == Some(true) && contains(b, a) == Some(true);
             return if is_equal { Equivalence::Equal } else { Equivalence::Unknown(READ_BY_RANGE) };
         }
@@ -179,7 +180,7 @@ impl<'a> Pair<'a> {
         let read = |(i, v): (usize, &Variable)| {
             let source = v.source.as_ref()?;
             let index = source.index.iter().map(|e| value_at(e, &of_var)).collect::<Option<Vec<_>>>()?;
-            // The values of the element that the clamp takes to this one.
+            // The values of the source element that the clamp maps to this value.
             let (x, Interval { lo, hi }) = (point[n_dims + i], v.interval);
             let element = Interval::new(if x == lo { i64::MIN } else { x }, if x == hi { i64::MAX } else { x });
             Some(((source.id, index), element))
@@ -189,9 +190,9 @@ impl<'a> Pair<'a> {
         reads.iter().all(|(at, x)| reads.iter().all(|(other, y)| at != other || meet(x, y)))
     }
 
-    /// A point at which one map has an element that the bounds of the other one's results exclude, if one of very few
-    /// points shows it. An image lies within the bounds over its point, whatever the constraints, and a point
-    /// outside the box has none; so this proves a difference without going through the ranges of the other map.
+    /// Tries very few points for one at which one map has an element that the bounds of the other one's results
+    /// exclude. An image lies within the bounds over its point, whatever the constraints, and a point outside the box
+    /// has none; so this proves a difference without enumerating the ranges of the other map.
     fn differ_at_few_points(&self) -> Option<Vec<i64>> {
         let excluded = |(one, other): (&Map, &Map)| self.excluded_at_few_points(one, other);
         [(self.a, &self.b), (&self.b, self.a)].into_iter().find_map(excluded)
@@ -245,10 +246,11 @@ impl<'a> Pair<'a> {
         answer
     }
 
-    /// Goes through points: all of them where they are few, else a sample that can only show a difference.
+    /// Compares images point by point: at all points if they are few, else at a sample, which can only show a
+    /// difference.
     fn compare_sets(&self, (a, b): &(Map, Map)) -> Equivalence {
         let size = |vars: &[Variable]| vars.iter().fold(1u128, |n, v| n.saturating_mul(v.interval.size()));
-        // How many points may be gone through with all values of the ranges.
+        // The number of points that may be compared with all values of the ranges.
         let limit = POINTS / size(a.domain().ranges()).max(size(b.domain().ranges()));
         if limit == 0 {
             return Equivalence::Unknown("the range variables have too many values to go through");
@@ -318,7 +320,7 @@ fn images(m: &Map, points: &[Vec<i64>], n: usize) -> Option<Vec<Vec<SmallVec<[i6
     Some((0..n).map(of_point).collect())
 }
 
-/// Whether a map has a point at all; `None` where that is not decided.
+/// Whether a map has no point; `None` if undecided.
 pub fn is_empty(m: &Map) -> Option<bool> {
     let m = simplify(m, Options { keep_point_dims: true, drop_unused: true, ..Options::default() });
     match m.state() {
@@ -395,7 +397,7 @@ mod tests {
         for other in [read("rt0 * 2 + s0", 2, "s0"), read("rt0 * 2 + s1", 3, "s0"), read("rt0 * 2 + s0", 3, "s1")] {
             assert!(matches!(compare(&same, &other), Equivalence::Unknown(_)), "{other}");
         }
-        // Where d0 and d1 are equal, so are the two elements.
+        // If d0 and d1 are equal, so are the two elements.
         let pair = |result: &str, constraint: &str| {
             format!("(d0, d1){{rt0, rt1}} -> ({result}), domain: d0 in [0, 3], d1 in [0, 3], rt0 in [0, 9], rt1 in [0, 9]{constraint}, runtime: rt0 = #1(d0), rt1 = #1(d1)")
         };

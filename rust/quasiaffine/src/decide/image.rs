@@ -12,8 +12,8 @@ use crate::map::{Map, State};
 use crate::simplify::options::Options;
 use crate::simplify::simplify;
 
-/// The map whose image, over all its ranges, is that of `map` over those points whose first dims lie in `bounds`. The dims
-/// that are not bounded stay dims. The ranges are compact, see [`compact_ranges`].
+/// The map whose image, over all its ranges, is that of `map` over the points whose first dims lie in `bounds`. Dims
+/// without bounds stay dims. The ranges are compact, see [`compact_ranges`].
 ///
 /// # Errors
 /// [`Error::Arity`] for more bounds than dims.
@@ -32,7 +32,7 @@ pub fn image(map: &Map, bounds: &[Interval]) -> Result<Map> {
     Ok(compact_ranges(&whole.rewritten(within, &|e| Ok(e.clone()))?))
 }
 
-/// The map where each runtime variable may have any of its values: they become ranges, after the others. Its image at a
+/// Turns the runtime variables into ranges, after the others, so that each may have any of its values. The image at a
 /// point is the union of the images that `map` has for all those values.
 ///
 /// # Errors
@@ -45,9 +45,9 @@ pub fn for_any_runtime(map: &Map) -> Result<Map> {
     map.regrouped(domain.n_dims, domain.n_ranges + domain.n_runtime())
 }
 
-/// The map without its conditions on runtime values: constraints such as "some index is inside", which ranges and runtime
-/// variables decide without any dim or result. `None` where it has none. The result has every element of `map`, and has
-/// them for all runtime values.
+/// The map without its conditions on runtime values: constraints such as "some index is inside", which ranges and
+/// runtime variables decide without any dim or result. `None` if it has none. The result has every element of `map`,
+/// and has them for all runtime values.
 ///
 /// ```
 /// use quasiaffine::{unconditional, Map, Options};
@@ -98,7 +98,7 @@ mod tests {
         let all = "(d0)[s0] -> (s0), domain: d0 in [0, 3], s0 in [0, 5]";
         assert_eq!(free(&hit("s1 - rt0", "s0", "0")).as_deref(), Some(all));
         assert_eq!(free(&hit("rt0 * 1", "s0", "s1")).as_deref(), Some(all));
-        // A single runtime value decides.
+        // The condition depends on a single runtime value.
         assert_eq!(free(&hit("rt0 * 1", "s0", "0")), None);
         // A dim or a result takes part.
         assert_eq!(free(&hit("d0 - rt0", "s0", "s1")), None);

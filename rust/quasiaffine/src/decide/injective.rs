@@ -1,9 +1,9 @@
-//! Do different points of a map reach different elements?
+//! Decides whether different points of a map reach different elements.
 //!
 //! Points are values of the dims *and* the ranges, as in [`crate::touched`]: an injective map touches as many elements
 //! as its domain has points. Two points differ first in some variable; for each variable a search looks for two such
-//! points that reach one element (`common_element.rs`). Where it does not end, a map whose variables are determined by its
-//! results is injective (`inverse.rs`).
+//! points that reach one element (`common_element.rs`). If the search is undecided, a map whose results determine its
+//! variables is still injective (`inverse.rs`).
 
 use crate::decide::common_element::{find, CommonElement, Pairs, Side, NOT_DECIDED};
 use crate::decide::inverse::is_invertible;
@@ -27,10 +27,10 @@ pub fn is_injective(map: &Map) -> Injectivity {
     is_injective_within(map, &mut Meter::new(TOTAL_EFFORT))
 }
 
-/// [`is_injective`] with an effort that may be smaller.
+/// As [`is_injective`], within the effort of a meter.
 pub(crate) fn is_injective_within(map: &Map, meter: &mut Meter) -> Injectivity {
     match no_collision(map, meter) {
-        // What determines the point of an element is a proof, where the search for two points found none.
+        // An inverse is a proof even if the search for two points was undecided.
         Injectivity::Unknown(_) if is_invertible(map) => Injectivity::Injective,
         found => found,
     }

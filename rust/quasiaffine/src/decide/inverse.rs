@@ -1,7 +1,7 @@
-//! The map back, where a map is injective on its domain.
+//! The inverse of a map that is injective on its domain.
 //!
 //! Each result is taken apart into digits (`mixed_radix.rs`), and the variables are linear combinations of digits, up
-//! to multiples of a modulus: `a*x + n*y = value` determines an `x` of at most `n` values where `a` is a unit modulo
+//! to multiples of a modulus: `a*x + n*y = value` determines an `x` of at most `n` values if `a` is a unit modulo
 //! `n`, as in the rotation `(x + 3) mod 8`. The constraints of the inverse say which points have a preimage: those for
 //! which the variables lie in the old domain and map to the point itself.
 
@@ -20,7 +20,7 @@ use crate::simplify::simplify;
 
 /// The inverse of a map without range variables: its dimensions are the results of the map, in their bounds.
 ///
-/// `None` where the map has range variables, is undefined, or where its results are not seen to determine its dimensions.
+/// `None` if the map has range variables or is undefined, or if its results are not known to determine its dimensions.
 ///
 /// ```
 /// use quasiaffine::{inverse, Map};
@@ -47,7 +47,7 @@ pub fn inverse(map: &Map) -> Option<Map> {
 /// Whether the results of a map, with its ranges as dimensions, determine them all.
 pub(crate) fn is_invertible(map: &Map) -> bool {
     let domain = map.domain();
-    // A runtime variable without a source is another number at each point, for all that is known.
+    // A runtime variable without a source may have another value at each point.
     if map.state() != State::Defined || domain.runtime().iter().any(|v| v.source.is_none()) {
         return false;
     }
@@ -68,7 +68,7 @@ fn dims_of_results(map: &Map) -> Result<Option<Vec<Expr>>> {
     Ok(solve(&cx, equations, domain)?.filter(|solved| is_known(domain, solved)))
 }
 
-/// Whether each runtime variable that the dimensions take has an index of dimensions that are known before it.
+/// Whether the index of each runtime variable that the dimensions use consists of dimensions solved before.
 fn is_known(domain: &Domain, solved: &[Expr]) -> bool {
     let first = domain.vars.len() - domain.n_runtime();
     let mut known = vec![false; domain.vars.len()];
@@ -136,9 +136,9 @@ fn equations_of(cx: &mut AffineContext, form: &AffineForm, result: &Expr) -> Res
     Ok(digits.into_iter().zip(values).rev().map(|(d, value)| Equation { form: d.unit, value }).collect())
 }
 
-/// Every dimension as an expression, by elimination over the atoms; `None` where one is left open.
+/// Every dimension as an expression, by elimination over the atoms; `None` if one is left open.
 fn solve(cx: &AffineContext, mut open: Vec<Equation>, domain: &Domain) -> Result<Option<Vec<Expr>>> {
-    // Runtime variables are known, and so are their multiples.
+    // Runtime variables and their multiples are known.
     for e in &mut open {
         for flat in domain.vars.len() - domain.n_runtime()..domain.vars.len() {
             let k = e.form.coefficient(flat as AtomId);
@@ -146,7 +146,7 @@ fn solve(cx: &AffineContext, mut open: Vec<Equation>, domain: &Domain) -> Result
             e.value = e.value.sub(&Expr::Var(domain.var(flat)).scale(k)?)?;
         }
     }
-    // Atoms other than dimensions are eliminated first; a pivot of 1 or -1 keeps everything whole.
+    // Atoms other than dimensions are eliminated first; a pivot of 1 or -1 keeps all coefficients integers.
     let mut solved: Vec<Option<Expr>> = vec![None; domain.n_dims];
     loop {
         let Some((at, atom, pivot)) = pick(&open, domain.n_dims) else {
@@ -159,7 +159,7 @@ fn solve(cx: &AffineContext, mut open: Vec<Equation>, domain: &Domain) -> Result
                 e.form.add_term(crate::int::mul(k, -1)?, atom)?;
                 e.value = e.value.sub(&value.scale(k)?)?;
             }
-            // The rest is a multiple.
+            // The rest is divisible.
             let e = &mut open[at];
             let content = e.form.content();
             if content > 1 {
@@ -190,7 +190,7 @@ fn solve(cx: &AffineContext, mut open: Vec<Equation>, domain: &Domain) -> Result
     Ok(solved.into_iter().collect())
 }
 
-/// The next equation and atom to eliminate with: quotients before dimensions, dimensions where they stand alone.
+/// The next equation and atom to eliminate with: quotients before dimensions, dimensions if they stand alone.
 fn pick(open: &[Equation], n_dims: usize) -> Option<(usize, AtomId, i64)> {
     let unit = |k: i64| k == 1 || k == -1;
     let other = open.iter().enumerate().find_map(|(i, e)| {
@@ -205,8 +205,8 @@ fn pick(open: &[Equation], n_dims: usize) -> Option<(usize, AtomId, i64)> {
     })
 }
 
-/// An equation and an atom that it determines up to a modulus of which the atom takes each residue once, with its value:
-/// `a*x + n*y = value`, and `x` in `[lo, lo + n - 1]`. A common factor of `a` and `n` divides the value, too.
+/// An equation and an atom that it determines modulo some `n`, with the atom's value, if the atom takes each residue
+/// once: `a*x + n*y = value`, and `x` in `[lo, lo + n - 1]`. A common factor of `a` and `n` divides the value, too.
 fn pick_residue(cx: &AffineContext, open: &[Equation]) -> Result<Option<(usize, AtomId, Expr)>> {
     for (at, e) in open.iter().enumerate() {
         for t in &e.form.terms {
@@ -216,7 +216,7 @@ fn pick_residue(cx: &AffineContext, open: &[Equation]) -> Result<Option<(usize, 
             let (a, n) = (t.coefficient / g, n / g);
             let value = e.value.floor_div(&Expr::Const(g))?;
             if n == 0 {
-                // Alone, the coefficient is 1 or -1 now.
+                // The atom is now alone, with a coefficient of 1 or -1.
                 return Ok(Some((at, t.atom, value.scale(a)?)));
             }
             let range = cx.atom_range(t.atom);
@@ -232,7 +232,7 @@ fn pick_residue(cx: &AffineContext, open: &[Equation]) -> Result<Option<(usize, 
 
 /// `b` with `a * b = 1` modulo `n`, for numbers without a common factor: -1, which reverses, or else not negative.
 fn unit_inverse(a: i64, n: i64) -> Option<i64> {
-    // Of each pair (r, b): r = a * b modulo n.
+    // Invariant of each pair (r, b): r = a * b modulo n.
     let (mut last, mut next) = ((i128::from(n), 0i128), (i128::from(a).rem_euclid(n.into()), 1i128));
     while next.0 != 0 {
         let q = last.0 / next.0;
@@ -306,7 +306,7 @@ mod tests {
             "(d0)[s0] -> (d0 + s0), domain: d0 in [0, 3], s0 in [0, 1]",
             "(d0) -> ((d0 * 2) mod 8), domain: d0 in [0, 7]",
             "(d0) -> ((d0 + 3) mod 8), domain: d0 in [0, 8]",
-            // The number that moves the element is itself read at the element.
+            // The runtime value that moves the element is itself read at the element.
             "(d0){rt0} -> (d0 + rt0), domain: d0 in [0, 2], rt0 in [0, 8], runtime: rt0 = #1(d0)",
         ] {
             assert_eq!(inverse_of(map), "none", "{map}");

@@ -1,4 +1,4 @@
-//! Questions about whole maps that have an answer, or a reason why not.
+//! Questions about whole maps, each with an answer or the reason why it is undecided.
 
 pub mod count;
 pub mod eliminate;

@@ -1,4 +1,4 @@
-//! Do the images of maps meet?
+//! Decides whether the images of maps meet.
 //!
 //! Bounds of the results keep most pairs of maps apart; the others are decided by a search for two points that reach
 //! one element (`common_element.rs`). Never wrong. `Disjoint` is a proof, `Meets` has a checked witness.
@@ -27,9 +27,9 @@ pub enum Overlap {
 /// An element in the image of a map on either side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meeting {
-    /// The number of the map on the first side.
+    /// The number of the first side's map.
     pub first: usize,
-    /// The number of the map on the second side.
+    /// The number of the second side's map.
     pub second: usize,
     /// The element, and a point of either map that reaches it.
     pub common: CommonElement,
@@ -38,7 +38,7 @@ pub struct Meeting {
 /// Whether the union of the images of the first maps meets that of the second ones.
 ///
 /// # Errors
-/// [`Error::Arity`] where the numbers of results differ.
+/// [`Error::Arity`] if the numbers of results differ.
 pub fn overlap(first: &[Map], second: &[Map]) -> Result<Overlap> {
     let mut defined = first.iter().chain(second).filter(|m| m.state() == State::Defined);
     let n_results = defined.next().map_or(0, |m| m.results().len());
@@ -74,14 +74,14 @@ pub fn overlap(first: &[Map], second: &[Map]) -> Result<Overlap> {
 /// The maps of one side that may have a point.
 struct Operand {
     images: Vec<Image>,
-    /// Why some maps are not among them.
+    /// Why some maps are left out, if any are.
     unknown: Option<&'static str>,
 }
 
 struct Image {
     number: usize,
     side: Side,
-    /// Holds every value of each result.
+    /// Contains every value of each result.
     bounds: SmallVec<[Interval; 4]>,
 }
 
@@ -106,7 +106,7 @@ impl Operand {
         self.images.is_empty() && self.unknown.is_none()
     }
 
-    /// Sorts the images by the lower ends of the result that tells them apart best, whose number is returned.
+    /// Sorts the images by the lower ends of the result that separates them best, and returns its number.
     fn sort(&mut self) -> usize {
         let n_results = self.images.first().map_or(0, |image| image.bounds.len());
         let distinct = |axis: &usize| self.images.iter().map(|i| i.bounds[*axis].lo).collect::<FxHashSet<_>>().len();
@@ -117,7 +117,7 @@ impl Operand {
         axis
     }
 
-    /// The images whose bounds have an element in common with those of another one.
+    /// The images whose bounds intersect those of another image.
     fn overlapping<'a>(&'a self, other: &'a Image, axis: usize) -> impl Iterator<Item = &'a Image> {
         let upper = other.bounds.get(axis).map_or(i64::MAX, |b| b.hi);
         let end = self.images.partition_point(|image| image.bounds.get(axis).is_none_or(|b| b.lo <= upper));

@@ -1,4 +1,4 @@
-//! Range variables in a canonical form: as few as possible, without quotients where their digits are independent.
+//! Range variables in a canonical form: as few as possible, without quotients if their digits are independent.
 //!
 //! A range variable takes all its values, so every bijection of the ranges keeps what a map relates, and so does every
 //! replacement of an expression by a variable with the same set of values. At every point of the dims and for all
@@ -22,7 +22,7 @@ pub fn compact_ranges(map: &Map) -> Map {
     compact(map, Options { drop_unused: true, rescale: true, ..Options::default() })
 }
 
-/// [`compact_ranges`], where dims of one value stay variables.
+/// As [`compact_ranges`], but dims of one value stay variables.
 pub fn compact_ranges_of_points(map: &Map) -> Map {
     compact(map, Options { keep_point_dims: true, drop_unused: true, rescale: true, ..Options::default() })
 }
@@ -42,7 +42,7 @@ fn compact(map: &Map, options: Options) -> Map {
     in_order(&map).unwrap_or(map)
 }
 
-/// The map with its ranges in canonical order and position. It has as many points as before.
+/// The map with its ranges in canonical order and position, and with as many points.
 pub(crate) fn anchored(map: &Map, options: Options) -> Map {
     if map.state() != State::Defined || map.domain().n_ranges == 0 {
         return map.clone();
@@ -94,7 +94,7 @@ pub(crate) fn range_terms(e: &Expr) -> impl Iterator<Item = (u32, i64)> + '_ {
     })
 }
 
-/// `s + r*t` as one range, where nothing else uses `s` or `t` and its values have no gap.
+/// `s + r*t` as one range, if nothing else uses `s` or `t` and its values have no gap.
 fn join(map: &Map) -> Option<Map> {
     let mut candidates: Vec<(u32, u32, i64)> = Vec::new();
     for_each_node(map, &mut |e| {
@@ -118,7 +118,7 @@ fn join(map: &Map) -> Option<Map> {
     })
 }
 
-/// `s = n*q + r` with independent digits `q` and `r`, where that leaves fewer quotients.
+/// `s = n*q + r` with independent digits `q` and `r`, if that leaves fewer quotients.
 fn cut(map: &Map, options: Options) -> Option<Map> {
     let options = Options { keep_point_dims: options.keep_point_dims, ..Options::default() };
     let mut candidates: Vec<(u32, i64, i64)> = Vec::new();
@@ -151,14 +151,14 @@ fn divmods(map: &Map) -> u64 {
     map.expressions().map(|e| u64::from(e.divmods())).sum()
 }
 
-/// A quotient or remainder as a range of its own, where nothing else uses its variable and its values have no gap.
+/// Replaces a quotient or remainder by a range, if nothing else uses its variable and its values have no gap.
 fn take_values(map: &Map) -> Option<Map> {
     let mut candidates: Vec<(u32, Expr, Interval)> = Vec::new();
     for_each_node(map, &mut |e| {
         candidates.extend(values_of(map.domain(), e).map(|(s, values)| (s, e.clone(), values)))
     });
     candidates.into_iter().find_map(|(s, node, values)| {
-        // By a variable that is nowhere else: a constant could make other nodes with the range in them vanish.
+        // The replacement is a fresh variable: a constant could make other nodes with the range vanish.
         let other = Expr::range(map.domain().n_ranges as u32);
         let stays = |e: &Expr| replace_node(e, &node, &other).map_or(true, |e| e.has_var(range(s)));
         if map.expressions().any(|e| e.nodes() > NODES || stays(e)) {
@@ -171,7 +171,7 @@ fn take_values(map: &Map) -> Option<Map> {
     })
 }
 
-/// The range in `(k*s + c) floordiv n` or `(k*s + c) mod n` and all values, where they have no gap.
+/// The range in `(k*s + c) floordiv n` or `(k*s + c) mod n` and all values, if they have no gap.
 fn values_of(domain: &Domain, e: &Expr) -> Option<(u32, Interval)> {
     let (Op::FloorDiv(a, Expr::Const(n)) | Op::Mod(a, Expr::Const(n))) = e.op()? else { return None };
     let (k, Expr::Var(Var { kind: Kind::Range, index: s }), c) = a.as_line()? else { return None };
@@ -188,7 +188,7 @@ fn values_of(domain: &Domain, e: &Expr) -> Option<(u32, Interval)> {
     (i128::from(k).abs() <= n).then_some((s, values))
 }
 
-/// The expression with every node equal to one replaced.
+/// Replaces every node that is equal to the given one.
 fn replace_node(e: &Expr, node: &Expr, by: &Expr) -> Result<Expr> {
     if e == node {
         return Ok(by.clone());
@@ -196,15 +196,15 @@ fn replace_node(e: &Expr, node: &Expr, by: &Expr) -> Result<Expr> {
     e.with_operands(|operand| replace_node(operand, node, by))
 }
 
-/// The constant of a result, and its ranges with the factors they have there, the smallest first.
+/// The constant of a result, and its ranges with their factors, the smallest first.
 fn terms_of(e: &Expr) -> (i64, Vec<(u32, i64)>) {
     let mut terms: Vec<(u32, i64)> = range_terms(e).collect();
     terms.sort_by_key(|(s, k)| (k.unsigned_abs(), *s));
     (e.constant(), terms)
 }
 
-/// One step towards canonical positions: by the first result in which it stands, each range has a positive factor; the one
-/// with the smallest factor takes in the constant, the others begin at 0.
+/// One step towards canonical positions: each range has a positive factor in its first result; the range with the
+/// smallest factor absorbs the constant, the others begin at 0.
 fn anchor(map: &Map) -> Option<Map> {
     let mut seen = vec![false; map.domain().n_ranges];
     for e in map.results() {

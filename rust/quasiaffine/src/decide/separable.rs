@@ -1,8 +1,8 @@
 //! Maps each of whose results lies in a window of its own.
 //!
 //! A result `y` of such a map is any integer with `step*y - base` in one interval and `y` in another, where `base` is
-//! an expression of the dims: a window, a whole range, or one element, strided or not. In this form a window after a
-//! window is a window, and the union of two windows is one where their intervals meet. At every point of the dims,
+//! an expression of the dims: a window, a whole range, or one element, strided or not. In this form the composition of
+//! two windows is a window, and so is the union of two windows if their intervals meet. At every point of the dims,
 //! [`Separable::map`] has the image of the map that was [read](Separable::read).
 
 use crate::limits::NODES;
@@ -73,7 +73,7 @@ impl Separable {
         Some(Separable { dims, windows, constraints })
     }
 
-    /// The map with one range for each result that is not one element; `None` where that does not fit into 64 bits.
+    /// The map with one range for each result that is not one element; `None` if that does not fit into 64 bits.
     pub fn map(&self, options: Options) -> Option<Map> {
         let mut vars: SmallVec<[Variable; 6]> = self.dims.clone();
         let mut constraints = self.constraints.clone();
@@ -97,7 +97,7 @@ impl Separable {
             }
             let last = i64::try_from(w.offsets.size()).ok()?.checked_sub(w.step)?;
             if w.values.size() <= last.unsigned_abs().saturating_add(1).into() {
-                // No more values than offsets: the range is the element itself.
+                // With no more values than offsets, the range is the element itself.
                 vars.push(Variable::new(w.values));
                 let turned = WideInterval::from(w.offsets).scale(-1).interval()?;
                 let line = new.scale(w.step).ok()?;
@@ -138,7 +138,7 @@ impl Separable {
             w.values = w.values.intersect(own.interval);
             (!w.values.is_empty()).then_some(())?;
             constraints.extend(w.gaps().ok()?);
-            // An element lies in the window and in the values where each end of one is not beyond the other.
+            // The window and the values share an element if neither lies beyond an end of the other.
             let ends = WideInterval::from(w.values).scale(w.step).plus(WideInterval::from(w.offsets).scale(-1));
             if !ends.interval()?.covers(bounds(&w.base, &self.dims)?) {
                 constraints.push(Constraint { expr: w.base.clone(), interval: ends.interval()? });
@@ -164,7 +164,7 @@ impl Separable {
         is_free.then_some(Separable { dims: self.dims.clone(), windows, constraints })
     }
 
-    /// The intervals of everything that maps with one [key](Separable::key) may differ in.
+    /// All intervals in which maps with one [key](Separable::key) may differ.
     pub fn intervals(&self) -> SmallVec<[Interval; 12]> {
         let of_windows = self.windows.iter().flat_map(|w| [w.offsets, w.values]);
         let of_constraints = self.constraints.iter().map(|c| c.interval);
@@ -184,8 +184,8 @@ impl Separable {
         Separable { dims, windows, constraints }
     }
 
-    /// Whether this surely contains another one: it has every condition that is one of the other's, and in each result the
-    /// same window, or any integer among values that the other has.
+    /// Whether this form surely contains another one: each of its conditions is one of the other's, and each of its
+    /// results is the other's window, or any integer among values that include the other's.
     pub fn plainly_contains(&self, other: &Separable) -> bool {
         let is_implied =
             |c: &Constraint| other.constraints.iter().any(|o| o.expr == c.expr && c.interval.covers(o.interval));
@@ -210,17 +210,17 @@ impl Separable {
 }
 
 impl Window {
-    /// Whether it has at most one element at each point.
+    /// Whether each point has at most one element.
     fn is_one(&self) -> bool {
         self.offsets.size() <= self.step.unsigned_abs().into()
     }
 
-    /// The element of a window that has one.
+    /// The only element of the window.
     fn only_value(&self) -> Result<Expr> {
         self.base.add(&Expr::Const(self.offsets.hi))?.floor_div(&Expr::Const(self.step))
     }
 
-    /// Where a window that is smaller than the step has an element.
+    /// The condition under which a window that is smaller than the step has an element.
     fn gaps(&self) -> Result<Option<Constraint>> {
         let size = self.offsets.size();
         if size >= self.step.unsigned_abs().into() {
@@ -233,8 +233,8 @@ impl Window {
     /// The elements of a window around `factor` times an element of this one.
     ///
     /// An element `y` between the two is an integer in three intervals: by the base, by the element `z` of the second
-    /// window, and by the values. It exists where each lower end is at most each upper one, rounded to integers; for the
-    /// ends by base and by `z` together that is linear where one of the two is a whole number by itself.
+    /// window, and by the values. It exists if each lower end is at most each upper one, rounded to integers; for the
+    /// ends by base and by `z` together that is linear if one of the two is a whole number by itself.
     fn then(&self, factor: i64, second: &Window, dims: &[Variable]) -> Option<Window> {
         let wide = |i: Interval| WideInterval::from(i);
         let is_whole = factor.unsigned_abs() == 1
@@ -254,7 +254,7 @@ impl Window {
         window.normal(dims)
     }
 
-    /// The window without a constant in its base, and without a common factor; its values are those that it can have.
+    /// Removes the constant and the common factor from the base, and narrows the values to those that can occur.
     fn normal(mut self, dims: &[Variable]) -> Option<Window> {
         let constant = self.base.constant();
         self.base = self.base.sub(&Expr::Const(constant)).ok()?;
@@ -269,7 +269,7 @@ impl Window {
     }
 }
 
-/// The integers of which `n` times lie in an interval.
+/// The integers `x` for which `n * x` lies in an interval.
 fn multiples(all: WideInterval, n: i64) -> Option<Interval> {
     let n = u64::try_from(n).ok().filter(|&n| n > 0)?;
     (all.lo != i128::MIN && all.hi != i128::MAX).then_some(())?;
@@ -312,7 +312,7 @@ struct Line {
     line: Expr,
     base: Expr,
     ranges: SmallVec<[(u32, i64); 2]>,
-    /// The values of the line, less the base.
+    /// The values of the line minus the base.
     offsets: WideInterval,
     /// The remainders of the line.
     residues: Interval,
@@ -354,7 +354,7 @@ impl Line {
         })
     }
 
-    /// Reads a constraint that has the range of this line; `None` if it cannot be said of the window.
+    /// Reads a constraint on the range of this line; `None` if the window cannot express it.
     fn absorb(&mut self, c: &Constraint) -> Option<()> {
         if self.absorb_residues(c) {
             return Some(());
@@ -364,7 +364,7 @@ impl Line {
         } else if let Some(within) = c.on(&self.line) {
             self.within = self.within.intersect(within);
         } else {
-            // A whole range of which this ties a multiple to the dims is a window around them.
+            // A whole range with a multiple tied to the dims is a window around them.
             let ([(s, 1)], 1, Expr::Const(_)) = (&self.ranges[..], self.step, &self.base) else { return None };
             let (v, moved) = (range(*s), Interval::point(self.line.constant()));
             let (k, rest) = c.expr.split(v).filter(|(_, rest)| !rest.has_var(v))?;
@@ -419,7 +419,7 @@ impl Line {
             values = values.intersect(if let Some(r) = r.as_point() {
                 multiples(within.plus(Interval::point(r.checked_neg()?).into()), n)?
             } else if r.size() == n.unsigned_abs().into() {
-                // The line is within these bounds somewhere; then its quotients are those between the bounds.
+                // If the line meets these bounds, its quotients are those between the bounds.
                 let somewhere = within.plus(of_line.scale(-1)).interval()?;
                 if !somewhere.covers(bounds(&self.base, domain.dims())?) {
                     constraints.push(Constraint { expr: self.base.clone(), interval: somewhere });
@@ -467,7 +467,7 @@ mod tests {
                 "(d0)[s0] -> ((d0 - s0) floordiv 2), domain: d0 in [0, 63], s0 in [0, 2], d0 - s0 in [0, 62], (d0 + s0) mod 2 in [0, 0]",
                 Some("(d0)[s0] -> ((d0 - s0) floordiv 2), domain: d0 in [0, 63], s0 in [0, 1], d0 - s0 in [0, 63]"),
             ),
-            // Smaller than the stride: one position, or none.
+            // A window smaller than the stride: one position, or none.
             (
                 "(d0)[s0] -> ((d0 - s0) floordiv 3), domain: d0 in [0, 62], s0 in [0, 1], (d0 - s0) mod 3 in [0, 0]",
                 Some("(d0) -> (d0 floordiv 3), domain: d0 in [0, 61], d0 mod 3 in [0, 1]"),

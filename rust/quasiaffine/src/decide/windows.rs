@@ -1,8 +1,8 @@
-//! How many elements a union of boxes touches whose edges move with runtime variables, as those of a window do.
+//! Counts the elements of a union of boxes whose edges move with runtime variables, like those of a window.
 //!
-//! Between neighbouring values of a runtime variable at which edges meet, the order of the edges stays, so that every
-//! length is linear in the variable. A variable moves the edges of one coordinate alone; the number of points, and the
-//! size of the union, are then linear in each variable, and take their extremes where edges meet.
+//! Between neighbouring values of a runtime variable at which edges meet, the order of the edges is fixed, so that
+//! every length is linear in the variable. A variable moves the edges of one coordinate alone; the number of points,
+//! and the size of the union, are then linear in each variable, and take their extremes where edges meet.
 
 use crate::affine::context::{AffineContext, Budget};
 use crate::analysis::interval::Interval;
@@ -57,12 +57,12 @@ impl Sides {
         Sides { lower: vec![Edge::fixed(lower)], upper: vec![Edge::fixed(upper)] }
     }
 
-    /// Where the values begin, and where they have ended.
+    /// The edges at which the values begin and end.
     fn edges(&self) -> impl Iterator<Item = Edge> + '_ {
         self.lower.iter().copied().chain(self.upper.iter().map(|e| Edge { constant: e.constant + 1, ..*e }))
     }
 
-    /// The first value, and the first one behind the last.
+    /// The first value, and one more than the last.
     fn at(&self, values: &[i128]) -> (i128, i128) {
         let lower = self.lower.iter().map(|e| e.at(values)).max().unwrap_or(0);
         let upper = self.upper.iter().map(|e| e.at(values)).min().unwrap_or(0);
@@ -74,7 +74,7 @@ impl Sides {
 struct Moving {
     source: Source,
     interval: Interval,
-    /// Values at which a count may turn.
+    /// Values at which the slope of a count may change.
     corners: Vec<i128>,
 }
 
@@ -337,7 +337,7 @@ mod tests {
             "(d0, d1) -> (d0 + d1), domain: d0 in [0, 9], d1 in [0, 3]",
             "(d0){rt0} -> (d0 + rt0), domain: d0 in [0, 9], rt0 in [0, 3], runtime: rt0 = #1(d0)",
             "(d0){rt0} -> (d0 + rt0), domain: d0 in [0, 9], rt0 in [0, 3]",
-            // One number moves two dimensions: its product turns between the ends.
+            // One variable moves two dimensions: the product has its extreme between the ends.
             "(d0, d1){rt0} -> (d0, d1), domain: d0 in [0, 9], d1 in [0, 9], rt0 in [0, 9], d0 - rt0 in [-9, 0], \
              d1 - rt0 in [0, 9], runtime: rt0 = #1()",
         ] {

@@ -13,19 +13,19 @@ use crate::interrupt::poll;
 /// About how many bytes the columns of a block take.
 const BLOCK_BYTES: usize = 1 << 15;
 
-/// The values of one block after the other.
+/// The columns of one block at a time.
 pub(crate) struct Columns<L> {
     values: Vec<L>,
-    /// How far columns lie apart.
+    /// The distance between the starts of two columns.
     stride: usize,
     /// The first point of the block.
     start: usize,
-    /// How many points are in the block.
+    /// The number of points in the block.
     n: usize,
 }
 
 impl<L: Lane> Columns<L> {
-    /// Place for the blocks of `n` points.
+    /// Allocates columns for the blocks of `n` points.
     #[inline(always)]
     pub fn new(program: &Program, n: usize) -> Columns<L> {
         let all = BLOCK_BYTES / size_of::<L>() / program.steps.len().max(1);
@@ -50,7 +50,7 @@ impl<L: Lane> Columns<L> {
         true
     }
 
-    /// Which points are in the block.
+    /// The points of the block.
     #[inline(always)]
     pub fn points(&self) -> Range<usize> {
         self.start..self.start + self.n
@@ -62,29 +62,29 @@ impl<L: Lane> Columns<L> {
         &self.values[register as usize * self.stride..][..self.n]
     }
 
-    /// The columns before one, and it.
+    /// The columns before column `i`, and that column.
     #[inline(always)]
-    fn before(&mut self, i: usize) -> (Known<'_, L>, &mut [L]) {
+    fn before(&mut self, i: usize) -> (PriorColumns<'_, L>, &mut [L]) {
         let (known, rest) = self.values.split_at_mut(i * self.stride);
-        (Known { values: known, stride: self.stride, n: self.n }, &mut rest[..self.n])
+        (PriorColumns { values: known, stride: self.stride, n: self.n }, &mut rest[..self.n])
     }
 }
 
 /// The columns of the steps before one.
-struct Known<'a, L> {
+struct PriorColumns<'a, L> {
     values: &'a [L],
     stride: usize,
     n: usize,
 }
 
-impl<L> Known<'_, L> {
+impl<L> PriorColumns<'_, L> {
     #[inline(always)]
     fn column(&self, register: Register) -> &[L] {
         &self.values[register as usize * self.stride..][..self.n]
     }
 }
 
-/// Puts the values of the variables into the first columns.
+/// Loads the values of the variables into the first columns.
 #[inline(always)]
 fn load<L: Lane>(points: &Points<'_>, counts: [usize; 3], columns: &mut Columns<L>) {
     let Columns { values, stride, .. } = columns;
@@ -113,7 +113,7 @@ fn load_rows<'a, L: Lane + 'a, const W: usize>(table: &[i64], places: &mut impl 
         Some(place) => &mut place[..n],
         None => &mut [],
     });
-    // Equal lengths, which the loop need not check.
+    // With equal lengths, the loop needs no bounds checks.
     if columns.iter().any(|column| column.len() != n) {
         return;
     }
@@ -125,7 +125,7 @@ fn load_rows<'a, L: Lane + 'a, const W: usize>(table: &[i64], places: &mut impl 
 }
 
 #[inline(always)]
-fn run_step<L: Lane>(step: &Step, known: Known<'_, L>, out: &mut [L]) {
+fn run_step<L: Lane>(step: &Step, known: PriorColumns<'_, L>, out: &mut [L]) {
     match step {
         Step::Const(c) => out.fill(L::constant(*c)),
         Step::Var => {}
@@ -151,10 +151,10 @@ fn run_step<L: Lane>(step: &Step, known: Known<'_, L>, out: &mut [L]) {
 
 /// A constant and multiples of columns, two in one pass: the first pass writes, the others add.
 #[inline(always)]
-fn sum<L: Lane>(constant: i64, terms: &[(i64, Register)], known: Known<'_, L>, out: &mut [L]) {
+fn sum<L: Lane>(constant: i64, terms: &[(i64, Register)], known: PriorColumns<'_, L>, out: &mut [L]) {
     let constant = L::constant(constant);
     let mut pairs = terms.chunks(2);
-    // Patterns copy the factors: a reference would have each value load them again.
+    // Patterns copy the factors; through a reference, each value would load them again.
     match pairs.next() {
         // A factor of 1 is frequent, and a product of 64-bit lanes is not cheap.
         Some(&([(1, r), (k, s)] | [(k, s), (1, r)])) => {
@@ -217,10 +217,11 @@ fn rows<const W: usize>(out: &mut [i64], rows: impl Iterator<Item = [i64; W]>) {
     out.chunks_exact_mut(W).zip(rows).for_each(|(place, row)| place.copy_from_slice(&row));
 }
 
-/// How many points are copied at once where each value is a pass over them: as many as the nearest cache holds.
+/// The number of points copied at once when each variable takes a pass over them: what the nearest cache holds.
 const COPIED: usize = 256;
 
-/// Results that are variables, from rows to rows. `variables` counts through the tables, as `counts` gives their widths.
+/// Copies results that are variables from rows to rows. `variables` are numbered across the tables, whose widths are
+/// `counts`.
 #[inline(always)]
 pub(crate) fn copy(points: &Points<'_>, counts: [usize; 3], variables: &[Register], out: &mut [i64]) {
     let width = variables.len();

@@ -1,7 +1,7 @@
-//! Evaluation in 128 bits with checks, for programs of which no interval shows that 64 bits are enough.
+//! Evaluation in 128 bits with checks, for programs whose intervals do not prove that 64 bits are enough.
 //!
-//! A value that does not fit into 128 bits is [`LOST`], and so is what is made of it; a result or a constraint that is
-//! lost is an error, unless another constraint shows that its point lies outside the domain.
+//! A value that does not fit into 128 bits is [`LOST`], and so is every value computed from it; a lost result or
+//! constraint is an error, unless another constraint shows that its point lies outside the domain.
 
 use crate::analysis::interval::Interval;
 use std::ops::Range;
@@ -19,7 +19,7 @@ use crate::map::domain::Domain;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Exact(i128);
 
-/// The marker of a value that does not fit into 128 bits. The value with these bits counts as one.
+/// The marker of a value that does not fit into 128 bits. The integer with these bits counts as lost.
 const LOST: Exact = Exact(i128::MIN);
 
 /// The domain and the results that errors name.
@@ -28,7 +28,7 @@ pub(crate) struct Names {
     pub results: Vec<Expr>,
 }
 
-/// The results as rows.
+/// Writes the results as rows.
 pub(crate) fn run(program: &Program, points: &Points<'_>, out: &mut [i64]) -> Result<()> {
     let width = program.results.len();
     let mut columns = Columns::<Exact>::new(program, points.n);
@@ -51,7 +51,7 @@ pub(crate) fn run(program: &Program, points: &Points<'_>, out: &mut [i64]) -> Re
         if overflow.is_empty() {
             continue;
         }
-        // At a point outside the domain nothing needs to fit. Where that is not decided, the point may lie inside.
+        // At a point outside the domain nothing needs to fit. An undecided point may lie inside.
         let inside = program.in_domain(&program.rows(points, start, n)).unwrap_or_else(|_| vec![true; n]);
         let first = overflow.iter().zip(&inside).position(|(found, inside)| found.is_some() && *inside);
         if let Some((i, (j, value))) = first.and_then(|i| Some((i, overflow[i]?))) {
@@ -61,7 +61,7 @@ pub(crate) fn run(program: &Program, points: &Points<'_>, out: &mut [i64]) -> Re
     Ok(())
 }
 
-/// Which points lie in the domain; `out` holds `true` for each before.
+/// Clears `out` for each point outside the domain; it holds `true` for every point before.
 pub(crate) fn in_domain(program: &Program, points: &Points<'_>, out: &mut [bool]) -> Result<()> {
     let mut columns = Columns::<Exact>::new(program, points.n);
     while columns.next(program, points, program.check_steps.iter().map(|i| *i as usize)) {
@@ -156,7 +156,7 @@ impl Number for Exact {
     }
 
     fn minimum(self, other: Exact) -> Exact {
-        // What is lost is the smallest.
+        // A lost value is the smallest.
         self.min(other)
     }
 
@@ -246,7 +246,7 @@ mod tests {
             "(d0, d1) -> (d0), domain: d0 in [0, 9223372036854775807], d1 in [0, 9], (d0 * d0 * d0) mod 7 in [1, 1]";
         assert_eq!(inside(constraint, &[100, 0, 101, 0]), Ok(vec![true, false]));
         assert!(inside(constraint, &[i64::MAX, 0]).unwrap_err().starts_with("the constraint on "));
-        // The other variable decides.
+        // The other constraint decides.
         assert_eq!(inside(constraint, &[i64::MAX, 10]), Ok(vec![false]));
     }
 }

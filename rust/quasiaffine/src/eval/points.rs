@@ -10,7 +10,7 @@ use crate::expr::{Expr, Var};
 use crate::map::domain::Domain;
 use crate::map::Map;
 
-/// The value of an expression as a tree; `None` where something on the way does not fit into 64 bits.
+/// Evaluates an expression as a tree; `None` if an intermediate value does not fit into 64 bits.
 pub(crate) fn value_at(e: &Expr, of_var: &impl Fn(Var) -> i64) -> Option<i64> {
     evaluate(e, &|v| Some(of_var(v)))
 }
@@ -46,7 +46,7 @@ pub(crate) fn box_rows(sides: &[Interval], n: usize) -> Vec<i64> {
     rows
 }
 
-/// All points of the box of a map over dims, and what they reach.
+/// All points of the box of a map over dims, and the elements that they reach.
 #[derive(Debug)]
 pub(crate) struct AllPoints {
     points: Vec<i64>,
@@ -55,7 +55,7 @@ pub(crate) struct AllPoints {
 }
 
 impl AllPoints {
-    /// `None` for more points than `most`, or where a value does not fit.
+    /// `None` for more points than `most`, or if a value does not fit.
     pub fn of(map: &Map, most: u128) -> Option<AllPoints> {
         let sides: SmallVec<[Interval; 8]> = map.domain().vars.iter().map(|v| v.interval).collect();
         let n = sides.iter().try_fold(1u128, |n, side| n.checked_mul(side.size())).filter(|n| *n <= most)? as usize;

@@ -1,12 +1,13 @@
 //! Values of a map at many points at once: one pass over each node for a block of points, never one for each point.
 //!
-//! Shared nodes are computed once. A value is the mathematical one, or an error ([`Error::PointOverflow`]) where it
-//! does not fit into 64 bits; it never wraps. Which of three ways it is computed is decided once, from the ranges of
-//! the variables: * every value and partial sum fits into 31 bits: 32-bit lanes; * every value fits into 64 bits:
-//! 64-bit lanes, without a check; a partial sum may wrap, and wraps back; * else 128 bits with checks (`exact.rs`).
+//! Shared nodes are computed once. A value is the mathematical one, or an error ([`Error::PointOverflow`]) if it
+//! does not fit into 64 bits; it never wraps. The ranges of the variables decide once how values are computed:
+//! * if every value and partial sum fits into 31 bits, in 32-bit lanes;
+//! * if every value fits into 64 bits, in 64-bit lanes without checks; a partial sum may wrap, and wraps back;
+//! * else in 128 bits with checks (`exact.rs`).
 //!
-//! Steps run in blocks of points (`blocks.rs`), and lanes divide by multiplying (`simd.rs`). Results that are all variables
-//! are copied.
+//! Steps run in blocks of points (`blocks.rs`), and lanes divide by multiplying (`simd.rs`). If all results are
+//! variables, they are copied.
 //!
 //! At points outside the domain results are unspecified.
 
@@ -29,7 +30,7 @@ use crate::map::{Map, State};
 /// Values for all variables at `n` points: three row-major tables with one row a point.
 #[derive(Clone, Copy, Debug)]
 pub struct Points<'a> {
-    /// How many points.
+    /// The number of points.
     pub n: usize,
     /// `n` rows of dimensions.
     pub dims: &'a [i64],
@@ -51,7 +52,7 @@ impl<'a> Points<'a> {
         }
     }
 
-    /// The values of a variable, which counts through the tables; `counts` gives their widths.
+    /// The values of a variable, numbered across the tables, whose widths are `counts`.
     #[inline(always)]
     pub(crate) fn of_var(&self, mut i: usize, counts: [usize; 3]) -> impl Iterator<Item = &'a i64> {
         for (table, width) in [(self.dims, counts[0]), (self.ranges, counts[1])] {
@@ -73,19 +74,19 @@ pub(crate) enum Step {
     Sum(i64, Vec<(i64, Register)>),
     DivConst(Register, Divisor),
     ModConst(Register, Divisor),
-    /// The remainder of a quotient that an earlier step has: a numerator, a divisor, and the quotient.
+    /// The remainder that belongs to the quotient of an earlier step: a numerator, a divisor, and the quotient.
     Remainder(Register, i64, Register),
     Binary(Binary, Register, Register),
 }
 
-/// The numbers that hold every value of some steps, wherever all variables lie in their ranges.
+/// The width that holds every value of some steps while all variables lie in their ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Width {
     /// 31 bits, partial sums included.
     Narrow,
     /// 64 bits.
     Whole,
-    /// None that is known.
+    /// No width is known to suffice.
     Open,
 }
 
@@ -110,11 +111,12 @@ pub struct Program {
     pub(crate) check_steps: Vec<Register>,
     result_width: Width,
     check_width: Width,
-    /// Names for errors, where there can be any.
+    /// Names for errors, if evaluation can fail.
     pub(crate) names: Option<Box<Names>>,
 }
 
-/// How many points a worker takes at once. The chunks are the same for any number of workers, and so is the first error.
+/// The number of points that a worker takes at once. Chunks, and so the first error, do not depend on the number of
+/// workers.
 const CHUNK: usize = 1 << 14;
 
 impl Program {
@@ -163,21 +165,21 @@ impl Program {
         self.var_ranges.len()..self.n_result_steps
     }
 
-    /// How many values each point has.
+    /// The number of values of each point.
     pub fn n_results(&self) -> usize {
         self.results.len()
     }
 
-    /// The results, one row a point.
+    /// Evaluates the results, one row per point.
     ///
     /// # Errors
-    /// [`Error::PointOverflow`] where a result at a point of the domain does not fit into 64 bits. With `CHECK` also
+    /// [`Error::PointOverflow`] if a result at a point of the domain does not fit into 64 bits. With `CHECK` also
     /// [`Error::OutsideDomain`].
     pub fn run<const CHECK: bool>(&self, points: &Points<'_>) -> Result<Vec<i64>> {
         self.run_on::<CHECK>(points, 1)
     }
 
-    /// [`Program::run`] on several threads.
+    /// As [`Program::run`], on several threads.
     ///
     /// # Errors
     /// As [`Program::run`].
@@ -187,13 +189,13 @@ impl Program {
         Ok(out)
     }
 
-    /// [`Program::run_on`] to a place that the caller has: a new one costs as much as the values.
+    /// As [`Program::run_on`], into a buffer of the caller: allocating one costs as much as the evaluation.
     ///
     /// # Errors
     /// As [`Program::run`].
     ///
     /// # Panics
-    /// Where `out` has another length than the rows of all points.
+    /// If the length of `out` is not that of the rows of all points.
     pub fn run_to<const CHECK: bool>(&self, points: &Points<'_>, threads: usize, out: &mut [i64]) -> Result<()> {
         let width = self.results.len();
         assert_eq!(out.len(), points.n * width, "one row a point");
@@ -211,12 +213,13 @@ impl Program {
         }
     }
 
-    /// The chunks that are left, one after the other.
+    /// Runs the remaining chunks, one after the other.
     fn run_chunks<const CHECK: bool>(&self, points: &Points<'_>, chunks: &Mutex<Chunks<'_>>) {
         let width = self.results.len();
         loop {
             look();
-            // A worker panics only on a broken promise of this crate, which goes on to the caller when all are joined.
+            // A worker panics only on a bug of this crate; the panic continues in the caller once all workers are
+            // joined.
             let next = chunks.lock().unwrap_or_else(PoisonError::into_inner).next(points.n, width);
             let Some((start, out)) = next else { return };
             let n = CHUNK.min(points.n - start);
@@ -257,12 +260,12 @@ impl Program {
         self.run_lanes_any(points, wanted);
     }
 
-    // What a block goes through is inlined into the functions above, so that it is compiled for their processors.
+    // The work on a block is inlined into the functions above, so that it is compiled for their processors.
     #[inline(always)]
     fn run_lanes_any(&self, points: &Points<'_>, wanted: Wanted<'_>) {
         match wanted {
             Wanted::Inside(out) => self.find_inside(points, out),
-            // All results are variables: nothing is worked out, and nothing turned into columns.
+            // All results are variables: nothing is computed, and no columns are needed.
             Wanted::Results(out) if self.results.iter().all(|r| (*r as usize) < self.var_ranges.len()) => {
                 blocks::copy(points, self.counts, &self.results, out);
             }
@@ -280,10 +283,10 @@ impl Program {
         }
     }
 
-    /// Which points lie in the domain.
+    /// Decides for each point whether it lies in the domain.
     ///
     /// # Errors
-    /// [`Error::PointOverflow`] where a constraint cannot be decided in 128 bits.
+    /// [`Error::PointOverflow`] if a constraint cannot be decided in 128 bits.
     pub fn in_domain(&self, points: &Points<'_>) -> Result<Vec<bool>> {
         let mut out = vec![true; points.n];
         if self.check_width == Width::Open {
@@ -304,7 +307,7 @@ impl Program {
             }
             return;
         }
-        // A variable outside its interval decides, whatever the constraints come to there.
+        // A variable outside its interval decides, whatever the values of the constraints are.
         let of_vars = self.var_ranges.iter().enumerate().map(|(i, r)| (i as Register, *r));
         let mut columns = Columns::<i64>::new(self, points.n);
         while columns.next(self, points, self.check_steps.iter().map(|i| *i as usize)) {
@@ -317,20 +320,20 @@ impl Program {
         }
     }
 
-    /// How many variables of each kind there are.
+    /// The number of variables of each kind.
     pub(crate) fn counts(&self) -> [usize; 3] {
         self.counts
     }
 
-    /// The points of some rows, with the tables that this program has.
+    /// Some rows of the points, with this program's tables.
     pub(crate) fn rows<'a>(&self, points: &Points<'a>, start: usize, n: usize) -> Points<'a> {
         points.part(start, n, self.counts)
     }
 }
 
-/// The rows of results that no worker has taken.
+/// The rows of results that no worker has taken yet.
 struct Chunks<'a> {
-    /// The first point that is left.
+    /// The first point that is not taken.
     start: usize,
     out: &'a mut [i64],
     /// The first error, and the point at which its chunk starts.
@@ -349,8 +352,8 @@ impl<'a> Chunks<'a> {
         Some((start, chunk))
     }
 
-    /// Hands out no more. What was handed out before comes to its end, so the error that is left is that of the first
-    /// chunk with one, whatever order the workers run in.
+    /// Hands out no further chunks. Earlier chunks are completed, so the remaining error is that of the first failing
+    /// chunk, in whatever order the workers run.
     fn stop(&mut self, start: usize, error: Error) {
         self.start = usize::MAX;
         if self.error.as_ref().is_none_or(|(first, _)| start < *first) {
@@ -359,11 +362,11 @@ impl<'a> Chunks<'a> {
     }
 }
 
-/// The wanted values, and where they go.
+/// The requested values, and their destination.
 enum Wanted<'a> {
     /// Rows of results.
     Results(&'a mut [i64]),
-    /// Whether points lie in the domain; it holds `true` for each before.
+    /// Whether points lie in the domain; holds `true` for each point before.
     Inside(&'a mut [bool]),
 }
 
@@ -384,13 +387,13 @@ impl Step {
 /// The values that 32-bit lanes hold with room for one more addition.
 const NARROW: Interval = Interval::new(-(1 << 30), 1 << 30);
 
-/// How many of the last steps are searched for one that is the same.
+/// The number of recent steps that are searched for an equal one.
 const NEAR: usize = 16;
 
 struct Compiler<'a> {
     domain: &'a Domain,
     steps: Vec<Step>,
-    /// The values of each step over the ranges of the variables, and what holds them.
+    /// The values of each step over the ranges of the variables, and the width that holds them.
     values: Vec<(WideInterval, Width)>,
     done: FxHashMap<*const Node, Register>,
 }
@@ -412,7 +415,7 @@ impl Compiler<'_> {
         steps.map(|i| self.values[i].1).max().unwrap_or(Width::Narrow)
     }
 
-    /// The steps after the variables that the constraints need, some of which are those of results.
+    /// The steps, other than variables, that the constraints need; some of them may belong to results.
     fn needed_by(&self, checks: &[(Register, Interval)]) -> Vec<Register> {
         if checks.is_empty() {
             return Vec::new();
@@ -428,19 +431,19 @@ impl Compiler<'_> {
         after_variables.filter(|i| needed[*i]).map(|i| i as Register).collect()
     }
 
-    /// A step that divides a register by `n`, where the multiple below it fits wherever the numerator does.
+    /// Finds a step that divides a register by `n`, if `n` times the quotient fits wherever the numerator does.
     fn quotient(&self, numerator: Register, n: i64) -> Option<Register> {
-        // A power of two masks, which is quicker than a product.
+        // The remainder by a power of two is a mask, which is faster than a product.
         if n & (n - 1) == 0 || self.values[numerator as usize].1 == Width::Open {
             return None;
         }
-        self.near(|step| matches!(step, Step::DivConst(a, d) if *a == numerator && d.n() == n))
+        self.recent(|step| matches!(step, Step::DivConst(a, d) if *a == numerator && d.n() == n))
     }
 
-    /// One of the last steps.
-    fn near(&self, is_it: impl Fn(&Step) -> bool) -> Option<Register> {
+    /// Finds one of the last steps.
+    fn recent(&self, matches: impl Fn(&Step) -> bool) -> Option<Register> {
         let first = self.steps.len().saturating_sub(NEAR);
-        self.steps[first..].iter().position(is_it).map(|i| (first + i) as Register)
+        self.steps[first..].iter().position(matches).map(|i| (first + i) as Register)
     }
 
     fn expr(&mut self, e: &Expr) -> Result<Register> {
@@ -490,8 +493,8 @@ impl Compiler<'_> {
             (Parts::Binary(op, ..), [a, b]) => Step::Binary(op, *a, *b),
             _ => return Err(Error::TooLarge("the expression")),
         };
-        // The same node may be there twice.
-        if let Some(register) = self.near(|known| *known == step) {
+        // An equal node may be there already.
+        if let Some(register) = self.recent(|known| *known == step) {
             self.done.insert(Arc::as_ptr(node), register);
             return Ok(register);
         }

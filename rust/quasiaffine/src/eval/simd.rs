@@ -2,8 +2,8 @@
 //!
 //! A block divides by a multiplication and a shift: for `0 <= x < 2^k`, `2^l >= n` and `m = floor(2^(k + l) / n) + 1`,
 //! `x floordiv n = (x * m) >> (k + l)` (Granlund and Montgomery, "Division by invariant integers using multiplication",
-//! 1994). Lanes of `k + 1` bits hold such numerators and, where `n` is not a power of two, so that `2^l < 2n` for the
-//! smallest `l`, the multiplier. A negative `x` is `-1 - y` of a `y` that is none, `y = !x`, and `x floordiv n = !(y
+//! 1994). Lanes of `k + 1` bits hold such numerators and, if `n` is not a power of two, so that `2^l < 2n` for the
+//! smallest `l`, the multiplier. For a negative `x`, `y = !x = -1 - x` is not negative, and `x floordiv n = !(y
 //! floordiv n)`.
 
 use std::hint::black_box;
@@ -15,7 +15,7 @@ use crate::arithmetic::Number;
 pub(crate) trait Lane: Number + Default {
     /// A value of 64 bits.
     fn narrow(x: i64) -> Self;
-    /// The value in 64 bits, where it fits.
+    /// The value in 64 bits, if it fits.
     fn wide(self) -> i64;
 
     /// `x floordiv n` for a block.
@@ -39,7 +39,7 @@ pub(crate) struct Divisor {
     n: i64,
     /// Whether a numerator may be negative.
     is_signed: bool,
-    /// Whether it and every numerator have at most 50 bits.
+    /// Whether the divisor and every numerator have at most 50 bits.
     is_short: bool,
 }
 
@@ -54,12 +54,12 @@ impl Divisor {
         self.n
     }
 
-    /// Whether 32-bit lanes hold it.
+    /// Whether 32-bit lanes hold the divisor.
     pub fn is_narrow(self) -> bool {
         self.n <= i64::from(i32::MAX)
     }
 
-    /// The exponent of a power of two.
+    /// The exponent, if the divisor is a power of two.
     fn shift(self) -> Option<u32> {
         (self.n & (self.n - 1) == 0).then(|| self.n.trailing_zeros())
     }
@@ -76,10 +76,10 @@ const SHORT: i64 = 1 << 50;
 /// The lower 32 of 64 bits.
 const LOW: u64 = u32::MAX as u64;
 
-/// Blocks of fewer values are divided one by one: the multiplier is not worth its division.
+/// Blocks of fewer values are divided one by one, since computing the multiplier takes a division itself.
 const FEW: usize = 8;
 
-/// The two operations on a block, given how a block of numerators `>= 0` is divided.
+/// Defines both operations on a block by the division of numerators `>= 0`.
 macro_rules! divide_by_multiplying {
     ($lane:ty, $inverse:ident $(, $short:ident)?) => {
         #[inline(always)]
@@ -165,8 +165,8 @@ impl Inverse64 {
     fn new(divisor: &Divisor) -> Inverse64 {
         let l = divisor.l();
         let multiplier = ((1u128 << (63 + l)) / divisor.n as u128) as u64 + 1;
-        // Vectors have no instruction for the upper half of a product. A compiler that knows these for halves of one number
-        // finds that product again, and works it out value by value.
+        // Vectors have no instruction for the upper half of a product. A compiler that recognizes these as halves of
+        // one number would restore that product, and compute it value by value.
         Inverse64 { multiplier: [multiplier & LOW, multiplier >> 32].map(black_box), shift: l - 1 }
     }
 
@@ -191,10 +191,10 @@ impl Inverse64 {
 
 /// The factor of short numerators in 64-bit lanes: `1 / n` as a float, which takes half of the instructions.
 ///
-/// `v = (x + 1/2) / n` is at least `1 / 2n` away from every integer, so `x floordiv n` is the integer nearest to `v - 1/2`,
-/// and still where `v - 1/2` is off by less than `1 / 2n`. With `|x| < 2^50` and `n <= 2^50` the inverse and the product
-/// move it by less than `2^-52 (|x| + 1/2) / n <= 4 / 16n`, the difference by at most `2^-53 (|v| + 1/2) <= 3 / 16n`, and
-/// what is of second order has far more room than it needs.
+/// `v = (x + 1/2) / n` is at least `1 / 2n` away from every integer, so `x floordiv n` is the integer nearest to `v -
+/// 1/2`, even if `v - 1/2` is off by less than `1 / 2n`. With `|x| < 2^50` and `n <= 2^50` the inverse and the product
+/// move it by less than `2^-52 (|x| + 1/2) / n <= 4 / 16n`, the difference by at most `2^-53 (|v| + 1/2) <= 3 / 16n`;
+/// the rest leaves ample room for second-order terms.
 struct Fraction {
     n: f64,
     inverse: f64,
@@ -241,7 +241,7 @@ fn integer(x: f64) -> i64 {
     x.to_bits().wrapping_sub(CENTER.to_bits()) as i64
 }
 
-/// 64-bit integers that wrap. Where every value of an operation fits, so does its result, whatever wrapped on the way.
+/// Wrapping 64-bit integers. If the exact result of an operation fits, it is right, even if a partial sum wrapped.
 impl Lane for i64 {
     #[inline(always)]
     fn narrow(x: i64) -> i64 {
@@ -256,7 +256,7 @@ impl Lane for i64 {
     divide_by_multiplying!(i64, Inverse64, Fraction);
 }
 
-/// 32-bit integers that wrap.
+/// Wrapping 32-bit integers.
 impl Lane for i32 {
     #[inline(always)]
     fn narrow(x: i64) -> i32 {

@@ -10,8 +10,8 @@ use crate::int;
 
 /// Collects terms and makes the normal form of their sum.
 ///
-/// Few terms are kept in order as they come; many are put in order once, at the end, so that a long sum in any order
-/// costs `n log n`.
+/// A few terms are kept sorted as they come; many are sorted once, at the end, so that a long sum in any order costs
+/// `n log n`.
 #[derive(Default)]
 pub struct Accumulator {
     constant: i64,

@@ -1,12 +1,12 @@
-//! Expressions: immutable values in normal form, compared and hashed by what they say.
+//! Expressions: immutable values in normal form, compared and hashed by structure.
 //!
 //! The constructors of [`Expr`] keep a normal form: constants are folded; a sum is one flat list of distinct
 //! terms `coefficient * atom` in a fixed order plus one constant, so that `x + x`, `2 * x` and `x * 2` are one value;
 //! `a ceildiv b` is `(a + b - 1) floordiv b`. Nothing here looks deeper than one node and nothing needs an interval:
 //! that is the simplifier's work. Nodes are shared, and expressions nest at most [`DEPTH`] deep.
 //!
-//! Room for three terms lies in the node of a sum. Measured in instructions on composed reshapes, room for one takes 3 %
-//! more and two fifths more allocations, for two or four within 1 % of the same; so nodes stay small.
+//! The node of a sum stores three terms inline. Measured in instructions on composed reshapes, room for one takes 3 %
+//! more and two fifths more allocations; room for two or four is within 1 %, so nodes stay small.
 
 mod accumulator;
 mod order;
@@ -24,7 +24,7 @@ use smallvec::SmallVec;
 use crate::error::{Error, Result};
 use crate::int;
 
-/// Trees with fewer nodes are walked whole: to remember which nodes were seen takes longer.
+/// Trees with fewer nodes are walked whole, since a set of visited nodes costs more.
 const SMALL: u32 = 32;
 
 /// The kind of value that a variable stands for. It is part of the variable, never of its position.
@@ -32,7 +32,7 @@ const SMALL: u32 = 32;
 pub enum Kind {
     /// An index into the array that the map starts from.
     Dim,
-    /// One of many values, each of which is touched.
+    /// A variable that takes many values, each of which is touched.
     Range,
     /// A value known only when the program runs.
     Runtime,
@@ -72,7 +72,7 @@ pub enum Expr {
     Node(Arc<Node>),
 }
 
-/// An operation with its operands, and facts about the whole tree that are wanted often.
+/// An operation with its operands, and cached facts about the whole tree.
 pub struct Node {
     op: Op,
     hash: u64,
@@ -87,7 +87,7 @@ pub struct Node {
 pub enum Op {
     /// A constant plus multiples of distinct atoms.
     Sum(Sum),
-    /// A product of two expressions, none of them constant.
+    /// A product of two expressions, neither of them constant.
     Product(Expr, Expr),
     /// Floor division.
     FloorDiv(Expr, Expr),
@@ -114,7 +114,7 @@ pub enum Binary {
     Max,
 }
 
-/// An operation with its operands: one of two kinds.
+/// An operation with its operands: a sum or a binary operation.
 pub(crate) enum Parts<'a> {
     Sum(&'a Sum),
     Binary(Binary, &'a Expr, &'a Expr),
@@ -162,7 +162,7 @@ impl Expr {
         }
     }
 
-    /// The operation at the root, where there is one.
+    /// The operation at the root, if there is one.
     pub fn op(&self) -> Option<&Op> {
         match self {
             Expr::Node(node) => Some(&node.op),
@@ -269,7 +269,7 @@ impl Expr {
         }
     }
 
-    /// How many nodes the expression has as a tree, as it prints: leaves, operators and signs. Saturates.
+    /// The number of nodes of the expression as a tree, as it prints: leaves, operators and signs. Saturates.
     pub fn nodes(&self) -> u32 {
         match self {
             Expr::Node(node) => node.nodes,
@@ -277,7 +277,7 @@ impl Expr {
         }
     }
 
-    /// How many floor divisions and remainders the tree has. Saturates.
+    /// The number of floor divisions and remainders in the tree. Saturates.
     pub fn divmods(&self) -> u32 {
         match self {
             Expr::Node(node) => node.divmods,
@@ -285,7 +285,7 @@ impl Expr {
         }
     }
 
-    /// How deep the tree is; a leaf is 0.
+    /// The depth of the tree; 0 for a leaf.
     pub fn depth(&self) -> u16 {
         match self {
             Expr::Node(node) => node.depth,
@@ -312,7 +312,7 @@ impl Expr {
         terms.iter().map(|t| &t.atom).chain(pair.into_iter().flatten())
     }
 
-    /// The constant of a sum; 0 where it has none.
+    /// The constant of a sum; 0 if it has none.
     pub fn constant(&self) -> i64 {
         match (self, self.op()) {
             (Expr::Const(c), _) => *c,
@@ -321,7 +321,7 @@ impl Expr {
         }
     }
 
-    /// The factors and the atoms of a sum: what is neither a sum nor a constant is the only atom of one.
+    /// The factors and atoms of a sum. Any other expression but a constant counts as a sum with one atom.
     pub fn terms(&self) -> impl Iterator<Item = (i64, &Expr)> {
         let (terms, own): (&[Term], _) = match (self, self.op()) {
             (Expr::Const(_), _) => (&[], None),
@@ -331,7 +331,7 @@ impl Expr {
         terms.iter().map(|t| (t.coefficient, &t.atom)).chain(own)
     }
 
-    /// `k`, `x` and `c` where the expression is `k*x + c` with one atom `x`.
+    /// `k`, `x` and `c` if the expression is `k*x + c` with one atom `x`.
     pub(crate) fn as_line(&self) -> Option<(i64, &Expr, i64)> {
         let mut terms = self.terms();
         let (k, x) = terms.next()?;
@@ -343,13 +343,13 @@ impl Expr {
         self.terms().find(|(_, atom)| **atom == Expr::Var(v)).map(|(k, _)| k)
     }
 
-    /// `k` and `rest` where the expression is `k*v + rest`; other atoms of the rest may have the variable, too.
+    /// `k` and `rest` if the expression is `k*v + rest`; other atoms of the rest may have the variable, too.
     pub(crate) fn split(&self, v: Var) -> Option<(i64, Expr)> {
         let k = self.factor(v)?;
         Some((k, self.sub(&Expr::Var(v).scale(k).ok()?).ok()?))
     }
 
-    /// The expression with each operand changed; a leaf stays as it is.
+    /// Changes each operand of the root; a leaf stays as it is.
     pub(crate) fn with_operands(&self, mut change: impl FnMut(&Expr) -> Result<Expr>) -> Result<Expr> {
         match self.op().map(Op::parts) {
             None => Ok(self.clone()),
@@ -370,13 +370,13 @@ impl Expr {
         Substitution::new(replace).apply(self)
     }
 
-    /// Calls `visit` with every variable that occurs; shared nodes may be visited once.
+    /// Calls `visit` with every variable that occurs. Shared nodes may be visited only once.
     pub fn for_each_var(&self, visit: &mut dyn FnMut(Var)) {
         let mut seen = rustc_hash::FxHashSet::default();
         self.walk_vars(visit, &mut seen);
     }
 
-    /// Whether a variable that occurs is one of those wanted.
+    /// Whether some variable satisfies `is_wanted`.
     pub fn any_var(&self, is_wanted: &dyn Fn(Var) -> bool) -> bool {
         let mut found = false;
         self.for_each_var(&mut |v| found |= is_wanted(v));
@@ -393,7 +393,7 @@ impl Expr {
             Expr::Const(_) => {}
             Expr::Var(v) => visit(*v),
             Expr::Node(node) => {
-                // A small tree is quicker to walk than to remember.
+                // Walking a small tree is faster than remembering it.
                 if node.nodes < SMALL || Arc::strong_count(node) == 1 || seen.insert(Arc::as_ptr(node)) {
                     for operand in self.operands() {
                         operand.walk_vars(visit, seen);
@@ -446,13 +446,13 @@ fn floor_quotient(a: i64, b: i64) -> i128 {
     int::floor_div_any(if b < 0 { -a } else { a }, b.abs())
 }
 
-/// The positive divisor that a negative one becomes.
+/// The negated divisor.
 fn negated(divisor: i64) -> Result<i64> {
     divisor.checked_neg().ok_or(Error::Overflow("the negative of the divisor -9223372036854775808"))
 }
 
 impl Op {
-    /// The operation as one of its two kinds.
+    /// Splits the operation by kind.
     #[inline(always)]
     pub(crate) const fn parts(&self) -> Parts<'_> {
         match self {
@@ -495,8 +495,8 @@ impl Sum {
         }
     }
 
-    /// The expressions whose sum this is: each term with its coefficient, then a constant other than 0. A multiple is
-    /// split into its atom and its factor instead.
+    /// The summands: each term with its coefficient, then a constant other than 0. A single multiple is split into its
+    /// atom and its factor instead.
     ///
     /// # Errors
     /// As [`Expr::scale`].
@@ -508,7 +508,7 @@ impl Sum {
         terms.chain((self.constant != 0).then_some(Ok(Expr::Const(self.constant)))).collect()
     }
 
-    /// The expression for terms in order, each with an atom of its own and a factor that is not 0.
+    /// Makes the expression of sorted terms, each with its own atom and a factor other than 0.
     pub(crate) fn finish(self) -> Result<Expr> {
         match (self.constant, self.terms.as_slice()) {
             (c, []) => Ok(Expr::Const(c)),

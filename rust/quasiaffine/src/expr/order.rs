@@ -1,4 +1,4 @@
-//! Equality, hash and order of expressions: by what they are, never by address.
+//! Equality, hash and order of expressions: by structure, never by address.
 //!
 //! Equal expressions have equal hashes, and compare as equal. Shared nodes are compared once.
 
@@ -31,8 +31,8 @@ impl PartialEq for Expr {
 
 impl Eq for Expr {}
 
-/// From this many tree nodes on, equality remembers the pairs it has compared: a small graph can stand for a tree of
-/// any size.
+/// From this many tree nodes on, equality remembers compared pairs: a small graph can represent a tree of any
+/// size.
 const LARGE: u32 = 2000;
 
 fn same_graph(a: &Arc<Node>, b: &Arc<Node>, seen: &mut rustc_hash::FxHashSet<(*const Node, *const Node)>) -> bool {

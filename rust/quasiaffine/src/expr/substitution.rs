@@ -6,14 +6,14 @@ use crate::affine::table::Table;
 use crate::error::Result;
 use crate::expr::{Expr, Node, Var};
 
-/// One substitution in several expressions: what they share stays shared.
+/// One substitution in several expressions; shared nodes stay shared.
 pub(crate) struct Substitution<'a> {
     replace: &'a dyn Fn(Var) -> Result<Expr>,
     done: Table<*const Node, Expr>,
 }
 
 impl<'a> Substitution<'a> {
-    /// Nothing replaced yet. The expressions that follow must live as long as this.
+    /// Starts a substitution. The expressions given to [`Substitution::apply`] must outlive it.
     pub(crate) fn new(replace: &'a dyn Fn(Var) -> Result<Expr>) -> Substitution<'a> {
         Substitution { replace, done: Table::default() }
     }

@@ -1,4 +1,4 @@
-//! Quotients of sums of variables, which most divs are: a look at the terms shows that no law applies to them.
+//! A shortcut for quotients of sums of variables, the most common divs: their terms often show that no law applies.
 
 use smallvec::SmallVec;
 
@@ -8,7 +8,7 @@ use crate::analysis::interval::Interval;
 use crate::int;
 use crate::rules::div::{affine, balanced, nearest_to_0, sum, unbalanced, Factors};
 
-/// The interval of the numerator where a look at its terms shows that no rule applies.
+/// The interval of the numerator, if its terms show that no rule applies.
 pub fn no_rule_applies(cx: &AffineContext, numerator: &AffineForm, n: i64) -> Option<Interval> {
     if cx.has_facts() || cx.has_div(numerator) {
         return None;

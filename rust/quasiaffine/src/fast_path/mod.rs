@@ -1,4 +1,4 @@
-//! Shortcuts: the answers of the rules, found without going through them.
+//! Shortcuts: the answers of the rules, without running them.
 
 pub mod div_of_variables;
 pub(crate) mod normal;

@@ -1,8 +1,8 @@
 //! Whether a map is already in its smallest form, decided from each node alone.
 //!
-//! Most maps of operations are normal as they are made, so this check is what their simplification costs. A normal map
-//! is what a pass of [`crate::simplify`] would return; where the check cannot tell, it says no. Debug builds check the
-//! law on every map.
+//! Most maps of operations are normal when they are made, so this check is the whole cost of their simplification. A
+//! pass of [`crate::simplify`] returns a normal map unchanged; if the check cannot tell, it says no. Debug builds
+//! verify this on every map.
 
 use smallvec::SmallVec;
 
@@ -28,7 +28,7 @@ pub fn is_normal(map: &Map, options: Options) -> bool {
     }
     let mut seen = Seen::new(domain);
     map.results().iter().all(|e| check.result(e, &mut seen).is_some())
-        && check.constraints_say_nothing(&mut seen, map.results())
+        && check.constraints_imply_nothing(&mut seen, map.results())
         && (!options.drop_unused || seen.vars[domain.n_dims..].iter().all(|v| v.uses != 0))
 }
 
@@ -37,7 +37,7 @@ pub fn is_normal_domain(domain: &Domain, options: Options) -> bool {
     NormalCheck::new(domain, options).is_some_and(|check| {
         check.sources_are_normal()
             && check.constraints_are_normal()
-            && check.constraints_say_nothing(&mut Seen::new(domain), &[])
+            && check.constraints_imply_nothing(&mut Seen::new(domain), &[])
     })
 }
 
@@ -52,26 +52,26 @@ type Uses = u8;
 
 /// It occurs in a result or a constraint.
 const USED: Uses = 1;
-/// It stands under a quotient or a remainder of a result.
+/// It occurs in a quotient or a remainder of a result.
 const DIVIDED: Uses = 2;
-/// It stands there under more than a quotient which is all of a result.
+/// It occurs in a div that is not by itself a whole result.
 const BESIDE: Uses = 4;
 /// It occurs in a constraint.
 const CONSTRAINED: Uses = 8;
 
-/// The variables of the expressions that have been looked at.
+/// The variables of the expressions examined so far.
 struct Seen {
     vars: SmallVec<[SeenVar; 12]>,
-    /// The number of the expression that is looked at, from 1.
+    /// The number of the current expression, from 1.
     expr: u32,
 }
 
 #[derive(Clone, Copy, Default)]
 struct SeenVar {
     uses: Uses,
-    /// Whether it stood under a quotient or a remainder in the last expression that it was visited in.
+    /// Whether the last expression with the variable divides it.
     was_divided: bool,
-    /// The number of that expression.
+    /// The number of the last expression with the variable.
     expr: u32,
 }
 
@@ -80,7 +80,7 @@ impl Seen {
         Seen { vars: SmallVec::from_elem(SeenVar::default(), domain.vars.len()), expr: 0 }
     }
 
-    /// Meets a variable as a term; nothing where the expression divides it as well.
+    /// Notes a variable as a term; `None` if the expression divides it as well.
     fn term(&mut self, flat: usize) -> Option<()> {
         let v = &mut self.vars[flat];
         if v.expr == self.expr && v.was_divided {
@@ -90,7 +90,7 @@ impl Seen {
         Some(())
     }
 
-    /// Meets a variable that is divided; nothing where the expression has it elsewhere as well.
+    /// Notes a divided variable; `None` if the expression has it elsewhere as well.
     fn divided(&mut self, flat: usize, uses: Uses) -> Option<()> {
         let v = &mut self.vars[flat];
         if v.expr == self.expr {
@@ -102,7 +102,7 @@ impl Seen {
 }
 
 impl<'a> NormalCheck<'a> {
-    /// The check of expressions over a domain; nothing where no shortcut is to be taken.
+    /// Makes a check of expressions over a domain; `None` if shortcuts are off.
     pub fn new(domain: &'a Domain, options: Options) -> Option<NormalCheck<'a>> {
         (options.fast_path == FastPath::On).then_some(NormalCheck { domain, options })
     }
@@ -122,7 +122,7 @@ impl<'a> NormalCheck<'a> {
         stays.then_some((flat, interval))
     }
 
-    /// Runtime variables whose indices are constants or variables, and no two of which could be one.
+    /// Whether the indices of all runtime variables are constants or variables, and no two variables could be equal.
     fn sources_are_normal(&self) -> bool {
         let runtime = self.domain.runtime();
         runtime.iter().enumerate().all(|(i, v)| {
@@ -141,12 +141,13 @@ impl<'a> NormalCheck<'a> {
     fn result(&self, e: &Expr, seen: &mut Seen) -> Option<()> {
         seen.expr += 1;
         let Some(Op::FloorDiv(a, Expr::Const(n))) = e.op() else { return self.expr(e, seen) };
-        // A constant that is not a multiple of the divisor stands in the numerator whole: beside the quotient there would be two.
+        // A constant that is not a multiple of the divisor stays whole in the numerator; splitting it would make two
+        // constants.
         let (constant, below) = (a.constant(), floor_mod(a.constant(), *n));
         if constant != 0 && below == 0 {
             return None;
         }
-        // With a constant it may be another quotient where a constraint tells residues.
+        // A constraint on residues may change the constant, and so the quotient.
         let uses = if a.constant() == 0 { USED | DIVIDED } else { BESIDE_OTHERS };
         self.quotient(a, below, *n, uses, seen)
     }
@@ -167,7 +168,7 @@ impl<'a> NormalCheck<'a> {
         }
     }
 
-    /// Terms of which those with divs share no variable with others, and have nothing to absorb.
+    /// A sum whose terms with divs share no variable with other terms, and have nothing to absorb.
     fn sum(&self, sum: &Sum, seen: &mut Seen) -> Option<()> {
         let (mut n_shifted, mut has_parity) = (0, false);
         sum.terms.iter().try_for_each(|t| {
@@ -181,11 +182,11 @@ impl<'a> NormalCheck<'a> {
             }
             self.expr(&t.atom, seen)
         })?;
-        // Written out, the constant of one remainder stands beside the other, which takes it for its complement.
+        // Expanded, the constant of one remainder is next to the other, whose complement would absorb it.
         (n_shifted < 2 || !has_parity).then_some(())
     }
 
-    /// `a floordiv n` or `a mod n` where `a` is a variable or a sum of variables, but for the constant.
+    /// `a floordiv n` or `a mod n` if `a` is a variable or a sum of variables, but for the constant.
     fn quotient(&self, a: &Expr, constant: i64, n: i64, uses: Uses, seen: &mut Seen) -> Option<()> {
         match (a, a.op()) {
             (Expr::Var(v), _) => {
@@ -205,7 +206,7 @@ impl<'a> NormalCheck<'a> {
         Some(())
     }
 
-    /// The interval of a sum of variables, but for the constant, whose quotient by `n` stays.
+    /// The interval of a sum of variables, except for its constant, if its quotient by `n` stays.
     fn stays_divided(&self, sum: &Sum, constant: i64, n: i64) -> Option<Interval> {
         let range_of = |t: &Term| (t.coefficient, self.domain.range_of(&t.atom));
         stays(constant, sum.terms.iter().map(range_of), n)
@@ -228,13 +229,13 @@ impl<'a> NormalCheck<'a> {
         (runs && common_quotient(interval.lo, interval.hi, whole).is_none()).then_some(())
     }
 
-    /// Whether each constraint by itself is in normal form.
+    /// Whether each constraint is in normal form by itself.
     fn constraints_are_normal(&self) -> bool {
         self.domain.constraints.iter().all(|c| self.constraint(&c.expr, c.interval).is_some())
     }
 
-    /// Whether nothing follows from a constraint for another one, or for what the results divide. Each is in normal form.
-    fn constraints_say_nothing(&self, seen: &mut Seen, results: &[Expr]) -> bool {
+    /// Whether no constraint, each in normal form, implies anything for another one or for the divs of the results.
+    fn constraints_imply_nothing(&self, seen: &mut Seen, results: &[Expr]) -> bool {
         let constraints = &self.domain.constraints;
         let mut are_related = false;
         for c in constraints {
@@ -261,19 +262,19 @@ impl<'a> NormalCheck<'a> {
             return false;
         }
         Related::new(self.domain).is_some_and(|related| {
-            related.nothing_follows_for_each_other() && results.iter().all(|e| self.follows_nothing(e, &related))
+            related.implies_nothing_for_each_other() && results.iter().all(|e| self.implies_nothing(e, &related))
         })
     }
 
-    /// Whether the constraints say nothing of the quotients of a result that a look at its variables has left.
-    fn follows_nothing(&self, e: &Expr, related: &Related) -> bool {
+    /// Whether the constraints imply nothing for the quotients of a result.
+    fn implies_nothing(&self, e: &Expr, related: &Related) -> bool {
         let quotient = |a: &Expr, n: i64| match (a, a.op()) {
-            (Expr::Var(v), _) => self.domain.flat(*v).is_some_and(|flat| related.nothing_follows_for(flat)),
-            (_, Some(Op::Sum(sum))) => related.nothing_follows_for_quotient(a, floor_mod(sum.constant, n), n),
+            (Expr::Var(v), _) => self.domain.flat(*v).is_some_and(|flat| related.implies_nothing_for(flat)),
+            (_, Some(Op::Sum(sum))) => related.implies_nothing_for_quotient(a, floor_mod(sum.constant, n), n),
             _ => true,
         };
         match e.op() {
-            Some(Op::Sum(sum)) => sum.terms.iter().all(|t| self.follows_nothing(&t.atom, related)),
+            Some(Op::Sum(sum)) => sum.terms.iter().all(|t| self.implies_nothing(&t.atom, related)),
             Some(Op::Mod(a, Expr::Const(n))) => match a.op() {
                 Some(Op::FloorDiv(a, Expr::Const(m))) => quotient(a, *m),
                 _ => quotient(a, *n),
@@ -283,12 +284,12 @@ impl<'a> NormalCheck<'a> {
         }
     }
 
-    /// A constraint that says something, and nothing of a single variable that its interval does not say.
+    /// Accepts a constraint that restricts something, and implies nothing for a single variable beyond its interval.
     fn constraint(&self, e: &Expr, interval: Interval) -> Option<()> {
         if let Expr::Var(v) = e {
             let (_, of_var) = self.var(*v)?;
-            let says_something = !interval.covers(of_var) && !interval.intersect(of_var).is_empty();
-            return (v.kind == Kind::Runtime && says_something).then_some(());
+            let restricts = !interval.covers(of_var) && !interval.intersect(of_var).is_empty();
+            return (v.kind == Kind::Runtime && restricts).then_some(());
         }
         match e.op()? {
             Op::Sum(sum) => self.sum_constraint(sum, interval),
@@ -296,9 +297,9 @@ impl<'a> NormalCheck<'a> {
                 let (_, of_var) = self.var(*v)?;
                 let (lo, hi) = (floor_mod(of_var.lo, *n), floor_mod(of_var.hi, *n));
                 let ends_allowed = interval.contains(lo) && interval.contains(hi);
-                let says_something = interval.lo >= 0 && interval.hi < *n && interval.size() < *n as u128;
+                let restricts = interval.lo >= 0 && interval.hi < *n && interval.size() < *n as u128;
                 let wraps = of_var.size() > *n as u128;
-                (v.kind != Kind::Runtime && ends_allowed && says_something && wraps).then_some(())
+                (v.kind != Kind::Runtime && ends_allowed && restricts && wraps).then_some(())
             }
             Op::Mod(a, Expr::Const(n)) => match a.op()? {
                 Op::Sum(sum) => self.residue_constraint(sum, *n, interval),
@@ -308,7 +309,8 @@ impl<'a> NormalCheck<'a> {
         }
     }
 
-    /// `x mod n in interval` for a sum of variables `x` each of which, and whose quotient, may have all its values.
+    /// Accepts `x mod n in interval` for a sum of variables `x`, if each variable and the quotient may have all their
+    /// values.
     fn residue_constraint(&self, sum: &Sum, n: i64, interval: Interval) -> Option<()> {
         if sum.constant != 0 || interval.lo < 0 || interval.hi >= n || interval.size() >= n as u128 {
             return None;
@@ -321,12 +323,12 @@ impl<'a> NormalCheck<'a> {
         let of_quotient = of_multiple(n, self.stays_divided(sum, 0, n)?.floor_div(n));
         let remainder = WideInterval::from(interval);
         // `n*q = x - r`, and each term is `r + n*q` less the others.
-        if !total.less(remainder).covers(of_quotient) {
+        if !total.minus(remainder).covers(of_quotient) {
             return None;
         }
         let covers_each = sum.terms.iter().all(|t| {
             let of_term = of_multiple(t.coefficient, self.domain.range_of(&t.atom));
-            remainder.plus(of_quotient).less(total.without(of_term)).covers(of_term)
+            remainder.plus(of_quotient).minus(total.without(of_term)).covers(of_term)
         });
         covers_each.then_some(())
     }
@@ -342,15 +344,15 @@ impl<'a> NormalCheck<'a> {
             content = gcd(content, t.coefficient)?;
         }
         let given = WideInterval::from(interval);
-        let (says_something, is_within) = (given != total, !given.is_empty() && total.covers(given));
-        if content != 1 || !says_something || !is_within {
+        let (restricts, is_within) = (given != total, !given.is_empty() && total.covers(given));
+        if content != 1 || !restricts || !is_within {
             return None;
         }
         for t in &sum.terms {
             let Expr::Var(v) = &t.atom else { return None };
             let of_term = of_multiple(t.coefficient, self.var(*v)?.1);
-            // What is left for the term when the others take their extremes must hold all of it.
-            let allowed = of_term.intersect(given.less(total.without(of_term)));
+            // The values left for the term, with the others at their extremes, must include all of its values.
+            let allowed = of_term.intersect(given.minus(total.without(of_term)));
             let has_two = allowed.hi.checked_sub(allowed.lo)? >= 2 * i128::from(t.coefficient).abs() - 1;
             if allowed != of_term && !(v.kind == Kind::Runtime && has_two) {
                 return None;
@@ -360,11 +362,11 @@ impl<'a> NormalCheck<'a> {
     }
 }
 
-/// Under a quotient or a remainder beside others, or under a remainder.
+/// In a div next to other terms, or in a remainder.
 const BESIDE_OTHERS: Uses = USED | DIVIDED | BESIDE;
 
-/// The uses of a variable in results of which a constraint may decide something. That of a remainder of a variable says
-/// nothing of a sum of variables.
+/// The uses of a variable that a constraint may affect. A constraint on the remainder of a variable does not affect
+/// sums of variables.
 fn decided_uses(c: &Constraint) -> Uses {
     match c.expr.op() {
         Some(Op::Mod(Expr::Var(_), _)) => equality_uses(c),
@@ -372,8 +374,8 @@ fn decided_uses(c: &Constraint) -> Uses {
     }
 }
 
-/// The uses of which a constraint may decide something by its single value, or by the residues that it allows: they leave
-/// a quotient that is all of a result, and has no constant.
+/// The uses that a constraint may affect by its single value, or by the residues that it allows. Neither affects a
+/// quotient that is a whole result and has no constant.
 fn equality_uses(c: &Constraint) -> Uses {
     match (c.interval.as_point(), c.expr.op()) {
         (_, Some(Op::Mod(..))) => BESIDE,

@@ -1,9 +1,9 @@
-//! Whether something follows from constraints that share variables: of one for another, or for a quotient.
+//! Decides whether constraints that share variables imply anything for each other, or for a quotient.
 //!
-//! `Related` asks what the rules ask: a fact `f in [l, u]` says something of a sum `x` where `x - q*f` has fewer terms
+//! `Related` asks what the rules ask: a fact `f in [l, u]` bounds a sum `x` if `x - q*f` has fewer terms
 //! ([`crate::analysis::bounds`]), and `x mod n = r` rounds the ends of another constraint
-//! ([`crate::rules::constraint::round_ends`]). Facts are found by their first variable, so that constraints which share
-//! none cost no more than they have terms. Where the look cannot tell, something may follow.
+//! ([`crate::rules::constraint::round_ends`]). Facts are found by their first variable, so that constraints without
+//! common variables cost no more than they have terms. If the check cannot tell, it answers that something may follow.
 
 use smallvec::SmallVec;
 
@@ -61,47 +61,47 @@ impl<'a> Related<'a> {
         Some(Related { domain, facts, first })
     }
 
-    /// Whether each constraint stays as it is beside the others.
-    pub fn nothing_follows_for_each_other(&self) -> bool {
+    /// Whether each constraint stays as it is next to the others.
+    pub fn implies_nothing_for_each_other(&self) -> bool {
         (0..self.facts.len()).all(|i| self.stays(i).is_some())
     }
 
-    /// Whether no constraint says anything of a variable by itself.
-    pub fn nothing_follows_for(&self, flat: usize) -> bool {
+    /// Whether no constraint implies anything for a variable by itself.
+    pub fn implies_nothing_for(&self, flat: usize) -> bool {
         self.beginning_with(flat).all(|fact| self.facts[fact].terms.len() > 1 || self.facts[fact].modulus.is_some())
     }
 
-    /// Whether no constraint says anything of the quotient of a sum of variables by `n`, of which nothing is known
-    /// otherwise. The constant is that of the sum, or less by multiples of `n`.
-    pub fn nothing_follows_for_quotient(&self, sum: &Expr, constant: i64, n: i64) -> bool {
+    /// Whether no constraint implies anything for the quotient of a sum of variables by `n`, to which no rule applies
+    /// otherwise. The constant is that of the sum, or differs by a multiple of `n`.
+    pub fn implies_nothing_for_quotient(&self, sum: &Expr, constant: i64, n: i64) -> bool {
         let Some(terms) = flat_terms(self.domain, sum) else { return false };
         if terms.iter().all(|t| self.first[t.flat].is_none()) {
             return true;
         }
         // A variable of fewer values may have a quotient that is affine in them.
-        if !terms.iter().all(|t| self.nothing_follows_for(t.flat)) {
+        if !terms.iter().all(|t| self.implies_nothing_for(t.flat)) {
             return false;
         }
         let common = terms.iter().filter_map(|t| gcd(t.factor, n)).find(|g| *g > 1);
         let crosses = |factor: &dyn Fn(i64) -> i64, n: i64| {
             let form: FlatTerms = terms.iter().map(|t| FlatTerm { factor: factor(t.factor), ..*t }).collect();
-            self.crosses(form, constant, n).is_some()
+            self.crosses(form, constant, n)
         };
-        // The three sums of which the laws for quotients ask the interval, see `div_of_variables::stays`.
+        // The laws for quotients ask for the intervals of three sums, see `div_of_variables::stays`.
         crosses(&|k| k, n)
             && crosses(&|k| nearest_to_0(k, n), n)
             && common.is_none_or(|g| crosses(&|k| balanced(k, g), g))
     }
 
-    /// Some where a sum has several quotients by `n` under the constraints as far as they tell.
-    fn crosses(&self, mut form: FlatTerms, constant: i64, n: i64) -> Option<()> {
+    /// Whether a sum may have several quotients by `n` under the constraints; false if that is not certain.
+    fn crosses(&self, mut form: FlatTerms, constant: i64, n: i64) -> bool {
         form.retain(|t| t.factor != 0);
-        let sum = self.narrowed(&form, None, self.ends(&form))?;
-        let Interval { lo, hi } = sum.plus(Interval::point(constant).into()).interval()?;
-        (lo <= hi && common_quotient(lo, hi, n).is_none()).then_some(())
+        let Some(sum) = self.narrowed(&form, None, self.ends(&form)) else { return false };
+        let Some(Interval { lo, hi }) = sum.plus(Interval::point(constant).into()).interval() else { return false };
+        lo <= hi && common_quotient(lo, hi, n).is_none()
     }
 
-    /// The facts whose first variable it is.
+    /// The facts that begin with this variable.
     fn beginning_with(&self, flat: usize) -> impl Iterator<Item = usize> + '_ {
         std::iter::successors(self.first[flat], |fact| self.facts[*fact].next)
     }
@@ -110,8 +110,8 @@ impl<'a> Related<'a> {
         let fact = &self.facts[i];
         for t in &fact.terms {
             for other in self.beginning_with(t.flat).filter(|other| *other != i) {
-                self.is_not_rounded(fact, *t, &self.facts[other])?;
-                is_not_merged(fact, &self.facts[other])?;
+                self.keeps_ends(fact, *t, &self.facts[other])?;
+                stay_apart(fact, &self.facts[other]).then_some(())?;
             }
         }
         let all = fact.modulus.map_or_else(|| self.ends(&fact.terms), |n| Interval::new(0, n - 1).into());
@@ -120,8 +120,8 @@ impl<'a> Related<'a> {
         (!given.covers(all) && !given.intersect(all).is_empty()).then_some(())
     }
 
-    /// Whether `x mod n = r` leaves a constraint its ends, where `x` begins with a variable of it.
-    fn is_not_rounded(&self, fact: &Fact, t: FlatTerm, other: &Fact) -> Option<()> {
+    /// `Some` if `x mod n = r` leaves the ends of a constraint alone, where `x` begins with a variable of it.
+    fn keeps_ends(&self, fact: &Fact, t: FlatTerm, other: &Fact) -> Option<()> {
         let (Some(n), Some(r)) = (other.modulus, other.interval.as_point()) else { return Some(()) };
         let Some(q) = exact_quotient(t, other)? else { return Some(()) };
         let rest = minus(&fact.terms, q, &other.terms)?;
@@ -136,8 +136,8 @@ impl<'a> Related<'a> {
         form.iter().fold(WideInterval::point(0), |total, t| total.plus(of_term(t)))
     }
 
-    /// The ends of a sum of variables under the facts, or of the remainder that the fact with this number is of it, but for
-    /// that fact; nothing where one says something that would take a quotient to work out.
+    /// The ends of a sum of variables, or of its remainder, under all facts but `own`; `None` if a fact would need a
+    /// quotient.
     fn narrowed(&self, form: &[FlatTerm], own: Option<usize>, mut ends: WideInterval) -> Option<WideInterval> {
         for t in form {
             for i in self.beginning_with(t.flat).filter(|i| Some(*i) != own) {
@@ -147,7 +147,7 @@ impl<'a> Related<'a> {
                 if rest.len() + usize::from(fact.modulus.is_some()) >= form.len() {
                     continue;
                 }
-                // `x mod n = x - n*(x floordiv n)`, where the div may cancel against what is left of `x`.
+                // `x mod n = x - n*(x floordiv n)`, if the div may cancel against what is left of `x`.
                 let mut ends_of_all = self.ends(&rest).plus(of_multiple(q, fact.interval));
                 for (factor, part) in own.into_iter().map(|own| (-1, &self.facts[own])).chain([(q, fact)]) {
                     if let Some(n) = part.modulus {
@@ -165,13 +165,13 @@ impl<'a> Related<'a> {
     }
 }
 
-/// Whether two constraints stay apart: `x mod n` and `x mod (k*n)` may be one, see [`crate::rules::residues::merge`].
-fn is_not_merged(a: &Fact, b: &Fact) -> Option<()> {
-    let (Some(m), Some(n)) = (a.modulus, b.modulus) else { return Some(()) };
-    (a.terms != b.terms || (m % n != 0 && n % m != 0)).then_some(())
+/// Whether two constraints stay apart: `x mod n` and `x mod (k*n)` may merge, see [`crate::rules::residues::merge`].
+fn stay_apart(a: &Fact, b: &Fact) -> bool {
+    let (Some(m), Some(n)) = (a.modulus, b.modulus) else { return true };
+    a.terms != b.terms || (m % n != 0 && n % m != 0)
 }
 
-/// The multiple of a fact that has its first variable as often as a term; nothing where that is none, or one that does not fit.
+/// The factor by which a fact cancels a term; the inner `None`: it is not an integer, the outer one: it does not fit.
 fn exact_quotient(t: FlatTerm, fact: &Fact) -> Option<Option<i64>> {
     let lead = fact.terms.first()?.factor;
     let (q, left) = (t.factor.checked_div(lead)?, t.factor.checked_rem(lead)?);
@@ -214,7 +214,7 @@ mod tests {
     use crate::text::parse_map;
     use crate::{simplify, Options};
 
-    /// A map that is seen to be in normal form, and one that is not, whatever the rules make of it.
+    /// Maps that the check accepts as normal, and maps that it does not, whatever the rules make of them.
     #[test]
     fn constraints_that_share_variables_may_say_nothing_of_each_other() {
         let cases = [
@@ -222,7 +222,7 @@ mod tests {
             ("d0", "d0 + d1 in [1, 15], d1 + d2 in [1, 15]", true),
             // The difference of both has no fewer terms.
             ("d0", "d0 + d1 in [1, 15], d0 - d1 in [-7, 7]", true),
-            // The difference of both is `d2`: where the first holds, so may the second, or an end of it.
+            // The difference of both is `d2`: if the first holds, so may the second, or an end of it.
             ("d0", "d0 + d1 in [3, 15], d0 + d1 + d2 in [3, 23]", false),
             ("d0", "d0 + d1 in [3, 15], d0 + d1 + d2 in [3, 22]", true),
             // A remainder of a sum, and a sum of other variables or of the same.
@@ -240,7 +240,7 @@ mod tests {
             ("d0", "(d0 + d1) mod 3 in [0, 0], (d0 + d2) mod 2 in [0, 0]", true),
             ("d0", "(d0 + d1) mod 3 in [0, 0], (d0 + d1) mod 6 in [0, 3]", false),
             ("d0", "d0 mod 2 in [0, 0], d0 mod 4 in [0, 0]", false),
-            // Beside an even `d0` the sum is even.
+            // With an even `d0` the sum is even.
             ("d0", "d0 mod 2 in [0, 0], d0 + d1 * 2 in [2, 20]", true),
             ("d0", "d0 mod 2 in [0, 0], d0 + d1 * 2 in [1, 20]", false),
             // A div of a sum that shares one variable with a constraint, or both.
@@ -262,7 +262,7 @@ mod tests {
             let map = parse_map(&format!("(d0, d1, d2) -> ({result}), domain: {bounds}, {constraints}")).unwrap();
             let options = Options::default();
             assert_eq!(is_normal(&map, options), expected, "{map}");
-            // Debug builds check what is said of a map in normal form.
+            // Debug builds verify that a normal map stays as it is.
             let simplified = simplify(&map, options);
             assert!(!expected || simplified == map, "{map} becomes {simplified}");
         }

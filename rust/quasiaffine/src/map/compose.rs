@@ -1,4 +1,4 @@
-//! Doing one map after another.
+//! Composition of maps.
 //!
 //! The points of `then(first, second)` are those of `first` whose image lies in the domain of `second`, and its
 //! value there is `second(first(point))`. Variables are numbered `[first's, second's]` for ranges and for runtime
@@ -13,10 +13,10 @@ use crate::expr::{Expr, Kind, Substitution, Var};
 use crate::map::domain::{Constraint, Domain};
 use crate::map::{Map, State};
 
-/// The map of doing `first`, then `second`. Not simplified; [`crate::simplify::compose`] is.
+/// Composes two maps, `first` before `second`. The result is not simplified; see [`crate::simplify::compose`].
 ///
 /// # Errors
-/// [`Error::Arity`] where `first` has another number of results than `second` has dimensions, and overflow.
+/// [`Error::Arity`] if the number of results of `first` is not the number of dimensions of `second`, and overflow.
 ///
 /// ```
 /// use quasiaffine::{then, Map};
@@ -34,8 +34,8 @@ pub fn then(first: &Map, second: &Map) -> Result<Map> {
     Ok(Map::from_parts(domain, results))
 }
 
-/// The results of doing one defined map after another, and their domain, not yet in normal form, in place of an empty one:
-/// to hand it back would copy it three times, 8 % of the instructions of an easy composition.
+/// The results of the composition of two defined maps. Fills the empty `domain`, not yet in normal form: returning it
+/// would copy it three times, 8 % of the instructions of an easy composition.
 pub(crate) fn parts(first: &Map, second: &Map, domain: &mut Domain) -> Result<SmallVec<[Expr; 4]>> {
     let (a, b) = (first.domain(), second.domain());
     if first.results().len() != b.n_dims {
@@ -64,7 +64,7 @@ pub(crate) fn parts(first: &Map, second: &Map, domain: &mut Domain) -> Result<Sm
         domain.constraints.push(Constraint { expr: substitution.apply(&c.expr)?, interval: c.interval });
     }
     for (e, dim) in first.results().iter().zip(b.dims()) {
-        // A bound that the values meet anyway does not become a constraint.
+        // An implied bound does not become a constraint.
         if !first.lies_in(e, dim.interval) {
             domain.constraints.push(Constraint { expr: e.clone(), interval: dim.interval });
         }
@@ -72,7 +72,7 @@ pub(crate) fn parts(first: &Map, second: &Map, domain: &mut Domain) -> Result<Sm
     Ok(results)
 }
 
-/// Empty maps compose to empty ones, undefined ones to undefined ones; empty wins, for it is known.
+/// Empty maps compose to empty maps, undefined maps to undefined ones; empty wins, since it is known.
 fn unusual(first: &Map, second: &Map) -> Result<Map> {
     let keep = |v: Var| Ok(Expr::Var(v));
     let mut domain = Domain::default();
@@ -93,7 +93,7 @@ fn join(a: &Domain, b: &Domain, replace: &dyn Fn(Var) -> Result<Expr>, domain: &
     vars.extend(b.runtime().iter().cloned());
     vars[of_second..].iter_mut().try_for_each(|v| v.change_index(&|e| e.substitute(replace)))?;
     if domain.check_names().is_err() {
-        // The two maps may use one name for different variables: then the second one's variables lose theirs.
+        // The two maps may use one name for different variables: then the variables of the second map lose their names.
         let n_free = domain.n_dims + domain.n_ranges;
         for flat in (a.n_dims + a.n_ranges..n_free).chain(n_free + a.n_runtime()..domain.vars.len()) {
             domain.vars[flat].name = None;
@@ -128,7 +128,7 @@ mod tests {
             composed(&["(d0) -> (d0 * 2), domain: d0 in [0, 15]", second, "(d0) -> (d0), domain: d0 in [0, 8]"]),
             "(d0) -> (d0 - d0 floordiv 2), domain: d0 in [0, 15]"
         );
-        // One less, and the dimension says something.
+        // With one value less, the dimension restricts the map.
         assert_eq!(
             composed(&["(d0) -> (d0 * 2), domain: d0 in [0, 15]", second, "(d0) -> (d0), domain: d0 in [0, 7]"]),
             "(d0) -> (d0 - d0 floordiv 2), domain: d0 in [0, 14]"

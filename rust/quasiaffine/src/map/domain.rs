@@ -13,10 +13,10 @@ use crate::analysis::wide_interval::WideInterval;
 use crate::error::{Error, Result};
 use crate::expr::{Expr, Kind, Var};
 
-/// Where the value of a runtime variable comes from: an opaque number, and the index into that value.
+/// The source of a runtime variable's value: an opaque number, and the index into that value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Source {
-    /// Which value; the layer above knows what the number means.
+    /// The number of the value; only the layer above knows its meaning.
     pub id: i64,
     /// The index into it: expressions of dimensions, ranges and earlier runtime variables.
     pub index: SmallVec<[Expr; 2]>,
@@ -25,11 +25,11 @@ pub struct Source {
 /// A variable of a domain.
 #[derive(Clone, Debug)]
 pub struct Variable {
-    /// A name of its own; without one it prints as `d0`, `s0` or `rt0`.
+    /// The name; without one the variable prints as `d0`, `s0` or `rt0`.
     pub name: Option<Arc<str>>,
     /// Its values.
     pub interval: Interval,
-    /// For a runtime variable, its source; without one it is a source of its own.
+    /// The source of a runtime variable; without one the variable equals no other.
     pub source: Option<Arc<Source>>,
 }
 
@@ -39,7 +39,7 @@ impl Variable {
         Variable { name: None, interval, source: None }
     }
 
-    /// The index of the source, none without one.
+    /// The index into the source; empty without a source.
     pub fn index(&self) -> &[Expr] {
         self.source.as_ref().map_or(&[], |source| &source.index)
     }
@@ -69,7 +69,7 @@ pub struct Constraint {
 }
 
 impl Constraint {
-    /// The values that it leaves to an expression, where it is on that or on its negative, and a constant.
+    /// The values that the constraint leaves to an expression, if it constrains it or its negative, up to a constant.
     pub(crate) fn on(&self, e: &Expr) -> Option<Interval> {
         let of = |rest: Expr, sign: i64| {
             let moved =
@@ -85,15 +85,15 @@ impl Constraint {
 pub struct Domain {
     /// All variables, flat.
     pub vars: SmallVec<[Variable; 6]>,
-    /// How many of them are dimensions.
+    /// The number of dimensions.
     pub n_dims: usize,
-    /// How many of them are ranges; the rest are runtime variables.
+    /// The number of ranges; the rest are runtime variables.
     pub n_ranges: usize,
     /// Constraints in [`Expr`] order, one for each expression.
     pub constraints: Vec<Constraint>,
 }
 
-/// The emptiness of a new domain, as far as its constraints show it by themselves.
+/// The emptiness of a new domain, as far as each constraint shows it by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Emptiness {
     /// An interval is empty or a constant lies outside its bounds.
@@ -112,12 +112,12 @@ impl Domain {
         }
     }
 
-    /// The variables with nothing that relates them.
+    /// The domain without its constraints.
     pub fn without_constraints(&self) -> Domain {
         Domain { vars: self.vars.clone(), constraints: Vec::new(), ..*self }
     }
 
-    /// A new last range.
+    /// Adds a last range.
     pub(crate) fn push_range(&mut self, interval: Interval) -> Expr {
         self.vars.insert(self.n_dims + self.n_ranges, Variable::new(interval));
         self.n_ranges += 1;
@@ -139,7 +139,7 @@ impl Domain {
         &self.vars[self.n_dims + self.n_ranges..]
     }
 
-    /// How many runtime variables there are.
+    /// The number of runtime variables.
     pub fn n_runtime(&self) -> usize {
         self.vars.len() - self.n_dims - self.n_ranges
     }
@@ -152,7 +152,7 @@ impl Domain {
         }
     }
 
-    /// The flat number of a variable, where the domain has it.
+    /// The flat number of a variable, if the domain has the variable.
     pub fn flat(&self, v: Var) -> Option<usize> {
         let (start, n) = match v.kind {
             Kind::Dim => (0, self.n_dims),
@@ -162,7 +162,7 @@ impl Domain {
         ((v.index as usize) < n).then_some(start + v.index as usize)
     }
 
-    /// The flat numbers of the variables of an expression, as often as they occur.
+    /// The flat numbers of the variables of an expression, with repetitions.
     pub(crate) fn vars_of(&self, e: &Expr) -> SmallVec<[usize; 8]> {
         let mut vars = SmallVec::new();
         e.for_each_var(&mut |v| vars.extend(self.flat(v)));
@@ -207,8 +207,8 @@ impl Domain {
         unknown.map_or(Ok(()), |v| Err(Error::UnknownVariable(default_name(v))))
     }
 
-    /// Puts the constraints into normal form: bare dimensions and ranges into their ranges, one constraint for each expression,
-    /// in order; and says whether that alone shows the domain to be empty.
+    /// Puts the constraints into normal form: bare dimensions and ranges into their ranges, one constraint for each
+    /// expression, in order. Returns whether that alone shows the domain to be empty.
     pub fn normalize(&mut self) -> Emptiness {
         let mut empty = false;
         let mut constraints = std::mem::take(&mut self.constraints);
@@ -254,7 +254,7 @@ pub fn default_name(v: Var) -> String {
     format!("{}{}", letter(v), v.index)
 }
 
-/// The prefix of the name of a variable without one of its own.
+/// The prefix of the default name of a variable.
 pub const fn letter(v: Var) -> &'static str {
     match v.kind {
         Kind::Dim => "d",
@@ -263,7 +263,7 @@ pub const fn letter(v: Var) -> &'static str {
     }
 }
 
-/// The variable that has this name where it has none of its own.
+/// The variable with this default name.
 pub fn default_var(name: &str) -> Option<Var> {
     let (kind, digits) = if let Some(digits) = name.strip_prefix("rt") {
         (Kind::Runtime, digits)

@@ -1,8 +1,8 @@
 //! A map: a domain and one expression for each dimension of the target.
 //!
 //! A map is a value: cheap to clone, never changed. Equality and hash ignore variable names and the order of
-//! constraints. A map whose domain has no point is *known empty* and keeps only its arity; an *undefined* map says
-//! nothing.
+//! constraints. A map whose domain has no point is *known empty* and keeps only its arity; of an *undefined* map
+//! nothing is known.
 
 pub mod compose;
 pub mod domain;
@@ -45,7 +45,7 @@ pub enum State {
     Undefined,
 }
 
-/// How large a map is, counted as trees over all results. Both numbers saturate.
+/// The size of a map, counted as trees over all results. Both numbers saturate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
     /// Floor divisions and remainders.
@@ -55,7 +55,7 @@ pub struct Cost {
 }
 
 impl Map {
-    /// A map from its parts. The constraints are put into normal form.
+    /// Makes a map from its parts. The constraints are put into normal form.
     ///
     /// # Errors
     /// A variable that the domain lacks, a runtime index that uses a later runtime variable, a divisor that cannot be
@@ -66,7 +66,7 @@ impl Map {
         Ok(map)
     }
 
-    /// A map from parts that are known to fit together, such as those of another map.
+    /// Makes a map from parts that are known to fit together, such as those of another map.
     pub fn from_parts(mut domain: Domain, results: SmallVec<[Expr; 4]>) -> Map {
         match domain.normalize() {
             Emptiness::Empty => Map::empty(&domain),
@@ -74,7 +74,7 @@ impl Map {
         }
     }
 
-    /// A map over a domain in normal form of which nothing shows that it is empty.
+    /// Makes a map over a domain in normal form that is not known to be empty.
     pub(crate) fn of_normal(domain: Arc<Domain>, results: SmallVec<[Expr; 4]>) -> Map {
         Map::of(domain, results, State::Defined)
     }
@@ -90,7 +90,7 @@ impl Map {
         Map::without_results(domain, State::Empty)
     }
 
-    /// The map that says nothing, with the variables of `domain`.
+    /// The undefined map with the variables of `domain`.
     pub fn undefined(domain: &Domain) -> Map {
         Map::without_results(domain, State::Undefined)
     }
@@ -119,17 +119,17 @@ impl Map {
         &self.0.results
     }
 
-    /// The kind of statement that it makes.
+    /// The kind of statement that the map makes.
     pub fn state(&self) -> State {
         self.0.state
     }
 
-    /// Whether two maps are one value in memory.
+    /// Whether two maps are the same object in memory.
     pub fn is_same(&self, other: &Map) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// How large it is.
+    /// The size of the map.
     pub fn cost(&self) -> Cost {
         let mut cost = Cost { divmods: 0, nodes: 0 };
         for e in self.results() {
@@ -139,10 +139,10 @@ impl Map {
         cost
     }
 
-    /// The interval of an expression over the domain: it holds every value, and is tight where that is cheap.
+    /// An interval with every value of an expression over the domain, tight if that is cheap.
     ///
     /// # Errors
-    /// [`Error::Overflow`] where a value may leave 64 bits.
+    /// [`Error::Overflow`] if a value may leave 64 bits.
     pub fn bounds(&self, e: &Expr) -> Result<Interval> {
         match self.state() {
             State::Undefined => Err(Error::Undefined),
@@ -178,8 +178,8 @@ impl Map {
         self.results().iter().chain(domain.constraints.iter().map(|c| &c.expr)).chain(indices)
     }
 
-    /// The map over other variables, with `change` made to every expression: of results, constraints, and the indices of
-    /// the variables given. Those have no names where two would be alike.
+    /// Applies `change` to every expression: of results, constraints, and the indices of the given variables, which
+    /// replace the old ones. The variables lose their names if two would be equal.
     ///
     /// # Errors
     /// Those of `change` and of [`Map::new`].
@@ -198,7 +198,7 @@ impl Map {
         Map::new(domain, self.results().iter().map(change).collect::<Result<SmallVec<[Expr; 4]>>>()?)
     }
 
-    /// The map over other variables, with its own replaced everywhere.
+    /// Replaces every variable, for a map over other variables.
     ///
     /// # Errors
     /// Those of `replace` and of [`Map::new`].
@@ -206,8 +206,8 @@ impl Map {
         self.rewritten(domain, &|e| e.substitute(replace))
     }
 
-    /// The map with its variables in another order, by flat number: the first are dims, the next ranges, the others runtime
-    /// variables, which alone keep their sources. What nothing uses may be left out.
+    /// The map with its variables in another order, by flat number: the first are dims, the next ranges, the others
+    /// runtime variables, which alone keep their sources. Unused variables may be left out.
     ///
     /// # Errors
     /// Those of [`Map::new`].
@@ -227,13 +227,13 @@ impl Map {
         self.substituted(Domain { vars, n_dims, n_ranges, constraints: Vec::new() }, &rename)
     }
 
-    /// The map with its variables in the same order, of which the first are dims and the next ranges. See [`Map::reordered`].
+    /// The map with its variables in the same order, the first as dims and the next as ranges. See [`Map::reordered`].
     pub(crate) fn regrouped(&self, n_dims: usize, n_ranges: usize) -> Result<Map> {
         self.reordered(&(0..self.domain().vars.len()).collect::<SmallVec<[usize; 8]>>(), n_dims, n_ranges)
     }
 
-    /// The same pairs of points and results seen from the results, which are dims of these sizes: its dims and ranges are
-    /// ranges, of which the former are the results.
+    /// The converse relation: the results become dims of these sizes, the old dims and ranges become ranges, and the
+    /// old dims are the results.
     ///
     /// ```
     /// use quasiaffine::Map;
@@ -275,7 +275,8 @@ impl Map {
         self.substituted(domain, &|w| Ok(if w == v { value.clone() } else { Expr::Var(w) }))
     }
 
-    /// The map of some constraints and results on some variables of a domain, by flat number: its dims and ranges as dims.
+    /// A map of some constraints and results on some variables of a domain, by flat number, with dims and ranges as
+    /// dims.
     pub(crate) fn part<'c>(
         domain: &Domain,
         vars: &[usize],
@@ -301,8 +302,8 @@ impl Map {
         Map::of(self.0.domain.clone(), results, self.0.state)
     }
 
-    /// Ranges that hold every value of the results, one for each, or none where a value may leave 64 bits. Worked out when first
-    /// asked for: by intervals, by the constraints on whole results, and by values where no interval knows how quotients are related.
+    /// An interval with every value for each result; `None` if a value may overflow 64 bits. Computed on first use: by
+    /// intervals, by the constraints on whole results, and by evaluation if intervals cannot relate quotients.
     pub fn image(&self) -> &Arc<[Option<Interval>]> {
         once(&self.0.image, || {
             self.results().iter().map(|e| self.by_values(e).or_else(|| self.by_intervals(e))).collect()
@@ -375,7 +376,7 @@ impl Map {
 
 fn collect_divisors(e: &Expr, out: &mut Vec<Expr>, seen: &mut rustc_hash::FxHashSet<usize>) {
     let Expr::Node(node) = e else { return };
-    // A small tree is quicker to walk than to remember.
+    // Walking a small tree is faster than remembering it.
     if e.divmods() == 0 || (e.nodes() > 64 && !seen.insert(Arc::as_ptr(node) as usize)) {
         return;
     }

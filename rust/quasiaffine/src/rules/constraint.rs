@@ -49,7 +49,7 @@ pub fn reduce(cx: &mut AffineContext, mut form: AffineForm, mut interval: Interv
             match cx.kind(t.atom) {
                 AtomKind::Var(flat) => return Ok(Reduced::Variable(*flat as usize, interval)),
                 AtomKind::Div(num, n) => {
-                    // Of an interval too wide for 64 bits, what the quotient can be is left.
+                    // If the interval is too wide for 64 bits, the possible quotients bound it.
                     let possible = || numerator_range(*n, interval.intersect(cx.atom_range(t.atom)));
                     if let Some(wider) = numerator_range(*n, interval).or_else(possible) {
                         let num = num.clone();
@@ -91,7 +91,7 @@ pub enum Decided {
     Implied,
     /// That no point is left.
     Contradiction,
-    /// Something: what is left of the interval in that of the form.
+    /// Something: the intersection of its interval with that of the form.
     Open(Interval),
 }
 
@@ -100,7 +100,7 @@ pub fn decide(cx: &mut AffineContext, form: &AffineForm, parts: &[Summand], inte
     let all = cx.ends_of_parts(form, parts);
     let left = all.intersect(interval.into());
     match left.interval() {
-        // Before what is implied: of no value all is true.
+        // This comes before the implied case: everything is true of an empty interval.
         _ if left.is_empty() => {
             cx.fired(Rule::ConstraintContradicts, |cx| {
                 (vec![cx.constraint(form, interval)], vec![Statement::Contradiction])
@@ -129,13 +129,13 @@ pub fn fixed_part(
     for part in parts {
         let ends = part.ends(cx);
         let rest = total.without(ends);
-        // A part is a multiple of its factor.
+        // Every value of a part is a multiple of its factor.
         let (given, k) = (WideInterval::from(interval), part.factor());
-        let allowed = ends.intersect(given.less(rest).divided(k).scale(k));
+        let allowed = ends.intersect(given.minus(rest).divided(k).scale(k));
         let Some(value) = allowed.as_point().filter(|_| ends.as_point().is_none()) else { continue };
         let (part, value) = (part.form(cx), i64::try_from(value).ok()?);
-        // The rest is part of a value, and may need more bits than that.
-        let of_rest = rest.intersect(given.less(allowed)).interval()?;
+        // The rest is only a part of the value, and may need more bits.
+        let of_rest = rest.intersect(given.minus(allowed)).interval()?;
         let split = [(form.minus(&part).ok()?, of_rest), (part, Interval::point(value))];
         cx.fired(Rule::ConstraintFixed, |cx| {
             (vec![cx.constraint(form, interval)], split.iter().map(|(form, i)| cx.constraint(form, *i)).collect())
@@ -145,7 +145,7 @@ pub fn fixed_part(
     None
 }
 
-/// The interval of a sum of parts, added up.
+/// The sum of the intervals of parts.
 fn total_ends(cx: &AffineContext, parts: &[Summand]) -> WideInterval {
     parts.iter().fold(WideInterval::point(0), |total, part| total.plus(part.ends(cx)))
 }
@@ -177,7 +177,7 @@ fn leading_sign(
         let before = (form.clone(), *interval);
         *form = form.scaled(-1)?;
         *interval = Interval::new(int::mul(interval.hi, -1)?, int::mul(interval.lo, -1)?);
-        // A remainder of the form of before may have no counterpart in 64 bits.
+        // A negated remainder may not fit into 64 bits.
         *parts = match parts.iter().map(|part| part.negated()).collect() {
             Some(negated) => negated,
             None => summands(cx, form),
@@ -202,7 +202,7 @@ pub(crate) fn residue(
         return Ok(None);
     };
     let c = num.constant;
-    // Of a sum of other quotients the ends may still say more together.
+    // With other quotients in the sum, the ends may still be tighter together.
     let of_remainder = Interval::exact(-i128::from(c), i128::from(n - 1) - i128::from(c)).filter(|_| cx.is_plain(&num));
     let allowed = of_remainder.map_or(interval, |all| all.intersect(interval));
     if c == 0 {
@@ -213,12 +213,12 @@ pub(crate) fn residue(
         return Ok(Some((form.clone(), Interval::EMPTY)));
     }
     let mut bare = cx.floor_mod(AffineForm { constant: 0, ..num }, n)?;
-    // Without its constant the remainder may turn out to be something simpler, with a constant of its own.
+    // Without its constant the remainder may reduce to a simpler form, with its own constant.
     let interval = without.minus(std::mem::take(&mut bare.constant));
     Ok(interval.map(|interval| (bare, interval)))
 }
 
-/// The interval of `x mod n` where `(x + c) mod n` lies in the interval; `None` where that wraps around.
+/// The interval of `x mod n` if `(x + c) mod n` lies in the interval; `None` if that wraps around.
 pub fn without_shift(interval: Interval, c: i64, n: i64) -> Option<Interval> {
     let allowed = interval.intersect(Interval::new(0, n - 1));
     if allowed.is_empty() {
@@ -237,7 +237,7 @@ pub fn as_residue(cx: &AffineContext, form: &AffineForm) -> Option<(AffineForm, 
     (last.coefficient == -n && here == &num.terms[..]).then(|| (num.clone(), n))
 }
 
-/// Narrows each variable by `form in interval`: `x in (interval - the other terms) / coefficient`; where a term is a
+/// Narrows each variable by `form in interval`: `x in (interval - the other terms) / coefficient`; if a term is a
 /// quotient, `x floordiv n in [l, u]` says `x in [l*n, u*n + n - 1]`
 ///
 /// The interval of a runtime variable is part of what it is (the clamp of its operation), so it stays.
@@ -269,7 +269,7 @@ pub fn propagate(
     changed
 }
 
-/// A constraint, and the same with the intervals of variables that it narrows.
+/// The statements of a step that narrows variables: the constraint, and the constraint with the narrowed intervals.
 fn narrowing(
     cx: &AffineContext,
     form: &AffineForm,
@@ -301,7 +301,7 @@ fn of_parts(
     for part in parts {
         let Summand::Term(t) = *part else { continue };
         let rest = total.without(part.ends(cx));
-        let by_form = WideInterval::from(interval).less(rest).divided(t.coefficient).in_64_bits();
+        let by_form = WideInterval::from(interval).minus(rest).divided(t.coefficient).in_64_bits();
         match cx.kind(t.atom) {
             AtomKind::Var(flat) if cx.var(*flat as usize).kind != Kind::Runtime => {
                 changed |= narrow(narrowed, *flat as usize, by_form);
@@ -363,7 +363,7 @@ pub fn round_ends(cx: &AffineContext, kept: &mut [(AffineForm, Interval)]) -> bo
     changed
 }
 
-/// The interval without what `x mod n = r` forbids, where `x` stands in the form; the constants of both count as 0.
+/// The interval without the ends that `x mod n = r` forbids, if the form contains `x`; both constants count as 0.
 fn rounded(form: &AffineForm, interval: Interval, x: &AffineForm, of_x: Congruence) -> Option<Interval> {
     let lead = x.terms.first()?;
     let k = form.coefficient(lead.atom);
@@ -380,7 +380,7 @@ fn congruence(cx: &AffineContext, (form, interval): &(AffineForm, Interval)) -> 
     Some((x, Congruence::new(n, r)?))
 }
 
-/// The form of a constraint without its constant, with its interval moved along.
+/// Moves the constant of a form into its interval.
 fn without_constant(form: AffineForm, interval: Interval) -> Result<(AffineForm, Interval), Stop> {
     let interval = interval.minus(form.constant).ok_or(Stop::Overflow)?;
     Ok((AffineForm { constant: 0, ..form }, interval))

@@ -1,7 +1,6 @@
 //! Laws for `numerator floordiv n` with a constant `n >= 1`.
 //!
-//! [`floor_div`] goes through `DIV_RULES` until none applies. What a rule takes out of the division is added to the
-//! quotient.
+//! [`floor_div`] applies `DIV_RULES` until none fires. A rule adds to the quotient what it takes out of the division.
 
 use crate::limits::{ALTERNATIVES, VALUES};
 use smallvec::SmallVec;
@@ -16,23 +15,23 @@ use crate::error::Stop;
 use crate::int;
 use crate::simplify::trace::Statement;
 
-/// `sign * (quotient + numerator floordiv n)`: what is left to divide, and what has been taken out.
+/// `sign * (quotient + numerator floordiv n)`: the remaining numerator, and the part that has been taken out.
 pub struct Division {
     quotient: AffineForm,
     numerator: AffineForm,
-    /// The parts of the numerator, where it has divs; otherwise each term is one.
+    /// The parts of the numerator, if it has divs; otherwise each term is a part.
     summands: Summands,
     /// Whether the numerator has divs among its terms.
     has_div: bool,
-    /// The samples of the parts, where they decide whether an interval has to be worked out.
+    /// The samples of the parts, if they may make the interval unnecessary.
     samples: Option<Samples>,
-    /// The interval of the numerator, once it has been worked out.
+    /// The interval of the numerator, once it is computed.
     interval: Option<Interval>,
     n: i64,
     negated: bool,
 }
 
-/// A law: rewrites the division where it applies and says whether it did.
+/// A law: rewrites the division if it applies and says whether it did.
 pub type Law = fn(&mut AffineContext, &mut Division) -> Result<bool, Stop>;
 
 /// `form floordiv n` in normal form.
@@ -60,8 +59,8 @@ pub fn floor_div(cx: &mut AffineContext, form: AffineForm, n: i64) -> Result<Aff
         if d.has_div {
             summands_into(cx, &d.numerator, &mut d.summands);
         }
-        // Where the ends of a part do not fit, that is an error which no sample may hide.
-        let sampled = cx.takes_shortcuts() && d.has_div && n_terms >= MANY_TERMS && fits(cx, &d.numerator);
+        // Ends that do not fit are an error, which samples must not hide.
+        let sampled = cx.uses_fast_path() && d.has_div && n_terms >= MANY_TERMS && fits(cx, &d.numerator);
         if sampled {
             d.samples = cx.units(&d.summands);
         } else if d.samples.is_some() {
@@ -82,10 +81,10 @@ pub fn floor_div(cx: &mut AffineContext, form: AffineForm, n: i64) -> Result<Aff
     d.finish()
 }
 
-/// The interval of a numerator of fewer terms is worked out as quickly as its samples.
+/// With fewer terms, the interval of a numerator is as cheap as its samples.
 const MANY_TERMS: usize = 4;
 
-/// The interval of `x + k*y`, where its ends have 64 bits.
+/// The interval of `x + k*y`, if its ends have 64 bits.
 pub(crate) fn sum(x: Interval, k: i64, y: Interval) -> Option<Interval> {
     let (lo, hi) = if k < 0 { (y.hi, y.lo) } else { (y.lo, y.hi) };
     Some(Interval::new(x.lo.checked_add(k.checked_mul(lo)?)?, x.hi.checked_add(k.checked_mul(hi)?)?))
@@ -116,7 +115,7 @@ impl Division {
         }
     }
 
-    /// The interval of the constant and the terms with these factors, where the terms are variables without facts.
+    /// The interval of the constant and the terms with these factors, if the terms are variables without facts.
     fn interval_of_variables(&self, cx: &AffineContext, factors: &[i64]) -> Option<Interval> {
         if self.has_div || cx.has_facts() {
             return None;
@@ -132,7 +131,7 @@ impl Division {
         self.samples.as_ref().is_some_and(|samples| crosses(constant, factors.zip(samples), n))
     }
 
-    /// All of it as a statement.
+    /// The division as a statement.
     fn spelled_out(&self, cx: &AffineContext) -> Statement {
         cx.division(&self.quotient, &self.numerator, self.n, self.negated)
     }
@@ -148,8 +147,8 @@ impl Division {
 
 /// `(n*k*x + y) floordiv n = k*x + y floordiv n`
 ///
-/// The terms of a remainder stay together unless its quotient is among the multiples: one without the other would be a
-/// quotient more.
+/// The terms of a remainder stay together unless its quotient is among the multiples: separated, they would add a
+/// quotient.
 pub(super) fn multiples(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
     let n = d.n;
     let whole = int::floor_div(d.numerator.constant, n);
@@ -237,8 +236,8 @@ pub(super) fn few_values(cx: &mut AffineContext, d: &mut Division) -> Result<boo
     Ok(true)
 }
 
-/// The first value and the slope of `(k*u + c) floordiv n`, where it is affine over an interval of at least two and at most
-/// [`VALUES`] values.
+/// The first value and the slope of `(k*u + c) floordiv n`, if it is affine over an interval of at least two and at
+/// most [`VALUES`] values.
 pub(crate) fn affine(k: i64, c: i64, n: i64, interval: Interval) -> Option<(i64, i64)> {
     if interval.lo >= interval.hi || interval.size() > VALUES as u128 {
         return None;
@@ -299,8 +298,8 @@ pub(super) fn common_factor(cx: &mut AffineContext, d: &mut Division) -> Result<
     Ok(false)
 }
 
-/// The quotient by `g` of the constant and the parts with these factors, where all values have the same. A part of two
-/// values may get the factor on the other side of 0.
+/// The quotient by `g` of the constant and the parts with these factors, if all values share it. A part with two values
+/// may get the factor on the other side of 0.
 fn quotient_of_low(cx: &mut AffineContext, d: &Division, factors: &mut Factors, g: i64) -> Result<Option<i64>, Stop> {
     let constant = d.numerator.constant;
     if factors.iter().all(|factor| *factor == 0) {
@@ -365,7 +364,7 @@ fn inner_quotient(cx: &mut AffineContext, d: &mut Division, sign: i64) -> Result
         rest.add_term(-sign, atom)?;
         let rounding = if sign < 0 { m - 1 } else { 0 };
         let mut numerator = AffineForm::constant(rounding);
-        // A numerator that needs more than 64 bits would overflow where the division it replaces does not.
+        // A numerator that needs more than 64 bits would overflow if the division it replaces does not.
         if numerator.add_scaled(sign, inner).is_err() || numerator.add_scaled(m, &rest).is_err() {
             continue;
         }
@@ -391,13 +390,13 @@ pub(crate) fn fits(cx: &AffineContext, form: &AffineForm) -> bool {
 }
 
 /// `((q*n + r)*x + y) floordiv n = q*x + (r*x + y) floordiv n` where `r` has the sign of the coefficient, and where
-/// the coefficient is exactly `-n/2`, which becomes `n/2` where it stands whole
+/// the coefficient is exactly `-n/2`, which becomes `n/2` if it stands whole
 ///
 /// A remainder is multiplied as a whole: its two terms have to keep their proportion.
 pub(super) fn reduce_coefficients(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
     let n = d.n;
     let is_half = |c: i64| c.checked_mul(-2) == Some(n);
-    // What is left of a term beside remainders is their choice: turned around, it could become what they were taken from.
+    // The rest of a term beside remainders stays: with the other sign, it could restore the terms they were taken from.
     let stands_whole = |s: Summand| match s {
         Summand::Term(t) => d.numerator.coefficient(t.atom) == t.coefficient,
         Summand::Remainder { coefficient, quotient, .. } => d.numerator.coefficient(quotient) == coefficient,
@@ -465,17 +464,17 @@ pub(crate) const fn nearest_to_0(r: i64, n: i64) -> i64 {
     }
 }
 
-/// The quotient of every value in the interval, where there is one.
+/// The quotient that all values in the interval share, if they share one.
 pub(crate) fn quotient_of(interval: Interval, n: i64) -> Option<i64> {
     int::common_quotient(interval.lo, interval.hi, n).filter(|_| !interval.is_empty())
 }
 
-/// The quotient of every value with other factors for some of the units that have two values, which the factors become.
-/// A unit of more values leaves no choice: both its factors together move the numerator by `2n` at least.
+/// The quotient that all values share once some units with two values get their other factor, which `factors` then
+/// holds. A unit with more values leaves no choice: its two factors together move the numerator by at least `2n`.
 pub(crate) fn unbalanced(factors: &mut Factors, units: &[Interval], constant: i64, n: i64) -> Option<i64> {
     let two_valued = |i: &usize| units[*i].size() == 2 && factors[*i] != 0;
     let free: SmallVec<[usize; ALTERNATIVES]> = (0..units.len()).filter(two_valued).take(ALTERNATIVES).collect();
-    // Of a balanced factor, the one on the other side of 0 is not nearer to it, so that no choice makes the values fewer.
+    // The factor on the other side of 0 is never smaller than the balanced one, so that no choice narrows the values.
     let width = factors.iter().zip(units).fold(0u128, |width, (factor, unit)| {
         width.saturating_add(unit.size().saturating_sub(1).saturating_mul(factor.unsigned_abs().into()))
     });
@@ -525,8 +524,8 @@ fn leading_term(cx: &AffineContext, form: &AffineForm) -> Option<AffineTerm> {
 
 /// `(-x) floordiv n = -((x + n - 1) floordiv n)`, so that the first coefficient is positive
 ///
-/// The factor of a remainder that is exactly `n/2` stays: as `-n/2` it would become `n/2` again, and with it the sign of
-/// the quotient that belongs to it.
+/// A factor of a remainder that is exactly `n/2` stays: `-n/2` would become `n/2` again, and the sign of its quotient
+/// with it.
 pub(super) fn leading_sign(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
     let is_half = |s: &Summand| matches!(s, Summand::Remainder { factor, .. } if factor.checked_mul(2) == Some(d.n));
     if leading_term(cx, &d.numerator).is_none_or(|t| t.coefficient > 0) || (d.has_div && d.summands.iter().any(is_half))

@@ -1,8 +1,8 @@
 //! From an affine form to the shortest expression for it that these laws find.
 //!
-//! Quotients are decided one by one, from the one that contains most: written as it is, folded into a remainder with
-//! terms beside it, or made to absorb terms beside it. What lowers (div/mod nodes, nodes) most is taken; what changes
-//! nothing is left alone. The expression has the value of the form at every point of the domain.
+//! Quotients are decided one by one, starting with the one that contains most: it is written as it is, folded into a
+//! remainder with other terms, or made to absorb other terms. The choice that lowers (div/mod nodes, nodes) most wins;
+//! a choice that changes nothing is not taken. The expression has the value of the form at every point of the domain.
 
 use crate::limits::ALTERNATIVES;
 use std::cmp::Ordering;
@@ -21,7 +21,7 @@ use crate::simplify::trace::Statement;
 /// Div/mod nodes, then all nodes.
 type Cost = (u64, u64);
 
-/// One way to write a quotient: what it becomes, and what is left beside it.
+/// One way to write a quotient: its expression, and the rest of the form.
 struct Choice {
     rule: Option<Rule>,
     coefficient: i64,
@@ -30,7 +30,7 @@ struct Choice {
 }
 
 impl Choice {
-    /// All of it as a statement.
+    /// The choice as a statement.
     fn spelled_out(&self, cx: &AffineContext) -> Statement {
         let spell = || self.expr.scale(self.coefficient).ok()?.add(&cx.spelled_out(&self.rest)?).ok();
         spell().map_or(Statement::Unprintable, Statement::Value)
@@ -86,7 +86,7 @@ fn plain_nodes(form: &AffineForm) -> u64 {
 /// The expression for a form.
 pub fn extract(cx: &mut AffineContext, form: &AffineForm) -> Result<Expr, Stop> {
     cx.spend(form.terms.len())?;
-    // An atom alone fits, and has nothing beside it to fold with.
+    // A lone atom fits, and has no other term to fold with.
     if let ([AffineTerm { coefficient: 1, atom }], 0, true) = (&form.terms[..], form.constant, !cx.has_equalities()) {
         return plain(cx, *atom);
     }
@@ -99,7 +99,7 @@ pub fn extract(cx: &mut AffineContext, form: &AffineForm) -> Result<Expr, Stop> 
     if !cx.has_div(form) {
         return sum(cx, Accumulator::default(), form);
     }
-    if let Some(lone) = SingleDiv::of(cx, form).filter(|_| cx.takes_shortcuts()) {
+    if let Some(lone) = SingleDiv::of(cx, form).filter(|_| cx.uses_fast_path()) {
         return lone.extract(cx, form);
     }
     if cx.atoms.len() < cx.n_vars() + MANY {
@@ -121,12 +121,12 @@ pub fn extract(cx: &mut AffineContext, form: &AffineForm) -> Result<Expr, Stop> 
     expr
 }
 
-/// Facts about an expression that writing it shows.
+/// Facts about an expression, learned while writing it.
 #[derive(Clone, Copy, Default)]
 pub struct Notes {
-    /// It may leave 64 bits on the way to its value.
+    /// An intermediate value may overflow 64 bits.
     pub may_overflow: bool,
-    /// It has divs that are none of the form's: only reading it shows that it has the same form.
+    /// It has divs that the form does not have, so that only reading it back shows an equal form.
     pub introduces_divs: bool,
 }
 
@@ -139,11 +139,11 @@ impl Notes {
     }
 }
 
-/// The quotient of a form that leaves nothing to choose: the only one, of variables of which none or all stand beside it.
+/// The only quotient of a form, of variables of which none or all are terms as well: it leaves no choice.
 enum SingleDiv {
-    /// None: everything is written as it is.
+    /// No variable is a term: everything is written as it is.
     Separate,
-    /// All of them, with this factor: with the quotient they make a remainder.
+    /// All variables are terms, with this factor: with the quotient they make a remainder.
     Remainder(i64),
 }
 
@@ -179,10 +179,10 @@ impl SingleDiv {
     }
 }
 
-/// Of so many divs one is written for several alternatives of others, so what is written is remembered.
+/// With this many divs, a div is written for several alternatives of others, so results are remembered.
 const MANY: usize = 6;
 
-/// A form that has been written, with what that said of the context.
+/// The expression of a form, with the notes from writing it.
 #[derive(Clone)]
 pub struct Extracted {
     expr: Expr,
@@ -190,7 +190,7 @@ pub struct Extracted {
     out_of_order: bool,
 }
 
-/// A form with divs, written with and without those that others can stand for.
+/// Writes a form with divs, with and without merging related divs, and takes the shorter result.
 fn shortest(cx: &mut AffineContext, form: &AffineForm) -> Result<Expr, Stop> {
     let mut merged = form.clone();
     super::related_divs::merge(cx, &mut merged)?;
@@ -199,7 +199,7 @@ fn shortest(cx: &mut AffineContext, form: &AffineForm) -> Result<Expr, Stop> {
     if !is_merged {
         return Ok(by_merging);
     }
-    // What was replaced may have been a part of a remainder that stood there whole.
+    // A replaced div may have been a part of a whole remainder.
     let as_it_is = divs(cx, form.clone())?;
     let cost = |e: &Expr| (e.divmods(), e.nodes());
     Ok(if cost(&as_it_is) < cost(&by_merging) { as_it_is } else { by_merging })
@@ -209,7 +209,7 @@ fn shortest(cx: &mut AffineContext, form: &AffineForm) -> Result<Expr, Stop> {
 fn divs(cx: &mut AffineContext, mut rest: AffineForm) -> Result<Expr, Stop> {
     let mut out = Accumulator::default();
     take_whole_remainders(cx, &mut rest, &mut out)?;
-    // A choice has no more terms beside it than before: each step leaves one less.
+    // A choice never adds terms to the rest, so that each step leaves one fewer.
     while let Some(((.., atom), at)) = keys(cx, &rest).max_by(|a, b| later(cx, a.0, b.0)) {
         let before = cx.traces().then(|| rest.clone());
         let coefficient = rest.terms.remove(at).coefficient;
@@ -219,7 +219,7 @@ fn divs(cx: &mut AffineContext, mut rest: AffineForm) -> Result<Expr, Stop> {
     sum(cx, out, &rest)
 }
 
-/// Adds what was chosen to what has been written; returns the rest.
+/// Adds a choice to the output; returns the rest.
 fn take(
     cx: &mut AffineContext,
     choice: Choice,
@@ -234,7 +234,7 @@ fn take(
     Ok(choice.rest)
 }
 
-/// The sum of what has been written and a form, term by term.
+/// The sum of the output and a form, term by term.
 fn sum(cx: &mut AffineContext, mut out: Accumulator, rest: &AffineForm) -> Result<Expr, Stop> {
     for t in &rest.terms {
         out.add(t.coefficient, &plain(cx, t.atom)?)?;
@@ -259,7 +259,7 @@ fn keys<'a>(cx: &'a AffineContext, form: &'a AffineForm) -> impl Iterator<Item =
     })
 }
 
-/// `k*x - k*n*(x floordiv n) = k*(x mod n)` wherever all of it stands there: nothing is shorter.
+/// `k*x - k*n*(x floordiv n) = k*(x mod n)` wherever the form has all of these terms: nothing is shorter.
 fn take_whole_remainders(cx: &mut AffineContext, rest: &mut AffineForm, out: &mut Accumulator) -> Result<(), Stop> {
     let mut refused: SmallVec<[AtomId; 8]> = SmallVec::new();
     loop {
@@ -307,7 +307,7 @@ fn plain(cx: &mut AffineContext, atom: AtomId) -> Result<Expr, Stop> {
     Ok(cx.atoms.remember(atom, expr))
 }
 
-/// The nodes that a factor and a sign beside others make.
+/// The nodes of a factor and of a sign in a sum.
 fn factor_nodes(coefficient: i64) -> u64 {
     if coefficient.unsigned_abs() == 1 {
         1
@@ -326,7 +326,7 @@ fn cost(cx: &mut AffineContext, choice: &Choice) -> Result<Cost, Stop> {
     Ok((of_term.0 + of_rest.0, of_term.1 + of_rest.1))
 }
 
-/// The cost of what stands beside a quotient with a coefficient.
+/// The cost of the other terms beside a quotient with this coefficient.
 fn rest_cost(cx: &mut AffineContext, coefficient: i64, rest: &AffineForm) -> Result<Cost, Stop> {
     let mut total = (0, if rest.constant == 0 { 0 } else { 2 });
     for t in &rest.terms {
@@ -336,12 +336,12 @@ fn rest_cost(cx: &mut AffineContext, coefficient: i64, rest: &AffineForm) -> Res
         };
         total = (total.0 + divmods, total.1 + nodes);
     }
-    // A quotient that stands first carries its sign as a node of its own.
+    // The sign of a leading quotient is a separate node.
     total.1 += u64::from(rest.terms.is_empty() && coefficient == -1);
     Ok(total)
 }
 
-/// The cheapest way to write `coefficient * atom` beside `rest`. The first of equal ones wins.
+/// The cheapest way to write `coefficient * atom` beside `rest`. The first of equally cheap ones wins.
 fn choose(cx: &mut AffineContext, coefficient: i64, atom: AtomId, rest: AffineForm) -> Result<Choice, Stop> {
     let Some((num, n)) = cx.as_div(atom) else {
         let expr = plain(cx, atom)?;
@@ -360,7 +360,7 @@ fn choose(cx: &mut AffineContext, coefficient: i64, atom: AtomId, rest: AffineFo
     Ok(search.best)
 }
 
-/// `k / a` where `a` divides `k`; `None` also where that has no 64 bits.
+/// `k / a` if `a` divides `k`; `None` also if the quotient does not fit in 64 bits.
 fn exactly(k: i64, a: i64) -> Option<i64> {
     k.checked_div(a).filter(|_| k % a == 0)
 }
@@ -373,7 +373,7 @@ pub(crate) struct DivTerm {
 
 /// `k` where all of `k*x` stands beside `-k*n*(x floordiv n)`: nothing is shorter than `k*(x mod n)` then.
 fn whole_fold(coefficient: i64, num: &AffineForm, n: i64, rest: &AffineForm) -> Option<i64> {
-    // Most divs stand alone, and a division takes longer than to see that.
+    // Most divs have no such terms, and this check is cheaper than a division.
     if coefficient.unsigned_abs() < n.unsigned_abs() {
         return None;
     }
@@ -382,7 +382,7 @@ fn whole_fold(coefficient: i64, num: &AffineForm, n: i64, rest: &AffineForm) -> 
     num.terms.iter().all(beside).then_some(k)
 }
 
-/// The search for the cheapest choice. What an alternative cannot form in 64 bits is none.
+/// The search for the cheapest choice. An alternative that overflows 64 bits is skipped.
 struct Search {
     quotient: DivTerm,
     rest: AffineForm,
@@ -443,7 +443,7 @@ impl Search {
         let a = self.quotient.coefficient;
         let constant = self.rest.constant != 0 && exactly(self.rest.constant, a).is_some();
         if constant {
-            // The first of equal ones wins: a negative quotient rather turns its numerator around.
+            // The first of equally cheap ones wins: for a negative quotient, the one with the negated numerator.
             self.absorb(cx, a < 0, &[], true)?;
             self.absorb(cx, a >= 0, &[], true)?;
         }
@@ -472,8 +472,8 @@ impl Search {
         Ok(())
     }
 
-    /// The terms beside the quotient that make `k*(y mod m)` in its numerator, together with what stands there, when
-    /// `t` is its quotient `y floordiv m`.
+    /// The terms beside the quotient that complete `k*(y mod m)` in its numerator, if `t` is the quotient
+    /// `y floordiv m`.
     fn remainder_beside(&self, cx: &AffineContext, t: AffineTerm) -> Option<SmallVec<[AtomId; 4]>> {
         let DivTerm { coefficient: a, num, n } = &self.quotient;
         let (y, m) = cx.as_div(t.atom)?;
@@ -520,7 +520,7 @@ pub(crate) fn fold(
         return Ok(None);
     }
     let mut base = base;
-    // The remainder does not see multiples of q in the constant; what they amounted to is beside it already.
+    // Multiples of q in the constant do not change the remainder; their share is in the rest already.
     base.constant = int::floor_mod(base.constant, q);
     let mut draft = Draft { rule, coefficient: k, inner: base, op: DraftOp::Mod(q), rest };
     if q == 2 && draft.inner.constant == 1 && draft.rest.constant != 0 {
@@ -572,7 +572,7 @@ pub(crate) fn absorb(
     Ok(Some(Draft { rule, coefficient: a, inner: num, op: DraftOp::Div(x.n), rest }))
 }
 
-/// The div/mod nodes that a form takes where each remainder that stands there whole is folded, and nothing else.
+/// The div/mod nodes of a form if whole remainders are folded, and nothing else is.
 pub fn estimate(cx: &AffineContext, form: &AffineForm) -> u64 {
     estimate_once(cx, form, &mut FxHashMap::default())
 }

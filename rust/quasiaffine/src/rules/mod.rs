@@ -1,11 +1,12 @@
 //! Every rule of the simplifier, declared once.
 //!
 //! Read the list below: a rule has a name, a law and the function that applies it, and the stage at which it is tried.
-//! A law is a statement that can be checked: identities `a = b`, or conditions that say the same (`is`), under what stands
-//! behind `where`; `;` separates them. `x`, `y`, `z` stand for any integers, other letters for constants. `tests/maps/test_laws.py`
-//! proves each by z3, but for what "holds at each value": there the rule itself evaluates both sides at every value.
-//! [`Rule`], [`Rule::ALL`] and the lists that the stages go through come from it. A rule does nothing where its law does
-//! not apply. `SIMPLIFY.md` describes the stages, the measure that makes them stop, and how to add a rule.
+//! A law is a statement that can be checked: identities `a = b`, or equivalent conditions (`is`), under the condition
+//! behind `where`; `;` separates them. `x`, `y`, `z` stand for any integers, other letters for constants.
+//! `tests/maps/test_laws.py` proves each law with z3, except those that "hold at each value": there the rule itself
+//! evaluates both sides at each value. [`Rule`], [`Rule::ALL`] and the lists of the stages are generated from it. A
+//! rule does nothing if its law does not apply. `SIMPLIFY.md` describes the stages, the measure that makes them stop,
+//! and how to add a rule.
 
 pub mod constraint;
 pub mod div;
@@ -29,7 +30,7 @@ pub enum Stage {
     Division,
     /// Among the divs of one form, before it is extracted.
     Merging,
-    /// When a form is extracted as an expression: what lowers (div/mod nodes, nodes) most is taken.
+    /// When a form is extracted as an expression: the choice that lowers (div/mod nodes, nodes) most is taken.
     Extraction,
     /// At the constraints of the domain.
     Domain,
@@ -68,7 +69,7 @@ macro_rules! rules {
         /// The laws of division in the order in which they are tried.
         pub(crate) const DIV_RULES: &[(Rule, div::Law)] = &[$((Rule::$rule, $function),)*];
     };
-    // The functions of the other stages have types of their own; naming them here keeps the list honest.
+    // The functions of the other stages have other types; naming them here makes sure that they exist.
     (@list $stage:ident { $($rule:ident, $function:path;)* }) => {
         const _: () = { $(let _ = $function;)* };
     };

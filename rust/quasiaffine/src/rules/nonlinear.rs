@@ -1,4 +1,4 @@
-//! Laws for what is not linear: products, division by an expression, min and max.
+//! Laws for nonlinear operations: products, division by an expression, min and max.
 
 use super::Rule;
 use crate::affine::context::{AffineContext, AtomKind};
@@ -58,7 +58,7 @@ fn take_content(form: &mut AffineForm, factor: &mut i64) -> Option<()> {
     Some(())
 }
 
-/// One order for operands that may stand in either.
+/// Orders the operands of a commutative operation.
 fn ordered(a: AffineForm, b: AffineForm) -> (AffineForm, AffineForm) {
     let key = |f: &AffineForm| (f.terms.iter().map(|t| (t.atom, t.coefficient)).collect::<Vec<_>>(), f.constant);
     if key(&a) <= key(&b) {
@@ -68,8 +68,8 @@ fn ordered(a: AffineForm, b: AffineForm) -> (AffineForm, AffineForm) {
     }
 }
 
-/// `k` and `rest` in `a = k*b + rest`, with fewer terms in `rest` than in `a`. The rest is only a part of a value: it has to fit
-/// into 64 bits for itself.
+/// `k` and `rest` in `a = k*b + rest`, with fewer terms in `rest` than in `a`. The rest is only a part of a value, so
+/// it must itself fit into 64 bits.
 fn multiple(cx: &mut AffineContext, a: &AffineForm, b: &AffineForm) -> Option<(AffineForm, AffineForm)> {
     without_multiple(cx, a, b).filter(|(_, rest)| super::div::fits(cx, rest))
 }

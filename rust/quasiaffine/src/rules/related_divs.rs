@@ -1,7 +1,7 @@
-//! Laws between the divs of one form: where one can be written by the others, it goes.
+//! Laws between the divs of one form: a div that the others can express is removed.
 //!
-//! Of two divs: `x floordiv n` and `y floordiv n` where `x - y` or `x + y + 1` is a multiple of `n`; a quotient of a
-//! remainder, which is one of the whole value less a multiple. Of any number: what a constraint with a single value says.
+//! Of two divs: `x floordiv n` and `y floordiv n` if `x - y` or `x + y + 1` is a multiple of `n`; a quotient of a
+//! remainder, which is a quotient of the whole value minus a multiple. Of any number: a constraint with a single value.
 
 use crate::limits::{ALTERNATIVES, VALUES};
 use smallvec::SmallVec;
@@ -14,7 +14,7 @@ use crate::analysis::interval::Interval;
 use crate::error::Stop;
 use crate::int;
 
-/// Replaces divs by others of the form as long as their number falls, or that of those which contain others.
+/// Replaces divs by others of the form as long as that lowers the number of divs, or of divs that contain divs.
 pub fn merge(cx: &mut AffineContext, form: &mut AffineForm) -> Result<(), Stop> {
     loop {
         let divs: SmallVec<[AtomId; 8]> =
@@ -28,7 +28,7 @@ pub fn merge(cx: &mut AffineContext, form: &mut AffineForm) -> Result<(), Stop> 
             *form = moved;
             continue;
         }
-        // Of two that could go, the one that is larger or contains the other goes.
+        // If either of two divs could be removed, the larger or containing one is.
         let mut divs = cx.in_order(divs);
         divs.reverse();
         divs.truncate(ALTERNATIVES);
@@ -78,7 +78,7 @@ fn n_divs(cx: &AffineContext, form: &AffineForm) -> usize {
     form.terms.iter().filter(|t| cx.as_div(t.atom).is_some()).count()
 }
 
-/// The divs whose numerators have divs.
+/// The number of divs whose numerators have divs.
 fn n_nested(cx: &AffineContext, form: &AffineForm) -> usize {
     form.terms.iter().filter(|t| cx.as_div(t.atom).is_some_and(|(num, _)| cx.has_div(num))).count()
 }
@@ -89,8 +89,8 @@ pub fn equalities(cx: &AffineContext) -> Vec<AffineForm> {
     cx.facts.iter().filter_map(of_fact).take(ALTERNATIVES).collect()
 }
 
-/// Whether what an equality brings into the form in place of `a` is shallower: otherwise the numerator of a quotient could
-/// become a multiple of it.
+/// Whether all terms that an equality substitutes for `a` are shallower than `a`: otherwise the numerator of a quotient
+/// could become a multiple of the quotient.
 fn is_shallower(cx: &AffineContext, form: &AffineForm, a: AtomId, equality: &AffineForm) -> bool {
     let depth = |atom: AtomId| cx.depth(atom);
     equality.terms.iter().all(|t| form.coefficient(t.atom) != 0 || depth(t.atom) < depth(a))
@@ -151,10 +151,10 @@ fn scaled(cx: &AffineContext, form: &AffineForm, a: AtomId) -> Option<Scaled> {
     if form.coefficient(quotient) == 0 {
         return None;
     }
-    // What has divs itself would bring back as many as it takes away.
+    // A numerator with divs would bring back as many as it removes.
     let (y, _) = cx.as_div(quotient).filter(|(y, _)| cx.is_plain(y))?;
     let x = finer.map_or_else(|| y.clone(), AffineForm::atom);
-    // The terms of a remainder stand without the constant of what it is a remainder of.
+    // The terms of a remainder lack the constant of its value.
     let c = num.constant.checked_sub(factor.checked_mul(x.constant)?)?;
     let slope = int::floor_div(factor.checked_mul(modulus)?, m);
     let levels = levels(factor, c, m, modulus)?;
@@ -171,7 +171,7 @@ fn scaled(cx: &AffineContext, form: &AffineForm, a: AtomId) -> Option<Scaled> {
 /// A value of a quotient of `r`, and the first and the last `r` at which it has that value.
 type Level = (i64, i64, i64);
 
-/// The levels of `(f*r + c) floordiv m` for `0 <= r < n`; nothing where there are too many.
+/// The levels of `(f*r + c) floordiv m` for `0 <= r < n`; `None` if there are too many.
 fn levels(f: i64, c: i64, m: i64, n: i64) -> Option<SmallVec<[Level; 8]>> {
     let value = |r: i64| Some(int::floor_div(f.checked_mul(r)?.checked_add(c)?, m));
     let (start, end) = (value(0)?, value(n - 1)?);
@@ -202,7 +202,7 @@ fn shift(levels: &[Level], k: i64, n: i64) -> Option<i64> {
     (k != 0 && !allowed.is_empty()).then(|| 0i64.clamp(allowed.lo, allowed.hi))
 }
 
-/// The form with `a` written by `b`, where they are related.
+/// The form with `a` expressed by `b`, if they are related.
 fn without(cx: &AffineContext, form: &AffineForm, a: AtomId, b: AtomId) -> Option<AffineForm> {
     let ((x, n), (y, m)) = (cx.as_div(a)?, cx.as_div(b)?);
     form.replaced(a, &by_residue(x, y, n, b).filter(|_| n == m)?).ok()

@@ -1,9 +1,9 @@
 //! Laws for `x mod n` as an atom.
 //!
-//! [`floor_mod`] is what such a reading makes of a remainder; [`cancel`] opens remainders. In the open reading a
-//! remainder is a difference: that lets it cancel, and takes each quotient of it apart. Here it is opened only where
-//! all that opening adds vanishes at once, so that a rule never makes two divs of one. `simplify/many_divs.rs` says
-//! when expressions are read in this way.
+//! [`floor_mod`] reads a remainder in this way; [`cancel`] opens remainders. In the open reading a remainder is a
+//! difference, which can cancel but takes each of its quotients apart. Here a remainder is opened only if all terms
+//! that opening adds vanish at once, so that a rule never makes two divs of one. `simplify/many_divs.rs` decides when
+//! expressions are read in this way.
 
 use smallvec::SmallVec;
 
@@ -15,7 +15,7 @@ use crate::error::Stop;
 use crate::expr::Binary;
 use crate::int;
 
-/// `form mod n` for `n >= 2`: an atom, unless a law says that it is less.
+/// `form mod n` for `n >= 2`: an atom, unless a law simplifies it.
 pub fn floor_mod(cx: &mut AffineContext, mut form: AffineForm, n: i64) -> Result<AffineForm, Stop> {
     cx.spend(form.terms.len())?;
     drop_multiples(cx, &mut form, n)?;

@@ -1,8 +1,8 @@
-//! What constraints say of the residues of a value, together.
+//! The residues of a value that several constraints allow together.
 //!
-//! A sum of quotients of `x` that is the same for `x` and `x + n`, and falls nowhere between two multiples of `n`, lies in
-//! an interval where `x mod n` lies in one: so does each digit `(x floordiv m) mod k`, where `n = m*k`. Two such constraints
-//! are one if the residues that both allow are an interval, which may run past `n` to 0.
+//! If a sum of quotients of `x` is equal for `x` and `x + n`, and does not decrease between two multiples of `n`, an
+//! interval of the sum is an interval of `x mod n`. Each digit `(x floordiv m) mod k` with `n = m*k` is such a sum. Two
+//! such constraints become one if the residues that both allow are an interval, which may wrap past `n` to 0.
 
 use smallvec::SmallVec;
 
@@ -31,7 +31,7 @@ struct Step {
 }
 
 impl Residues {
-    /// The residues of `x` for which `form in interval`.
+    /// Reads `form in interval` as the residues of `x` that it allows.
     fn of(cx: &AffineContext, form: &AffineForm, interval: Interval) -> Option<Residues> {
         let (num, n) = form.terms.iter().filter_map(|t| cx.as_div(t.atom)).max_by_key(|(_, n)| *n)?;
         (!interval.is_empty()).then_some(())?;
@@ -104,13 +104,13 @@ impl Residues {
         Some(Residues { x, n, start: i64::try_from((first - shift).rem_euclid(i128::from(n))).ok()?, len })
     }
 
-    /// The residues that both allow, where they are an interval; nothing where that is not so.
+    /// The residues that both allow; `None` if they are not an interval.
     fn and(&self, other: &Residues) -> Option<Residues> {
         let (small, large) = if self.n <= other.n { (self, other) } else { (other, self) };
         if self.x != other.x || large.n % small.n != 0 {
             return None;
         }
-        // The residues that the larger modulus leaves out, or not, run over some windows of the smaller one.
+        // The residues that the larger modulus allows, or excludes, cover some windows of the smaller one.
         let windows = |start: i128, len: i128| {
             let (n, window) = (i128::from(small.n), i128::from(small.len));
             let at = (start - i128::from(small.start)).rem_euclid(n);
@@ -131,7 +131,7 @@ impl Residues {
         Some(Residues { start: ((start + first) % n) as i64, len: len as i64, ..large.clone() })
     }
 
-    /// The constant to have instead of that of a numerator, and what the quotient then lacks.
+    /// The replacement for the constant of a numerator, and the difference of the quotients.
     fn shift(&self, num: &AffineForm, n: i64) -> Option<(i64, i64)> {
         if self.n % n != 0 || self.len >= n {
             return None;
@@ -150,7 +150,8 @@ impl Residues {
         }
     }
 
-    /// `k` where a numerator floordiv `m`, a divisor of `n`, is `(n / m) * ((x + constant) floordiv n) + k` at all residues.
+    /// `k` such that a numerator floordiv `m`, a divisor of `n`, is `(n / m) * ((x + constant) floordiv n) + k` at all
+    /// residues.
     fn quotient(&self, num: &AffineForm, m: i64) -> Option<i64> {
         if self.n % m != 0 || num.terms != self.x.terms {
             return None;
@@ -161,7 +162,7 @@ impl Residues {
         first.checked_sub(before).filter(|_| first == last)
     }
 
-    /// The constraint that says so: on the remainder, with a constant where the residues run past 0.
+    /// The constraint for these residues: on the remainder, with a constant if they wrap past 0.
     fn constraint(&self, cx: &mut AffineContext) -> Result<(AffineForm, Interval), Stop> {
         let start = if self.constant() == 0 { self.start } else { 0 };
         let moved = AffineForm { constant: self.constant(), ..self.x.clone() };
@@ -169,7 +170,7 @@ impl Residues {
     }
 }
 
-/// The residues that constraints allow, of which quotients are decided by [`moved`].
+/// The residues that constraints allow, by which [`moved`] decides quotients.
 pub fn known(cx: &AffineContext) -> Vec<Residues> {
     cx.facts.iter().filter_map(|fact| Residues::of(cx, &fact.form, fact.interval)).take(ALTERNATIVES).collect()
 }
@@ -200,7 +201,7 @@ pub fn coarser(cx: &mut AffineContext, form: &AffineForm, a: AtomId) -> Result<O
     form.replaced(a, &value).map(Some)
 }
 
-/// The number of `r` from 0 on below `n` that come before one for which `is_before` is false.
+/// The first `r` in `[0, n)` for which `is_before` is false, by binary search; `n` if there is none.
 fn partition(n: i128, is_before: impl Fn(i128) -> Option<bool>) -> Option<i128> {
     let (mut lo, mut hi) = (0, n);
     while lo < hi {
@@ -217,7 +218,7 @@ fn partition(n: i128, is_before: impl Fn(i128) -> Option<bool>) -> Option<i128> 
 /// `x mod n in [l, u]` and `x mod (k*n) in [p, q]` are one of the two, or one interval of `x mod (k*n)`, where the residues
 /// that both allow are that.
 ///
-/// Takes such constraints out of `kept` and gives what they are together.
+/// Removes such constraints from `kept` and returns their conjunctions.
 pub fn merge(
     cx: &mut AffineContext,
     kept: &mut SmallVec<[(AffineForm, Interval); 2]>,

@@ -1,4 +1,4 @@
-//! Simplification of domains: ranges narrowed, constraints reduced, merged and held against each other.
+//! Simplification of domains: ranges are narrowed, and constraints reduced, merged and compared with each other.
 //!
 //! The laws are those of [`crate::rules::constraint`].
 
@@ -21,39 +21,39 @@ use crate::simplify::trace::Statement;
 /// Forms in their ranges.
 type Kept = SmallVec<[(AffineForm, Interval); 2]>;
 
-/// The constraints of a domain before they are held against each other.
+/// The constraints of a domain before they are reduced by each other.
 #[derive(Default)]
-struct Known {
+struct PendingConstraints {
     /// The constraints as forms.
     kept: Kept,
     /// Those that do not fit into forms.
     untouched: Vec<Constraint>,
-    /// The runtime sources, by flat number; nothing where there is none.
+    /// The runtime sources, by flat number; `None` if there is none.
     sources: Vec<Option<Arc<Source>>>,
     /// Whether the ranges stayed because narrowing them reached no fixpoint.
     aborted: bool,
-    /// Whether two ranges of one form met in a tighter one, which has not been examined.
+    /// Whether two ranges of one form intersected to a tighter one, which has not been examined.
     tighter: bool,
 }
 
 /// The result of [`simplify_domain`].
 pub struct SimplifiedDomain {
-    /// The domain with its ranges narrowed and its constraints held against each other.
+    /// The domain with its ranges narrowed and its constraints reduced by each other.
     pub domain: Domain,
-    /// Whether to learn from it again would give the same domain and the same facts.
+    /// Whether simplifying the result again would give an equal domain and equal facts.
     pub is_fixpoint: bool,
 }
 
 /// Normalizes a domain; the context keeps the remaining constraints. `None` if no point is left.
 pub fn simplify_domain(domain: &Domain, cx: &mut AffineContext) -> Option<SimplifiedDomain> {
-    let (mut domain, mut known, mut is_fixpoint) = (domain.clone(), Known::default(), false);
+    let (mut domain, mut known, mut is_fixpoint) = (domain.clone(), PendingConstraints::default(), false);
     if !narrow(&mut domain, cx, &mut known) {
         return None;
     }
     match constraints(cx, &mut known) {
         Ok(Some(reduced)) => {
             is_fixpoint = reduced.is_fixpoint && known.sources.is_empty() && !known.aborted && !known.tighter;
-            // What came up on the way is forgotten: numbers and ranges of atoms are to be those of a first reading.
+            // Intermediate atoms are forgotten, so that numbers and ranges of atoms are those of a first reading.
             let restarts = !cx.has_visited_all();
             if restarts {
                 let alias = std::mem::take(&mut cx.alias);
@@ -63,7 +63,7 @@ pub fn simplify_domain(domain: &Domain, cx: &mut AffineContext) -> Option<Simpli
             domain.constraints = assume_reduced(cx, reduced, restarts);
         }
         Ok(None) => return None,
-        // What does not fit stays as it was read.
+        // On overflow the constraints stay as they were read.
         Err(_) => {}
     }
     for (v, source) in domain.vars.iter_mut().zip(known.sources) {
@@ -72,11 +72,11 @@ pub fn simplify_domain(domain: &Domain, cx: &mut AffineContext) -> Option<Simpli
     Some(SimplifiedDomain { domain, is_fixpoint })
 }
 
-/// Narrows the ranges of the variables as far as the constraints say; `false` where no point is left.
+/// Narrows the ranges of the variables by the constraints; `false` if no point is left.
 ///
-/// Narrowing that reaches no fixpoint within [`ROUNDS`] is undone as a whole, so that it does not go on in the next
-/// simplification.
-fn narrow(domain: &mut Domain, cx: &mut AffineContext, known: &mut Known) -> bool {
+/// Narrowing that reaches no fixpoint within [`ROUNDS`] is undone as a whole, so that the next simplification does not
+/// continue it.
+fn narrow(domain: &mut Domain, cx: &mut AffineContext, known: &mut PendingConstraints) -> bool {
     let given: SmallVec<[Interval; 8]> = domain.vars.iter().map(|v| v.interval).collect();
     for round in 0..=ROUNDS {
         let aborted = round == ROUNDS;
@@ -121,10 +121,10 @@ fn narrow(domain: &mut Domain, cx: &mut AffineContext, known: &mut Known) -> boo
     true
 }
 
-/// Adds `form in interval` to what is known; whether that narrows a range, or nothing where it contradicts.
+/// Adds `form in interval` to the pending constraints. Returns whether that narrows a range; `None` on a contradiction.
 fn learn(
     cx: &mut AffineContext,
-    known: &mut Known,
+    known: &mut PendingConstraints,
     ranges: &mut [Interval],
     form: AffineForm,
     interval: Interval,
@@ -158,7 +158,11 @@ fn learn(
 }
 
 /// Merges constraints on one remainder; the result is that of [`learn`].
-fn merge_residues(cx: &mut AffineContext, known: &mut Known, ranges: &mut [Interval]) -> Result<Option<bool>, Stop> {
+fn merge_residues(
+    cx: &mut AffineContext,
+    known: &mut PendingConstraints,
+    ranges: &mut [Interval],
+) -> Result<Option<bool>, Stop> {
     let mut narrows = false;
     for (form, interval) in residues::merge(cx, &mut known.kept)? {
         known.tighter = true;
@@ -170,22 +174,22 @@ fn merge_residues(cx: &mut AffineContext, known: &mut Known, ranges: &mut [Inter
     Ok(Some(narrows))
 }
 
-/// Constraints that have been held against each other.
+/// Constraints that have been reduced by each other.
 struct Reduced {
     /// Those that do not fit into forms.
     untouched: Vec<Constraint>,
-    /// Those that do, in order, each with its form.
+    /// The other constraints, in order, each with its form.
     extracted: SmallVec<[(Constraint, AffineForm, Interval); 2]>,
-    /// Whether they read back as the forms that they come from, and nothing else would change.
+    /// Whether they read back as their forms, and nothing else would change.
     is_fixpoint: bool,
 }
 
-/// The constraints, each reduced under the others. Nothing where they contradict each other.
-fn constraints(cx: &mut AffineContext, known: &mut Known) -> Result<Option<Reduced>, Stop> {
+/// Reduces each constraint under the others. `None` if they contradict each other.
+fn constraints(cx: &mut AffineContext, known: &mut PendingConstraints) -> Result<Option<Reduced>, Stop> {
     let mut kept = std::mem::take(&mut known.kept);
     let untouched = std::mem::take(&mut known.untouched);
     let n_given = kept.len();
-    let Held { contradict, changed } = held_against_each_other(cx, &mut kept)?;
+    let ByEachOther { contradict, changed } = reduce_by_each_other(cx, &mut kept)?;
     if contradict {
         return Ok(None);
     }
@@ -202,12 +206,12 @@ fn constraints(cx: &mut AffineContext, known: &mut Known) -> Result<Option<Reduc
     if is_fixpoint {
         cx.stability.checks = false;
     } else {
-        cx.read_anew();
+        cx.forget_visited();
     }
     Ok(Some(Reduced { untouched, extracted, is_fixpoint }))
 }
 
-/// Starts a context over a domain that stays as it is, with its constraints as facts; `false` where one does not fit.
+/// Starts a context over a domain that stays as it is, with its constraints as facts; `false` if one does not fit.
 pub fn assume(domain: &Domain, cx: &mut AffineContext) -> bool {
     cx.restart(domain);
     if domain.constraints.is_empty() {
@@ -224,14 +228,14 @@ pub fn assume(domain: &Domain, cx: &mut AffineContext) -> bool {
     true
 }
 
-/// Makes the constraints facts of the context, read anew where it has been started again.
+/// Makes the constraints facts of the context; reads them again if the context has been restarted.
 fn assume_reduced(cx: &mut AffineContext, reduced: Reduced, restarted: bool) -> Vec<Constraint> {
     let mut out = reduced.untouched;
     out.reserve_exact(reduced.extracted.len());
     let mut forms: Kept = SmallVec::new();
     cx.stability.checks = restarted;
     for (c, form, interval) in reduced.extracted {
-        // A form of before names other atoms; what cannot be read any more is a fact that is not used.
+        // An old form names other atoms; a constraint that can no longer be read is not used as a fact.
         let form = if restarted { cx.linear(&c.expr).ok() } else { Some(form) };
         forms.extend(form.map(|form| (AffineForm { constant: 0, ..form }, interval)));
         out.push(c);
@@ -243,38 +247,38 @@ fn assume_reduced(cx: &mut AffineContext, reduced: Reduced, restarted: bool) -> 
     out
 }
 
-/// Whether a constraint reads as `form in interval`, and as nothing that goes into the interval of a variable.
+/// Whether a constraint reads as exactly `form in interval`.
 fn reads_as(cx: &mut AffineContext, c: &Constraint, form: &AffineForm, interval: Interval) -> bool {
     cx.linear(&c.expr).is_ok_and(|read| read.terms == form.terms && c.interval.minus(read.constant) == Some(interval))
 }
 
-/// The result of holding constraints against each other.
-struct Held {
+/// The outcome of [`reduce_by_each_other`].
+struct ByEachOther {
     /// They contradict each other.
     contradict: bool,
     /// Some were merged or rounded.
     changed: bool,
 }
 
-/// Holds the constraints against each other; those that others imply go.
-fn held_against_each_other(cx: &mut AffineContext, kept: &mut Kept) -> Result<Held, Stop> {
+/// Reduces the constraints by each other: constraints that others imply are removed.
+fn reduce_by_each_other(cx: &mut AffineContext, kept: &mut Kept) -> Result<ByEachOther, Stop> {
     let mut changed = false;
     changed |= constraint::round_ends(cx, kept);
-    // One constraint has no other to be held against.
+    // A single constraint has no others.
     if kept.len() > 1 {
         cx.set_facts(kept);
     }
     let mut i = 0;
     while i < cx.facts.len() {
-        // It says nothing of itself: a fact without a form stands in its place.
+        // A constraint must not imply itself, so an empty fact takes its place.
         let aside = Fact { form: AffineForm::default(), interval: Interval::ALL };
         let Fact { form, interval } = std::mem::replace(&mut cx.facts[i], aside);
         if interval.is_empty() {
-            return Ok(Held { contradict: true, changed });
+            return Ok(ByEachOther { contradict: true, changed });
         }
         let parts = summands(cx, &form);
         match constraint::decide(cx, &form, &parts, interval) {
-            constraint::Decided::Contradiction => return Ok(Held { contradict: true, changed }),
+            constraint::Decided::Contradiction => return Ok(ByEachOther { contradict: true, changed }),
             constraint::Decided::Implied => {
                 cx.facts.remove(i);
                 kept.remove(i);
@@ -285,11 +289,11 @@ fn held_against_each_other(cx: &mut AffineContext, kept: &mut Kept) -> Result<He
             }
         }
     }
-    Ok(Held { contradict: kept.iter().any(|(_, interval)| interval.is_empty()), changed })
+    Ok(ByEachOther { contradict: kept.iter().any(|(_, interval)| interval.is_empty()), changed })
 }
 
-impl Known {
-    /// Adds `form in interval` to what is kept: one interval for each form.
+impl PendingConstraints {
+    /// Keeps `form in interval`, with one interval for each form.
     fn keep(&mut self, form: AffineForm, interval: Interval) {
         match self.kept.iter_mut().find(|(f, _)| *f == form) {
             Some((_, known)) => {
@@ -302,9 +306,9 @@ impl Known {
     }
 }
 
-/// A constraint as an expression without a constant of its own.
+/// Writes a constraint whose expression has no constant.
 fn as_constraint(cx: &mut AffineContext, mut form: AffineForm, interval: Interval) -> Result<Constraint, Stop> {
-    // `(x + c) mod n` is shorter than the same without its constant, so the constant of a remainder comes back first.
+    // `(x + c) mod n` is shorter with its constant, so the constant of a remainder is restored first.
     if let Some((num, _)) = constraint::as_residue(cx, &form) {
         form.constant = num.constant;
     }
@@ -317,7 +321,7 @@ fn as_constraint(cx: &mut AffineContext, mut form: AffineForm, interval: Interva
     Ok(Constraint { expr: bare, interval })
 }
 
-/// The runtime sources under what is known of the variables; variables that are equal to an earlier one become it.
+/// Rewrites the runtime sources under the facts, and replaces variables by equal earlier ones.
 pub(crate) fn sources(cx: &mut AffineContext, domain: &Domain) -> Vec<Option<Arc<Source>>> {
     if domain.runtime().iter().all(|v| v.source.is_none()) {
         return Vec::new();

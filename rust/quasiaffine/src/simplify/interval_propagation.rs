@@ -1,7 +1,7 @@
 //! The ranges of variables that constraints on sums of them imply, without a context.
 //!
-//! Most constraints of compositions say where an index may lie, and come to intervals or to nothing; for the others
-//! this is where [`crate::simplify::constraints`] starts. The set of points of the domain never changes.
+//! Most constraints of compositions bound an index, and become intervals or vanish; the others are left to
+//! [`crate::simplify::constraints`]. The set of points of the domain never changes.
 
 use crate::limits::ROUNDS;
 use smallvec::SmallVec;
@@ -25,7 +25,7 @@ pub enum Propagated {
     Same,
     /// It has no point.
     Empty,
-    /// Its ranges are narrower, or constraints that they come to are gone.
+    /// Its ranges are narrower, or implied constraints are removed.
     Narrowed(NarrowedDomain),
 }
 
@@ -36,7 +36,7 @@ pub struct NarrowedDomain {
 }
 
 impl NarrowedDomain {
-    /// The map over a domain with what has been said of it.
+    /// The map over a domain with these ranges and constraints.
     pub fn map(self, mut domain: Domain, results: SmallVec<[Expr; 4]>) -> Map {
         domain.vars.iter_mut().zip(&self.ranges).for_each(|(v, interval)| v.interval = *interval);
         domain.constraints = self.constraints;
@@ -44,7 +44,7 @@ impl NarrowedDomain {
     }
 }
 
-/// The ranges of the variables that the constraints imply, and the constraints that say more than that.
+/// Computes the ranges that the constraints imply, and the constraints that say more.
 pub fn propagate_intervals(domain: &Domain, options: Options, trace: Option<&Trace>) -> Propagated {
     if domain.constraints.is_empty() {
         return Propagated::Same;
@@ -79,15 +79,15 @@ pub fn propagate_intervals(domain: &Domain, options: Options, trace: Option<&Tra
 enum Outcome<'a> {
     /// All of it.
     All,
-    /// Less than all, as far as is known; it stays as it is.
+    /// Less than all as far as is known: the constraint stays as it is.
     Open,
-    /// Less than all; it comes to a sum of variables, without its constant, between ends.
+    /// Less than all: the constraint reduces to a sum of variables, without its constant, between ends.
     Sum(&'a Sum, WideInterval),
-    /// Less than all; it comes to a runtime variable in an interval.
+    /// Less than all: the constraint reduces to a runtime variable in an interval.
     Runtime(Var, Interval),
-    /// Less than all; it comes to a remainder by a divisor in an interval.
+    /// Less than all: the constraint reduces to a remainder by a divisor in an interval.
     Residue(Expr, i64, Interval),
-    /// It holds nowhere.
+    /// The constraint holds nowhere.
     Contradiction,
 }
 
@@ -100,7 +100,7 @@ struct State<'a> {
 }
 
 impl<'a> State<'a> {
-    /// Notes that a rule fired on a constraint, and what it makes of it.
+    /// Traces that a rule fired on a constraint, and the result.
     fn fired(&self, rule: Rule, given: &Constraint, after: impl FnOnce() -> Vec<Statement>) {
         self.rewritten(rule, || (given.into(), after()));
     }
@@ -109,18 +109,18 @@ impl<'a> State<'a> {
         if let Some(trace) = self.trace {
             let (before, after) = step();
             trace.push(rule, vec![before], after);
-            // The step that narrows a variable is stated over what was known before it.
+            // The step that narrows a variable is stated over the ranges before it.
             trace.narrow(|flat| self.ranges.get(flat).copied());
         }
     }
 
-    /// Notes that a rule narrowed the interval of a variable by a constraint, which stays.
+    /// Traces that a rule narrowed the interval of a variable by a constraint, which stays.
     fn narrowed(&self, rule: Rule, given: &Constraint, v: Var) {
         let interval = self.domain.flat(v).map_or(Interval::ALL, |flat| self.ranges[flat]);
         self.fired(rule, given, || vec![given.into(), Statement::Constraint(Expr::Var(v), interval)]);
     }
 
-    /// The constraints that are left; `None` where they and the ranges are those of before.
+    /// The remaining constraints; `None` if neither they nor the ranges changed.
     fn constraints(&mut self, outcome: &[Outcome]) -> Option<Vec<Constraint>> {
         let given = self.domain;
         let mut stay = self.ranges.iter().zip(&given.vars).all(|(interval, v)| *interval == v.interval);
@@ -153,12 +153,12 @@ impl<'a> State<'a> {
         (!stay).then_some(out)
     }
 
-    /// Constraints with the ends of sums moved to values that a remainder with one value allows; `None` where all are.
+    /// Moves the ends of sums to values that a remainder with one value allows; `None` if nothing changes.
     fn rounded(&self, constraints: &[Constraint]) -> Option<Vec<Constraint>> {
         if !constraints.iter().any(|c| matches!(c.expr.op(), Some(Op::Sum(_)))) {
             return None;
         }
-        // By first variable, so that a sum meets no more of them than share a variable with it.
+        // Sorted by first variable, so that a sum is compared only with congruences that share a variable with it.
         let mut known: SmallVec<[(Var, &Expr, Congruence); 4]> = constraints.iter().filter_map(congruence).collect();
         known.sort_by_key(|(first, ..)| *first);
         let mut out: Option<Vec<Constraint>> = None;
@@ -181,7 +181,7 @@ impl<'a> State<'a> {
         out
     }
 
-    /// Whether a sum has no constant, no variable of one value, no common factor, and begins with a positive factor.
+    /// Whether a sum has no constant, no variable of one value and no common factor, and begins with a positive factor.
     fn is_smallest(&self, sum: &Sum) -> bool {
         let content = sum.terms.iter().try_fold(0, |g, t| int::gcd(g, t.coefficient));
         sum.constant == 0
@@ -190,12 +190,12 @@ impl<'a> State<'a> {
             && sum.terms.iter().all(|t| self.point(t).is_none())
     }
 
-    /// Such a sum for one without its constant between ends.
+    /// Reduces a sum between ends, without its constant, to such a sum.
     fn smallest(&mut self, sum: &Sum, mut ends: WideInterval) -> Option<Constraint> {
         let mut open: SmallVec<[&Term; 4]> = SmallVec::new();
         for t in &sum.terms {
             match self.point(t) {
-                Some(value) => ends = ends.less(WideInterval::point(value)),
+                Some(value) => ends = ends.minus(WideInterval::point(value)),
                 None => open.push(t),
             }
         }
@@ -208,13 +208,13 @@ impl<'a> State<'a> {
         Some(Constraint { expr: out.finish().ok()?, interval: ends.divided(factor).interval()? })
     }
 
-    /// The value of a term whose variable has one and is not to be kept.
+    /// The value of a term whose variable has one value and is not kept.
     fn point(&self, t: &Term) -> Option<i128> {
         let keeps = self.options.keep_point_dims && matches!(t.atom, Expr::Var(Var { kind: Kind::Dim, .. }));
         self.ends(t).and_then(WideInterval::as_point).filter(|_| !keeps)
     }
 
-    /// `e in interval`, down through divs and factors to a variable or a sum of variables.
+    /// Reduces `e in interval` through divs and factors to a variable or a sum of variables.
     fn constraint(&mut self, given: &'a Constraint) -> Outcome<'a> {
         let Constraint { expr, mut interval } = given;
         let mut e = expr;
@@ -230,7 +230,7 @@ impl<'a> State<'a> {
                     (e, interval) = (a, of_numerator);
                 }
                 (_, Some(Op::Sum(sum))) => {
-                    let ends = WideInterval::from(interval).less(WideInterval::point(sum.constant.into()));
+                    let ends = WideInterval::from(interval).minus(WideInterval::point(sum.constant.into()));
                     let [t] = &sum.terms[..] else { return self.sum(given, sum, ends) };
                     // What is not a variable may have more than 64 bits.
                     let of_atom = match &t.atom {
@@ -312,7 +312,7 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Whether a value is left.
+    /// Narrows a variable. Returns whether a value is left.
     fn narrow(&mut self, flat: usize, to: Interval) -> bool {
         let both = self.ranges[flat].intersect(to);
         self.changed |= both != self.ranges[flat];
@@ -336,7 +336,7 @@ impl<'a> State<'a> {
         for t in &sum.terms {
             let (Expr::Var(v), Some(of_term)) = (&t.atom, self.ends(t)) else { return Outcome::Open };
             let others = total.without(of_term);
-            let allowed = ends.less(others);
+            let allowed = ends.minus(others);
             let is_narrower = !allowed.covers(of_term);
             let Some(flat) = self.domain.flat(*v).filter(|_| is_narrower && v.kind != Kind::Runtime) else { continue };
             if !self.narrow(flat, allowed.divided(t.coefficient).in_64_bits()) {
@@ -361,14 +361,14 @@ impl<'a> State<'a> {
     }
 }
 
-/// The first variable of `x`, `x` and its congruence, where the constraint is `x mod n = r`.
+/// The first variable of `x`, `x` and its congruence, if the constraint is `x mod n = r`.
 fn congruence(c: &Constraint) -> Option<(Var, &Expr, Congruence)> {
     let Some(Op::Mod(x, Expr::Const(n))) = c.expr.op() else { return None };
     let (_, Expr::Var(first)) = x.terms().next()? else { return None };
     Some((*first, x, Congruence::new(*n, c.interval.as_point()?)?))
 }
 
-/// The interval of a sum of variables without the ends that a congruence of `x` forbids, which is a variable or a sum of some.
+/// The interval of a sum of variables without the ends that a congruence of `x` forbids; `x` is a variable or a sum.
 fn rounded_by(sum: &Expr, interval: Interval, x: &Expr, of_x: Congruence) -> Option<Interval> {
     let factor = |e: &Expr, of: &Expr| e.terms().find(|(_, atom)| *atom == of).map_or(0, |(k, _)| k);
     let (lead, first) = x.terms().next()?;

@@ -1,8 +1,8 @@
-//! Expressions of many divs: their remainders stay closed, and are opened where that leaves fewer divs.
+//! Expressions of many divs: their remainders stay closed, and are opened if that leaves fewer divs.
 //!
-//! Opening `x mod n` as `x - n*(x floordiv n)` lets equal values cancel. Where nothing cancels, it takes each quotient
+//! Opening `x mod n` as `x - n*(x floordiv n)` lets equal values cancel. If nothing cancels, it takes each quotient
 //! of a remainder apart into quotients of both, at every level: the divs of a chain of operations would grow with a
-//! power of its length. So both readings are made, and the open one is written only where it promises less. No law
+//! power of its length. So both readings are made, and the open one is written only if its estimate is smaller. No law
 //! lives here.
 
 use crate::affine::context::{AffineContext, AtomKind};
@@ -17,9 +17,9 @@ use crate::simplify::rewrite::{cost, fits_alone, given, write_back};
 
 /// The outcome of rewriting an expression.
 pub enum Rewritten {
-    /// It has few divs: the open reading alone decides.
+    /// An expression with few divs, for which the open reading alone decides.
     Few(Expr),
-    /// This expression, and whether it is certain to stay as it is.
+    /// The final expression, and whether it is certain to stay as it is.
     Done(Expr, bool),
 }
 
@@ -32,7 +32,7 @@ pub struct ManyDivs {
 impl ManyDivs {
     /// An expression with fewer div/mod nodes, or the same.
     pub fn rewrite(&mut self, cx: &mut AffineContext, e: &Expr, check: Option<&NormalCheck>) -> Rewritten {
-        // An equality replaces divs by others, which only writing the open form shows.
+        // An equality replaces divs by others, which shows only when the open form is written.
         let few = if !cx.has_equalities() { FEW_DIVS } else { ALTERNATIVES as u32 };
         if e.divmods() <= few {
             return Rewritten::Few(e.clone());
@@ -50,7 +50,7 @@ impl ManyDivs {
                 return Rewritten::Done(kept.expr, true);
             }
             if kept.expr != e && is_few(cx, &kept.expr) {
-                // As when it is what is given.
+                // As if this were the given expression.
                 return Rewritten::Few(kept.expr);
             }
             e = kept.expr;
@@ -87,7 +87,7 @@ impl ManyDivs {
     }
 }
 
-/// Whether so little is left of an expression once its remainders are opened that what is open decides alone.
+/// Whether an expression with open remainders has so few divs that the open reading alone decides.
 fn opens_to_few(cx: &mut AffineContext, e: &Expr) -> bool {
     cx.linear(e).is_ok_and(|form| n_divs(cx, &form) < FEW_DIVS as usize)
 }
@@ -118,10 +118,10 @@ fn n_divs(cx: &AffineContext, form: &AffineForm) -> usize {
     count(cx, form, &mut vec![false; cx.atoms.len() - cx.n_vars()])
 }
 
-/// Whether two terms of one sum have a variable in common, so that opening a remainder could cancel something. Of expressions with
-/// many nodes or variables that is not asked.
+/// Whether two terms of one sum have a common variable, so that opening a remainder could cancel something. True
+/// without a check for expressions with many nodes or variables.
 fn shares_variables(e: &Expr) -> bool {
-    /// The variables as bits; nothing once two terms share one.
+    /// The variables as bits; `None` if two terms share a variable.
     fn variables(e: &Expr) -> Option<u64> {
         match (e, e.op().map(Op::parts)) {
             (Expr::Var(v), _) => 1u64.checked_shl(v.index.checked_mul(3)?.checked_add(v.kind as u32)?),

@@ -4,10 +4,10 @@
 //!
 //! Brings a map to a fixpoint of all rules. No law lives here.
 //!
-//! [`compose`] is [`simplify`] for two maps. What is decided without a context comes first. Otherwise one pass narrows
-//! the ranges of variables by the constraints, then writes every constraint and every result anew under those facts.
-//! Passes repeat until nothing changes, so that simplifying twice is simplifying once. What does not fit into 64 bits
-//! on the way stays as it was.
+//! [`compose`] is [`simplify`] for two maps. Cases that need no context come first. Otherwise one pass narrows the
+//! ranges of variables by the constraints, then rewrites every constraint and every result under those facts. Passes
+//! repeat until nothing changes, so that simplifying twice is simplifying once. An expression whose form does not fit
+//! into 64 bits stays as it was.
 
 pub(crate) mod constraints;
 pub(crate) mod interval_propagation;
@@ -36,7 +36,8 @@ use crate::simplify::rewrite::rewrite_all;
 use crate::simplify::trace::{Statement, Step, Trace};
 use crate::simplify::variables::{remove_variables, rescale, solve, without_points};
 
-/// An equal map: the same image at every point of the domain, with the fewest div/mod nodes that the rules find.
+/// Simplifies a map: the result has the same image at every point of the domain, and the fewest div/mod nodes that the
+/// rules find.
 ///
 /// ```
 /// use quasiaffine::{simplify, Map, Options};
@@ -48,7 +49,7 @@ pub fn simplify(map: &Map, options: Options) -> Map {
     simplify_within(map, options, &mut Budget::default())
 }
 
-/// The map of doing `first`, then `second`, in its smallest form: `simplify(then(first, second))` without the map between.
+/// Composes two maps, `first` before `second`: `simplify(then(first, second))` without the intermediate map.
 ///
 /// # Errors
 /// As [`then`].
@@ -72,7 +73,7 @@ pub fn compose(first: &Map, second: &Map, options: Options) -> Result<Map> {
     Ok(with_fewer_values(passes(begun, options, &mut budget), options, &mut budget))
 }
 
-/// [`simplify`], and the rules that fired, in order. No shortcut is taken, so that every rule shows.
+/// As [`simplify`], with the rules that fired, in order. No shortcut is taken, so that every rule shows.
 ///
 /// ```
 /// use quasiaffine::simplify::simplify_traced;
@@ -94,7 +95,7 @@ fn simplify_within(map: &Map, options: Options, budget: &mut Budget) -> Map {
     with_fewer_values(fixpoint(map, options, budget), options, budget)
 }
 
-/// A map at its fixpoint, without the range variables that equalities solve and with those rescaled that the options say.
+/// Solves range variables by equalities and rescales them in a map at its fixpoint, as the options say.
 fn with_fewer_values(mut simplified: Map, options: Options, budget: &mut Budget) -> Map {
     while simplified.domain().n_ranges > 0 && !simplified.domain().constraints.is_empty() {
         let solved = options.solve.then(|| solve(std::iter::once(&simplified))?.pop()).flatten();
@@ -113,14 +114,14 @@ fn fixpoint(map: &Map, options: Options, budget: &mut Budget) -> Map {
     passes(begun, options, budget)
 }
 
-/// Passes over a map that has begun, until nothing changes.
+/// Repeats passes over a map after [`begin`], until nothing changes.
 fn passes((start, is_normal): (Map, bool), options: Options, budget: &mut Budget) -> Map {
     if is_normal {
         debug_assert!(is_fixpoint(&start, options), "a normal map changes: {start}");
         return start;
     }
     let is_fresh = budget.effort == Budget::EFFORT;
-    let mut cx = AffineContext::idle(start.domain().vars.len(), options, budget.clone());
+    let mut cx = AffineContext::with_capacity(start.domain().vars.len(), options, budget.clone());
     let mut current = start.clone();
     let mut before: Option<Map> = None;
     for _ in 0..ROUNDS {
@@ -132,7 +133,7 @@ fn passes((start, is_normal): (Map, bool), options: Options, budget: &mut Budget
         }
         budget.effort = cx.budget.effort;
         if budget.effort == 0 {
-            // What is too large to be simplified in full stays whole, so that a second call does not go on.
+            // A map that is too large to be simplified in full stays whole, so that a second call does not continue.
             debug_assert!(!(is_fresh && is_small(&start)), "laws undo each other's steps: {start}");
             return remove_variables(&start, options, &[]);
         }
@@ -140,7 +141,7 @@ fn passes((start, is_normal): (Map, bool), options: Options, budget: &mut Budget
             debug_assert!(is_fixpoint(&next, options), "a final map changes: {next}");
             return next;
         }
-        // A constraint may have been written as something that says more of a variable.
+        // A constraint may have been rewritten into one that narrows a variable.
         let (begun, is_normal) = begin(&next, options, budget);
         if is_normal || (begun.is_same(&next) && (is_final || next == current)) {
             debug_assert!(
@@ -149,7 +150,7 @@ fn passes((start, is_normal): (Map, bool), options: Options, budget: &mut Budget
             );
             return begun;
         }
-        // Two forms of equal cost may lead to each other: the smaller in the order of expressions stands for both.
+        // Two forms of equal cost may lead to each other: the one that is smaller in the order of expressions is kept.
         if before.as_ref() == Some(&begun) {
             let first = begun.results().iter().cmp(current.results()).is_le();
             return if first { begun } else { current };
@@ -159,7 +160,7 @@ fn passes((start, is_normal): (Map, bool), options: Options, budget: &mut Budget
     current
 }
 
-/// The simplification without a context: the map with narrower ranges and fewer constraints, and whether that is all.
+/// Simplifies a map without a context. Returns it with narrower ranges and fewer constraints, and whether it is normal.
 fn begin(map: &Map, options: Options, budget: &Budget) -> (Map, bool) {
     if map.state() != State::Defined || is_normal(map, options) {
         return (map.clone(), true);
@@ -169,7 +170,7 @@ fn begin(map: &Map, options: Options, budget: &Budget) -> (Map, bool) {
     }
     match propagate_intervals(map.domain(), options, budget.trace.as_ref()) {
         Propagated::Empty => (Map::empty(map.domain()), true),
-        Propagated::Same => begin_other(map.clone(), options),
+        Propagated::Same => begin_without_points(map.clone(), options),
         Propagated::Narrowed(narrowed) => {
             begin_narrowed(narrowed.map(map.domain().without_constraints(), map.results().into()), options)
         }
@@ -181,18 +182,18 @@ fn begin_narrowed(map: Map, options: Options) -> (Map, bool) {
     if is_normal(&map, options) {
         return (map, true);
     }
-    begin_other(map, options)
+    begin_without_points(map, options)
 }
 
-/// As [`begin_narrowed`], for a map that is not normal.
-fn begin_other(map: Map, options: Options) -> (Map, bool) {
+/// As [`begin_narrowed`], for a map that is not normal: writes point variables as constants, if that makes it normal.
+fn begin_without_points(map: Map, options: Options) -> (Map, bool) {
     match without_points(&map, options).filter(|extracted| is_normal(extracted, options)) {
         Some(extracted) => (extracted, true),
         None => (map, false),
     }
 }
 
-/// Whether the effort is ample, unless laws undo each other's steps.
+/// Whether the map is so small that the effort suffices, unless laws undo each other's steps.
 fn is_small(map: &Map) -> bool {
     map.expressions().map(|e| e.nodes()).fold(0, u32::saturating_add) < 200
 }
@@ -201,14 +202,14 @@ fn is_fixpoint(map: &Map, options: Options) -> bool {
     if map.state() != State::Defined {
         return true;
     }
-    let mut cx = AffineContext::idle(map.domain().vars.len(), options, Budget::default());
+    let mut cx = AffineContext::with_capacity(map.domain().vars.len(), options, Budget::default());
     matches!(propagate_intervals(map.domain(), options, None), Propagated::Same)
         && pass(map, options, &mut cx).map == *map
 }
 
-/// Whether the constraints of a domain say nothing more of it.
+/// Whether simplifying a domain by its constraints changes nothing.
 fn is_simplified(domain: &Domain, options: Options) -> bool {
-    let mut cx = AffineContext::idle(domain.vars.len(), options, Budget::default());
+    let mut cx = AffineContext::with_capacity(domain.vars.len(), options, Budget::default());
     simplify_domain(domain, &mut cx).is_some_and(|simplified| simplified.domain == *domain)
 }
 
@@ -219,7 +220,7 @@ struct Pass {
     is_final: bool,
 }
 
-/// Brings the domain to its fixpoint, then writes the results under what is known there.
+/// Brings the domain to its fixpoint, then rewrites the results under its facts.
 fn pass(map: &Map, options: Options, cx: &mut AffineContext) -> Pass {
     let domain = map.domain();
     let is_free = domain.constraints.is_empty() && domain.runtime().iter().all(|v| v.source.is_none());
@@ -260,11 +261,11 @@ fn pass(map: &Map, options: Options, cx: &mut AffineContext) -> Pass {
             map.with_results(results)
         };
         let used = remove_variables(&map, options, &aliased);
-        // The index of a source that is gone was read before all else.
+        // The index of a removed source was read first.
         let reads_alike = used.is_same(&map) || domain.runtime().iter().all(|v| v.source.is_none());
         return Pass { map: used, is_final: is_final && is_stable && reads_alike };
     }
-    // Domains that lead to each other: the results keep what they say without the constraints.
+    // The domains lead to each other: the results are rewritten without the constraints.
     cx.restart(&current);
     let (results, _) = rewrite_all(cx, map.results(), None);
     Pass { map: remove_variables(&Map::from_parts(current, results), options, &[]), is_final: false }

@@ -7,22 +7,22 @@ pub struct Options {
     pub keep_point_dims: bool,
     /// Remove range and runtime variables that nothing uses, and renumber the others.
     pub drop_unused: bool,
-    /// Write range variables that an equality leaves one value by the others, and remove them: the last step, since
-    /// maps join while their constraints are intervals.
+    /// Solve equalities for range variables, and remove these. The last step, since maps join while their constraints
+    /// are intervals.
     pub solve: bool,
-    /// Count a range variable whose residue a constraint fixes in steps of the modulus: the map touches the same elements,
-    /// and reaches them by other numbers of the variable.
+    /// Rescale a range variable whose residue a constraint fixes, so that it counts in steps of the modulus. The map
+    /// touches the same elements, by other values of the variable.
     pub rescale: bool,
     /// Whether shortcuts may be taken. The result is the same.
     pub fast_path: FastPath,
 }
 
-/// Whether the shortcuts of `fast_path` are taken. They give the answers of the rules, so only the time differs.
+/// Whether the shortcuts of `fast_path` are taken. They give the answers of the rules, in less time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FastPath {
-    /// They are.
+    /// Shortcuts are taken.
     #[default]
     On,
-    /// Everything goes through the rules: for tests, and where it is to be seen which rules fire.
+    /// Everything goes through the rules: for tests, and to trace which rules fire.
     Off,
 }

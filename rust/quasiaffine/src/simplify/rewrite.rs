@@ -1,4 +1,5 @@
-//! Expressions under what a context knows: read as forms, written as the shortest expressions for them.
+//! Rewriting of expressions under the facts of a context: they are read as forms and written as the shortest
+//! expressions.
 //!
 //! No law lives here.
 
@@ -16,14 +17,14 @@ use crate::rules::related_divs::equalities;
 use crate::rules::residues;
 use crate::simplify::many_divs::{ManyDivs, Rewritten};
 
-/// The results under what is known, and whether they are certain to stay as they are. `check` is for a domain without
-/// constraints.
+/// Rewrites the results under the facts. Returns whether they are certain to stay as they are. `check` is for a domain
+/// without constraints.
 pub fn rewrite_all(
     cx: &mut AffineContext,
     results: &[Expr],
     check: Option<&NormalCheck>,
 ) -> (SmallVec<[Expr; 4]>, bool) {
-    // Under facts, the order of reading may decide what they state.
+    // Under facts, the result may depend on the order of reading.
     let (mut is_final, order_counts) = (true, check.is_none());
     if cx.has_facts() && results.iter().any(|e| e.divmods() > 0) {
         let known = equalities(cx);
@@ -48,7 +49,7 @@ pub fn rewrite_all(
             && of_form
             && form.as_ref().is_ok_and(|form| is_shallow(cx, form))
         {
-            // It reads as the form that it comes from.
+            // The expression reads back as its form.
             out.push(extracted);
             continue;
         }
@@ -65,8 +66,8 @@ pub fn rewrite_all(
                 break;
             }
             rounds += 1;
-            // What is read next is all that a new context would meet.
-            cx.unread(visited);
+            // The next expression is read as a new context would read it.
+            cx.forget_visited_since(visited);
             (extracted, _) = write_back(cx, &again, &extracted);
             form = again;
         }
@@ -78,19 +79,19 @@ pub fn rewrite_all(
     (out, is_final && !(cx.stability.out_of_order && order_counts))
 }
 
-/// Whether nothing stands in the divs of a form but variables, so that what is written of them reads as them.
+/// Whether the divs of a form contain only variables, so that their expressions read back as the divs.
 fn is_shallow(cx: &AffineContext, form: &AffineForm) -> bool {
     form.terms.iter().all(|t| cx.depth(t.atom) <= 1)
 }
 
-/// An expression under what is known; the expression itself where it does not fit.
+/// Rewrites an expression under the facts; returns it as it is if its form does not fit.
 pub fn rewrite(cx: &mut AffineContext, e: &Expr) -> Expr {
     let form = cx.linear(e);
     write_back(cx, &form, e).0
 }
 
-/// A form as an expression; the one that it comes from where that is shorter, where the form does not fit, or where
-/// only what is written could leave 64 bits on the way. Whether it is the form that is written goes with it.
+/// Writes a form as an expression. Returns the original expression if that is shorter, if the form does not fit, or if
+/// only the new expression could overflow 64 bits; and whether the result is the written form.
 pub(super) fn write_back(cx: &mut AffineContext, form: &Result<AffineForm, Stop>, e: &Expr) -> (Expr, bool) {
     cx.notes = Notes::default();
     let extracted = form.as_ref().ok().and_then(|form| extract(cx, form).ok());
@@ -111,7 +112,7 @@ pub(super) fn write_back(cx: &mut AffineContext, form: &Result<AffineForm, Stop>
     }
 }
 
-/// An expression that does not fit as a whole, with its operands written anew; nothing if that is not shorter.
+/// Rewrites the operands of an expression that does not fit as a whole; `None` if that is not shorter.
 fn by_each_operand(cx: &mut AffineContext, e: &Expr) -> Option<Expr> {
     if e.nodes() > NODES || e.op().is_none() {
         return None;
@@ -120,14 +121,14 @@ fn by_each_operand(cx: &mut AffineContext, e: &Expr) -> Option<Expr> {
     inside.ok().filter(|inside| cost(inside) < cost(e) && !fits_alone(cx, e, inside))
 }
 
-/// Whether one expression fits into 64 bits on the way to its value where another may not.
+/// Whether all intermediate values of one expression fit into 64 bits, while those of another may not.
 pub(super) fn fits_alone(cx: &AffineContext, e: &Expr, other: &Expr) -> bool {
     let of_var = |v: Var| cx.range_of_var(v);
     !fits(&of_var, other) && fits(&of_var, e)
 }
 
-/// An expression whose remainders stay, with what stands in them written anew: where a law takes the quotient of a remainder
-/// apart, the remainder may be what is shorter.
+/// Rewrites an expression inside its remainders, which stay: if a law takes the quotient of a remainder apart, the
+/// remainder may be shorter.
 fn by_operands(cx: &mut AffineContext, e: &Expr) -> Option<Expr> {
     match e.op().filter(|_| e.nodes() <= NODES)? {
         Op::Mod(a, n) if n.as_const().is_some() => rewrite(cx, a).floor_mod(n).ok(),
@@ -140,10 +141,10 @@ pub(super) fn cost(e: &Expr) -> (u32, u32) {
     (e.divmods(), e.nodes())
 }
 
-/// The replacement of a variable: a constant where it has one value, or an equal variable.
+/// The replacement of a variable: a constant if the variable has one value, or an equal variable.
 fn replacement(cx: &AffineContext, v: Var) -> Option<Expr> {
     let i = cx.flat(v);
-    let alias = cx.stands_for(i);
+    let alias = cx.alias_of(i);
     let keeps = cx.keeps(v);
     match cx.atom_range(alias as AtomId).as_point().filter(|_| !keeps) {
         Some(value) => Some(Expr::Const(value)),
@@ -151,9 +152,9 @@ fn replacement(cx: &AffineContext, v: Var) -> Option<Expr> {
     }
 }
 
-/// Whether an expression uses a variable that is written as something else.
+/// Whether an expression uses a variable that has a replacement.
 fn is_replaced(cx: &AffineContext, e: &Expr) -> bool {
-    // The variables of a large expression are walked as a tree, those of a domain are as many for each small one.
+    // Walking a large expression as a tree costs more than a pass over the variables of the domain.
     let is_large = e.nodes() as usize > cx.n_vars();
     if is_large
         && cx.alias.is_empty()
@@ -166,7 +167,7 @@ fn is_replaced(cx: &AffineContext, e: &Expr) -> bool {
     found
 }
 
-/// An expression in the variables that stand for others; nothing where that does not fit.
+/// The expression with replaced variables; `None` if that does not fit.
 pub(super) fn given(cx: &AffineContext, e: &Expr) -> Option<Expr> {
     if !is_replaced(cx, e) {
         return Some(e.clone());

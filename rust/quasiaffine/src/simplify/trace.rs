@@ -1,8 +1,8 @@
-//! A record of the rules that fired: which one, on what, with what result.
+//! A record of the rules that fired: each with its input and its result.
 //!
-//! A step replaces statements by statements that say the same at every point of the domain, so each step can be checked
-//! by itself: that is how `tests/trace.rs` tests every rule on every case. Nothing reads a trace to decide anything. A
-//! simplification that is traced takes no shortcut of `fast_path`, so that each rule shows.
+//! A step replaces statements by statements that are equivalent at every point of the domain, so each step can be
+//! checked by itself: that is how `tests/trace.rs` tests every rule on every case. Nothing reads a trace to decide
+//! anything. A simplification that is traced takes no shortcut of `fast_path`, so that each rule shows.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -22,11 +22,11 @@ use crate::rules::Rule;
 pub struct Step {
     /// The rule that fired.
     pub rule: Rule,
-    /// The domain that has the variables: passes may renumber them.
+    /// The domain of the variables, which passes may renumber.
     pub domain: Arc<Domain>,
-    /// The statements that it was applied to: one value, one map, or constraints that hold together.
+    /// The statements that the rule was applied to: one value, one map, or constraints that hold together.
     pub before: Vec<Statement>,
-    /// The statements that it made of them. No statement is left of a constraint that always holds.
+    /// The resulting statements. A constraint that always holds leaves none.
     pub after: Vec<Statement>,
 }
 
@@ -104,12 +104,12 @@ struct Record {
 }
 
 impl Trace {
-    /// Says whose variables the steps to come have.
+    /// Sets the domain of the following steps.
     pub fn enter(&self, domain: &Domain) {
         self.0.borrow_mut().domain = Arc::new(domain.clone());
     }
 
-    /// Narrows the variables to what earlier steps said of them.
+    /// Narrows the variables to the ranges from earlier steps.
     pub(crate) fn narrow(&self, range: impl Fn(usize) -> Option<Interval>) {
         let mut record = self.0.borrow_mut();
         let now = |flat: usize, v: &Variable| range(flat).filter(|now| *now != v.interval);
@@ -126,7 +126,7 @@ impl Trace {
         record.steps.push(Step { rule, before, after, domain });
     }
 
-    /// How many steps there are.
+    /// The number of steps.
     pub(crate) fn len(&self) -> usize {
         self.0.borrow().steps.len()
     }
@@ -143,7 +143,7 @@ impl Trace {
 }
 
 impl AffineContext {
-    /// Notes that a rule fired. What it did is only worked out where somebody traces.
+    /// Traces that a rule fired. The statements are computed only while tracing.
     #[inline]
     pub(crate) fn fired(&self, rule: Rule, step: impl FnOnce(&AffineContext) -> (Vec<Statement>, Vec<Statement>)) {
         if let Some(trace) = &self.budget.trace {
@@ -178,7 +178,7 @@ impl AffineContext {
         spell().map_or(Statement::Unprintable, Statement::Value)
     }
 
-    /// An operation on two forms as a statement; none where nobody traces.
+    /// An operation on two forms as a statement; `None` unless tracing.
     pub(crate) fn operation(&self, op: Binary, a: &AffineForm, b: &AffineForm) -> Option<Statement> {
         self.budget.trace.as_ref()?;
         let spell = || op.of(&self.spelled_out(a)?, &self.spelled_out(b)?).ok();

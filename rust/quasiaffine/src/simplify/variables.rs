@@ -1,4 +1,4 @@
-//! Maps with other variables: without those of one value, without unused ones, with one that counts in larger steps.
+//! Changes to the variables of maps: removal of variables with one value and of unused ones, and rescaling.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use crate::map::domain::{Constraint, Domain};
 use crate::map::{Map, State};
 use crate::simplify::options::Options;
 
-/// A map over a normal domain with its point variables written as constants; `None` where its results have none.
+/// A map over a normal domain with its point variables written as constants; `None` if its results have none.
 pub fn without_points(map: &Map, options: Options) -> Option<Map> {
     let domain = map.domain();
     if domain.vars.iter().all(|v| v.interval.as_point().is_none()) {
-        // As in most domains.
+        // The common case.
         return None;
     }
     let point = |v: Var| {
@@ -34,8 +34,8 @@ pub fn without_points(map: &Map, options: Options) -> Option<Map> {
     Some(map.with_results(results))
 }
 
-/// The map with `n*s + r` for a range variable `s` of which a constraint says that `s mod n = r`. What the map touches
-/// stays; one number of the variable is another one.
+/// The map with `n*s + r` for a range variable `s` whose constraint is `s mod n = r`. The map touches the same
+/// elements, by other values of the variable.
 pub fn rescale(map: &Map) -> Option<Map> {
     let domain = map.domain();
     let found = domain.constraints.iter().enumerate().find_map(|(i, c)| {
@@ -55,9 +55,9 @@ pub fn rescale(map: &Map) -> Option<Map> {
     replaced(map, domain, v, &value).ok()
 }
 
-/// The maps without a range variable that an equality leaves one value at each point of the others, where that takes no
-/// more div/mod nodes. What the interval of the variable says of the others stays. All maps lose the same one: those with
-/// ranges have equal ranges and constraints, or nothing is solved.
+/// The maps without a range variable for which an equality can be solved, if that takes no more div/mod nodes. The
+/// interval of the variable becomes a constraint on the others. All maps lose the same variable: maps with ranges must
+/// have equal ranges and constraints, or nothing is solved.
 ///
 /// ```
 /// use quasiaffine::{solve, Map};
@@ -84,7 +84,7 @@ pub fn solve<'a>(maps: impl Iterator<Item = &'a Map> + Clone) -> Option<Vec<Map>
     })
 }
 
-/// The map with a value in place of a range variable, which constraint `i` says that it has.
+/// The map with a range variable replaced by the value that constraint `i` gives it.
 fn solved(map: &Map, i: usize, v: Var, value: &Expr) -> Option<Map> {
     let mut domain = map.domain().clone();
     domain.constraints.remove(i);
@@ -96,12 +96,12 @@ fn solved(map: &Map, i: usize, v: Var, value: &Expr) -> Option<Map> {
     renumber(&replaced(map, domain, v, value).ok()?, &used).ok()
 }
 
-/// The div/mod nodes of a map, those of its constraints among them.
+/// The number of div/mod nodes of a map, including its constraints.
 pub fn n_divmods(map: &Map) -> u64 {
     map.cost().divmods + map.domain().constraints.iter().map(|c| u64::from(c.expr.divmods())).sum::<u64>()
 }
 
-/// `s = l - x` where `s + x = l`, and `s = a + (l - x - a) mod n` where `(s + x) mod n = l` and `s` lies in `[a, a + n - 1]`
+/// `s = l - x` if `s + x = l`, and `s = a + (l - x - a) mod n` if `(s + x) mod n = l` and `s` lies in `[a, a + n - 1]`
 pub fn only_value(domain: &Domain, c: &Constraint, s: Var) -> Option<Expr> {
     let l = c.interval.as_point()?;
     let (sum, modulus) = match c.expr.op()? {
@@ -134,7 +134,7 @@ fn replaced(map: &Map, domain: Domain, v: Var, value: &Expr) -> Result<Map> {
     map.with_value(map.domain().clone(), v, value)
 }
 
-/// Without the runtime variables that became another one, and, where asked for, without those that nothing uses.
+/// Removes the runtime variables that were replaced by another one, and unused variables if the options say so.
 pub fn remove_variables(map: &Map, options: Options, aliased: &[bool]) -> Map {
     let domain = map.domain();
     if map.state() != State::Defined || (!options.drop_unused && !aliased.contains(&true)) {
@@ -180,7 +180,7 @@ fn renumber(map: &Map, used: &[bool]) -> Result<Map> {
     let mut renumbered = Domain { vars, n_dims: domain.n_dims, n_ranges, constraints: Vec::new() };
     let is_same = |i: usize| !used[i] || new_index[i] == domain.var(i).index;
     if map.state() == State::Defined && (0..used.len()).all(is_same) {
-        // The last ones of their kinds go: no expression changes.
+        // Only the last variables of their kinds are removed, so that no expression changes.
         renumbered.constraints.clone_from(&domain.constraints);
         return Ok(Map::of_normal(Arc::new(renumbered), map.results().into()));
     }

@@ -17,8 +17,8 @@ use crate::expr::{Expr, Op, Sum, Var};
 use crate::map::domain::{letter, Domain, Variable};
 use crate::map::{Map, State};
 
-/// Whether a character has no width or steers what shows it: controls, marks of direction, and what Unicode calls default
-/// ignorable. A message shows another one in its place, as hidden text and two names that look alike mislead.
+/// Whether a character is invisible or controls the display: control characters, direction marks, and what Unicode
+/// calls default ignorable. Messages replace such characters, since hidden text and names that look alike mislead.
 pub fn is_hidden(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
@@ -28,14 +28,14 @@ pub fn is_hidden(c: char) -> bool {
         || c.is_control()
 }
 
-/// How a map is printed.
+/// The style of a printed map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// One line, `floordiv`.
     Line,
     /// One line, `/` for floor division.
     Xla,
-    /// Each part of the domain on a line of its own.
+    /// Each part of the domain on its own line.
     Multiline,
 }
 
@@ -112,7 +112,7 @@ impl Printer<'_> {
         self.sources(domain)
     }
 
-    /// Items with what stands before the first, and before each other one.
+    /// Writes items, with text before the first and before each other one.
     fn separated<T>(
         &mut self,
         [first, next]: [&str; 2],
@@ -144,7 +144,7 @@ impl Printer<'_> {
         let first = if domain.vars.is_empty() { separators[0] } else { separators[1] };
         self.separated([first, separators[1]], &domain.constraints, |p, c| {
             p.expr(&c.expr)?;
-            // A lone name would read as the interval of the variable.
+            // A lone name would parse as the interval of the variable.
             let factor = if matches!(c.expr, Expr::Var(_)) { " * 1" } else { "" };
             write!(p.out, "{factor} in [{}, {}]", c.interval.lo, c.interval.hi)
         })
@@ -253,7 +253,7 @@ fn is_subtracted(factor: i64) -> bool {
     factor < 0 && factor != i64::MIN
 }
 
-/// Whether an expression binds at least as tightly as a name.
+/// Whether an expression needs no parentheses as an operand.
 fn is_tight(e: &Expr) -> bool {
     !matches!(e.op(), Some(Op::Sum(_) | Op::Product(..) | Op::FloorDiv(..) | Op::Mod(..)))
 }

@@ -1,4 +1,4 @@
-//! Text to expressions and maps. Every error says where, what was found and what was expected.
+//! Parses expressions and maps. Every error has its position, what was found and what was expected.
 
 use crate::interrupt::poll;
 use crate::limits::DEPTH;
@@ -37,11 +37,11 @@ pub fn parse_map(text: &str) -> Result<Map> {
 }
 
 /// Reads a map whose text leaves out the ranges of some kinds of variables, as MLIR writes affine maps: these are the
-/// dimensions, the ranges (MLIR's symbols) and the runtime variables (MLIR's last symbols), where they are given. Names
+/// dimensions, the ranges (MLIR's symbols) and the runtime variables (MLIR's last symbols), if they are given. Names
 /// are those of the text.
 ///
 /// # Errors
-/// [`Error::Text`] with the place, [`Error::Arity`] where the text has another number of variables.
+/// [`Error::Text`] with the place, [`Error::Arity`] if the text has a different number of variables.
 pub fn parse_map_over(text: &str, variables: [Option<Vec<Variable>>; 3]) -> Result<Map> {
     Parser::new(text).map(variables)
 }
@@ -93,7 +93,7 @@ enum Token<'a> {
     End,
 }
 
-/// Makes the map of a known state from its variables.
+/// The constructor of a map in a known state, from its variables.
 type MapOfDomain = fn(&Domain) -> Map;
 
 struct Parser<'a> {
@@ -176,7 +176,7 @@ impl<'a> Parser<'a> {
         })))
     }
 
-    /// Runs a constructor and gives its error the place where the construct began.
+    /// Adds the start of the construct to a constructor's error.
     fn build<T>(&self, at: usize, value: Result<T>) -> Result<T> {
         match value {
             Err(Error::Text(e)) => Err(Error::Text(e)),

@@ -9,16 +9,15 @@ use crate::analysis::interval::Interval;
 pub struct TileClass {
     /// The first point of the first tile.
     pub start: i64,
-    /// From one tile to the next; 0 where there is one tile.
+    /// The distance from one tile to the next; 0 if there is one tile.
     pub step: i64,
-    /// How many tiles.
+    /// The number of tiles.
     pub n_tiles: i64,
-    /// How many points each tile has.
+    /// The number of points of each tile.
     pub len: i64,
 }
 
-/// The classes of the tiles `[t*n, (t+1)*n)` that meet an interval: those that lie inside it, and one that is cut off at
-/// either end.
+/// The classes of the tiles `[t*n, (t+1)*n)` that meet an interval: the tiles inside it, and one cut off at either end.
 pub fn classes(Interval { lo, hi }: Interval, n: i64) -> SmallVec<[TileClass; 3]> {
     let mut found = SmallVec::new();
     if lo > hi {

@@ -1,7 +1,7 @@
-//! Runs that bounds cut off, summed over tiles.
+//! Sums of runs that bounds cut off, over tiles.
 //!
-//! Runs begin on a line; those between the ends of the bounds are whole, and only the few that cross an end are looked
-//! at.
+//! Runs begin on a line; runs between the ends of the bounds are whole, and only the few that cross an end are
+//! examined.
 
 use crate::limits::POINTS;
 use smallvec::{smallvec, SmallVec};
@@ -9,10 +9,10 @@ use smallvec::{smallvec, SmallVec};
 use crate::analysis::interval::Interval;
 use crate::tile::image::Run;
 
-/// What bounds leave of the runs of some tiles.
+/// The parts of the runs of some tiles that lie within bounds.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct CutRuns {
-    /// Elements of all tiles.
+    /// The elements of all tiles.
     pub elements: u128,
     /// The most elements of any tile.
     pub longest: u128,
@@ -71,7 +71,7 @@ fn sum_along(
     }
     let (lo, hi) = (i128::from(bounds.lo), i128::from(bounds.hi));
     let clamp = |t: i128| t.clamp(0, n);
-    // Tiles before `a` and from `d` on reach nothing, tiles from `b` to `c` lie inside.
+    // Tiles before `a` and from `d` on reach nothing; tiles from `b` to `c` lie inside.
     let ceil = |x: i128| -((-x).div_euclid(slope));
     let (a, d) = (clamp(ceil(lo - span - start)), clamp((hi - start).div_euclid(slope) + 1));
     let b = clamp(ceil(lo - start)).clamp(a, d.max(a));

@@ -1,4 +1,4 @@
-//! A map seen through tiles of its dimensions.
+//! The elements that the tiles of a map's dimensions reach.
 
 use crate::limits::POINTS;
 use rustc_hash::FxHashMap;
@@ -16,7 +16,7 @@ pub struct TiledMap {
     map: Map,
     common: Common,
     groups: Vec<Group>,
-    /// Whether every tile reaches nothing.
+    /// Whether no tile reaches anything.
     is_empty: bool,
 }
 
@@ -32,7 +32,7 @@ impl TileCount {
         }
     }
 
-    /// Multiplies the elements; a number past 128 bits is no exact one.
+    /// Multiplies the elements; a number past 128 bits is not exact.
     fn scale(&mut self, elements: u128, boxes: u128, largest: u128) {
         let times = |n: &mut u128, factor: u128, is_exact: &mut bool| {
             *n = n.checked_mul(factor).unwrap_or_else(|| {
@@ -45,7 +45,7 @@ impl TileCount {
         times(&mut self.largest, largest, &mut self.largest_exact);
     }
 
-    /// Whether one tile has the sizes of all runs, and the runs of every other tile are parts of them somewhere else.
+    /// Whether one tile has the sizes of all runs, and the runs of every other tile are translated parts of them.
     pub fn is_of_one_tile(&self) -> bool {
         let sizes = self.runs.iter().fold(1u128, |n, run| n.saturating_mul(run.size as u128));
         self.largest_exact && sizes == self.largest
@@ -57,9 +57,9 @@ impl TileCount {
 pub struct TileBox {
     /// The least element.
     pub offset: i64,
-    /// How many elements.
+    /// The number of elements.
     pub size: i64,
-    /// From one element to the next, at least 1.
+    /// The distance from one element to the next, at least 1.
     pub stride: i64,
     /// No element below this is reached.
     pub lower: i64,
@@ -67,16 +67,17 @@ pub struct TileBox {
     pub upper: i64,
 }
 
-/// Answers for sizes that were asked for before.
+/// Answers to earlier questions, by sizes.
 #[derive(Default)]
 pub struct Memo {
     groups: Vec<FxHashMap<SmallVec<[i64; 4]>, TileCount>>,
 }
 
 impl TiledMap {
-    /// A map over dimensions of the sizes `extents`, of which the first `n_parallel` have a tile each also where the map
-    /// does not depend on them. The map's ranges may be parts of the extents. The points of groups with at most
-    /// `few_points`, such as [`FEW_POINTS`](crate::limits::FEW_POINTS), are enumerated where their form does not tell.
+    /// Tiles a map over dimensions of the sizes `extents`. Each of the first `n_parallel` has tiles even if the map
+    /// does not depend on it. The map's ranges may be parts of the extents. The points of groups with at most
+    /// `few_points`, such as [`FEW_POINTS`](crate::limits::FEW_POINTS), are enumerated if their form does not determine
+    /// the answer.
     pub fn new(map: &Map, extents: &[i64], n_parallel: usize, few_points: i64) -> TiledMap {
         let domain = map.domain();
         let (n_dims, n_vars) = (domain.n_dims, domain.n_dims + domain.n_ranges);
@@ -134,7 +135,7 @@ impl TiledMap {
         total
     }
 
-    /// The elements that one tile reads, for each result; `None` where it reads nothing. `runtime` are the values of
+    /// The elements that one tile reads, for each result; `None` if it reads nothing. `runtime` are the values of
     /// the runtime variables.
     pub fn tile(&self, n: &[i64], tile: &[i64], runtime: &[i64]) -> Option<Vec<TileBox>> {
         if self.is_empty {
@@ -158,8 +159,7 @@ impl TiledMap {
         Common { runtime: of_runtime.collect(), ..self.common.clone() }
     }
 
-    /// The tile with the most elements, the first of them, by its numbers, and the elements that it reads; `None` where
-    /// none is known.
+    /// The first tile with the most elements, as its numbers and the elements that it reads; `None` if unknown.
     pub fn largest_tile(&self, n: &[i64], runtime: &[i64]) -> Option<(Vec<i64>, Vec<TileBox>)> {
         let (n, common) = (self.sizes(n), self.common_of(runtime));
         let mut tile = vec![0; self.common.n_dims];
@@ -180,7 +180,7 @@ impl TiledMap {
 fn tile_box(whole: TightRun, inside: TightRun) -> TileBox {
     TileBox {
         offset: whole.first,
-        // No array has more elements along a dimension.
+        // No array dimension is larger.
         size: i64::try_from(whole.len()).unwrap_or(i64::MAX),
         stride: whole.stride,
         lower: inside.first,
@@ -188,12 +188,12 @@ fn tile_box(whole: TightRun, inside: TightRun) -> TileBox {
     }
 }
 
-/// The groups of a map's results, and one for each other variable whose tiles matter.
+/// The groups of a map's results, and a group for each other variable whose tiles matter.
 fn groups(map: &Map, common: &Common, n_parallel: usize) -> Vec<Group> {
     let domain = map.domain();
     let n_vars = common.intervals.len();
-    // Every variable by flat number, a runtime variable as those that it is looked up by. An index uses earlier runtime
-    // variables only.
+    // For every variable by flat number: itself, or the variables in the index of a runtime variable. An index uses
+    // only earlier runtime variables.
     let mut known: Vec<SmallVec<[usize; 8]>> = (0..n_vars).map(|v| smallvec![v]).collect();
     let vars_of = |known: &[SmallVec<[usize; 8]>], exprs: &mut dyn Iterator<Item = &Expr>| {
         let mut found: SmallVec<[usize; 8]> = SmallVec::new();
@@ -211,7 +211,7 @@ fn groups(map: &Map, common: &Common, n_parallel: usize) -> Vec<Group> {
     let of_constraints: Vec<_> = domain.constraints.iter().map(|c| of(&c.expr)).collect();
     let roots = components(n_vars, of_results.iter().chain(&of_constraints));
     let mut found = Vec::new();
-    // The last group has no variables: constants and runtime values that are looked up in one place.
+    // The last group has no variables: constants, and runtime values with a constant index.
     for leader in (0..n_vars).filter(|&v| roots[v] == v).map(Some).chain([None]) {
         let vars: SmallVec<[u32; 4]> = (0..n_vars).filter(|&v| Some(roots[v]) == leader).map(|v| v as u32).collect();
         let is_own = |vars: &SmallVec<[usize; 8]>| vars.first().map(|&v| roots[v]) == leader;

@@ -1,7 +1,7 @@
-//! Results that share variables, and what they reach together in the tiles of given sizes.
+//! Results that share variables, and the elements that they reach together in tiles of given sizes.
 //!
-//! `Group::answer` goes through the products of the classes of all variables. Where the image of a product is not known to be a box,
-//! points are enumerated if there are few; else the numbers are bounds.
+//! `Group::answer` goes through the products of the classes of all variables. If the image of a product is not known to
+//! be a box, points are enumerated if there are few; else the numbers are bounds.
 
 use crate::analysis::wide_interval::{interval, WideInterval};
 use crate::limits::{NODES, PIECES, POINTS};
@@ -32,24 +32,24 @@ pub(crate) struct Group {
     exprs: SmallVec<[Expr; 4]>,
     /// For each result the values that a constraint allows.
     bounds: SmallVec<[Interval; 4]>,
-    /// The results without the runtime values that are added to them.
+    /// The results without their runtime summands.
     fixed: SmallVec<[Expr; 4]>,
-    /// For each of these the values that constraints allow.
+    /// For each of these results the values that constraints allow.
     fixed_bounds: SmallVec<[Interval; 4]>,
     /// For each result the values that it has in the box of the domain.
     reach: SmallVec<[Interval; 4]>,
     /// The constraints on one variable and runtime values, which cut the ends of runs off.
     runtime_cuts: Vec<RuntimeCut>,
-    /// Quotients that a constraint makes exact.
+    /// Quotients without a remainder because of a constraint.
     exact_quotients: SmallVec<[(Expr, i64); 1]>,
-    /// The only constraint, where it is one between a variable of the only result, which is a line, and one of none.
+    /// The only constraint, if it ties the variable of the only result, which is a line, to a variable of no result.
     partner: Option<Partner>,
-    /// The constraints that are none of these.
+    /// The other constraints.
     cuts: Vec<Constraint>,
     has_runtime: bool,
-    /// Where there is one variable and nothing else but at most one result on a line: slope and shift of that line.
+    /// The slope and shift of the only result, if the group is one variable and at most one result on a line.
     line: Option<Option<(i64, i64)>>,
-    /// The group as a map of its own, over its variables as dimensions.
+    /// The group as a map over its variables as dimensions.
     alone: Option<Map>,
     points: OnceLock<Option<AllPoints>>,
     is_injective: OnceLock<bool>,
@@ -63,8 +63,8 @@ pub(crate) struct RuntimeCut {
     interval: Interval,
 }
 
-/// `factor * free + sign * bound` lies in the interval, which is at least as long as the factor: of a bound variable the
-/// values that the points `a, ..., b` of the free one leave are those of an interval.
+/// `factor * free + sign * bound` lies in the interval, which is at least as long as the factor: so the points
+/// `a, ..., b` of the free variable leave an interval of values of the bound one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Partner {
     free: u32,
@@ -89,7 +89,7 @@ impl Partner {
         (sign.abs() == 1 && is_long).then_some(Partner { free, factor, bound, sign, interval })
     }
 
-    /// The values of the bound variable for some points of the free one: the first one, and how many.
+    /// The values of the bound variable for some points of the free one: the first value, and their number.
     fn left(&self, first: i64, last: i64) -> Option<(i64, i64)> {
         let (a, b) = (self.factor.checked_mul(first)?, self.factor.checked_mul(last)?);
         let (lo, hi) = (self.interval.lo.checked_sub(a.max(b))?, self.interval.hi.checked_sub(a.min(b))?);
@@ -101,23 +101,23 @@ impl Partner {
 /// The elements that results reach in all tiles of one choice of sizes.
 #[derive(Clone, Debug)]
 pub struct TileCount {
-    /// Why not every tile is known to be a box, if so.
+    /// The reason, if not every tile is known to be a box.
     pub refusal: Option<Refusal>,
     /// For each result the values in any tile, or a run around them.
     pub runs: SmallVec<[BoxRun; 6]>,
-    /// Elements of the tight box of the largest tile. Where it is the product of the sizes of the runs and exact, some tile
-    /// has all these sizes.
+    /// The elements of the tight box of the largest tile. If this is exact and the product of the sizes of the runs,
+    /// some tile has all these sizes.
     pub largest: u128,
     /// Whether `largest` is exact; else it is an upper bound.
     pub largest_exact: bool,
-    /// Elements of all tiles; an element counts once in every tile that reaches it, and nothing counts in tiles of
-    /// dimensions that come after the parallel ones and make no difference.
+    /// The elements of all tiles. An element counts once for every tile that reaches it; tiles of sequential dimensions
+    /// that make no difference do not count.
     pub elements: u128,
-    /// Whether `elements` is exact; else it is an upper bound, of which [`u128::MAX`] is none.
+    /// Whether `elements` is exact; else it is an upper bound, [`u128::MAX`] if unknown.
     pub elements_exact: bool,
-    /// Elements of the tight boxes of these tiles.
+    /// The elements of the tight boxes of these tiles.
     pub boxes: u128,
-    /// Whether `boxes` is exact; else it is an upper bound, of which [`u128::MAX`] is none.
+    /// Whether `boxes` is exact; else it is an upper bound, [`u128::MAX`] if unknown.
     pub boxes_exact: bool,
 }
 
@@ -126,14 +126,13 @@ pub struct TileCount {
 pub struct BoxRun {
     /// The most values of any tile.
     pub size: i64,
-    /// From one value to the next, at least 1.
+    /// The distance from one value to the next, at least 1.
     pub stride: i64,
-    /// The least value in one tile, and what its difference to that of any other tile is a multiple of: 0 where all are
-    /// equal.
+    /// The least value in one tile. Its difference to the least value of any other tile is a multiple of `gap`.
     pub first: i64,
-    /// See `first`.
+    /// See `first`; 0 if all least values are equal.
     pub gap: i64,
-    /// Whether every tile has as many values.
+    /// Whether all tiles have equally many values.
     pub is_uniform: bool,
 }
 
@@ -145,7 +144,7 @@ impl BoxRun {
     fn of(run: &Run, size: i64, bounds: Interval) -> Option<BoxRun> {
         let stride = if size > 1 { run.stride } else { 1 };
         let (first, mut gap) = (run.base.value.checked_add(run.below)?, run.base.gap);
-        // Where bounds cut values off, the least value is another one.
+        // If bounds cut values off, the least value moves.
         let is_uniform = run.sum_of_lens.is_none() && (bounds == Interval::ALL || size <= 1);
         if bounds != Interval::ALL {
             let start = if run.stride == 1 { bounds.lo.checked_sub(first) } else { Some(run.stride) };
@@ -154,12 +153,12 @@ impl BoxRun {
         Some(BoxRun { size, stride, first, gap, is_uniform })
     }
 
-    /// `size` values somewhere.
+    /// `size` values at an unknown place.
     const fn anywhere(size: i64, stride: i64) -> BoxRun {
         BoxRun { size, stride, first: 0, gap: 1, is_uniform: false }
     }
 
-    /// The values of some tiles and of others.
+    /// The run of the tiles of both.
     fn or(self, other: BoxRun) -> BoxRun {
         if self.size == 0 || other.size == 0 {
             return if self.size == 0 { other } else { self };
@@ -173,7 +172,7 @@ impl BoxRun {
             (_, 1) => (self.size, self.stride),
             _ if self.stride == other.stride => (self.size.max(other.size), self.stride),
             _ => {
-                // A run that has the values of both, if they begin at one.
+                // A stride of a run with the values of both, if both begin at the same value.
                 let stride = int::gcd(self.stride, other.stride).unwrap_or(1);
                 let span = |run: BoxRun| (run.size - 1).saturating_mul(run.stride);
                 ((span(self).max(span(other)) / stride).saturating_add(1), stride)
@@ -182,14 +181,14 @@ impl BoxRun {
         BoxRun { size, stride, first: self.first, gap, is_uniform }
     }
 
-    /// Whether the values of every tile are those from a multiple of the size on.
+    /// Whether the values of every tile begin at a multiple of the size.
     pub fn is_aligned(&self) -> bool {
         let size = self.size.max(1);
         self.stride == 1 && self.first.rem_euclid(size) == 0 && self.gap.rem_euclid(size) == 0
     }
 }
 
-/// The expressions that a runtime value is looked up by, and the value where there is only one.
+/// The index of a runtime value, and the value if there is only one.
 pub(crate) type RuntimeValue = (SmallVec<[Expr; 2]>, Option<i64>);
 
 /// Data that all groups share.
@@ -198,7 +197,7 @@ pub(crate) struct Common {
     pub n_dims: usize,
     /// The ranges of dimensions and ranges.
     pub intervals: SmallVec<[Interval; 8]>,
-    /// The sizes of dimensions and ranges, of which the intervals may be parts.
+    /// The sizes of dimensions and ranges; the intervals may be parts of them.
     pub extents: SmallVec<[i64; 8]>,
     pub runtime: SmallVec<[RuntimeValue; 2]>,
     /// See [`FEW_POINTS`](crate::limits::FEW_POINTS).
@@ -214,7 +213,7 @@ pub(crate) struct TightRun {
 }
 
 impl TightRun {
-    /// How many values; more than 63 bits hold where the ends of 64 bits are all that is known.
+    /// The number of values, which exceeds 63 bits if nothing is known beyond the ends of 64 bits.
     pub fn len(self) -> u128 {
         Interval::new(self.first, self.last).size().div_ceil(self.stride.unsigned_abs().into())
     }
@@ -222,7 +221,7 @@ impl TightRun {
 
 type Classes = SmallVec<[TileClass; 8]>;
 
-/// By the numbers of a tile, its different values.
+/// The distinct values of each tile, by the numbers of the tile.
 type ValuesByTile<'a> = FxHashMap<SmallVec<[i64; 4]>, Vec<&'a [i64]>>;
 
 impl Group {
@@ -295,7 +294,7 @@ impl Group {
         }
     }
 
-    /// The elements that the group reaches in tiles of the sizes `n`, which hold for all variables by flat number.
+    /// The elements that the group reaches in tiles of the sizes `n`, given for all variables by flat number.
     pub fn answer(&self, common: &Common, n: &[i64]) -> TileCount {
         let found = self.partnered(common, n).map_or_else(|| self.classified(common, n), Ok);
         match found {
@@ -334,7 +333,7 @@ impl Group {
         Some((points as u128, Some(run)))
     }
 
-    /// The answer where a constraint ties the only variable of the only result to one of no result.
+    /// The answer if a constraint ties the only variable of the only result to a variable of no result.
     fn partnered(&self, common: &Common, n: &[i64]) -> Option<TileCount> {
         let partner = self.partner?;
         let (free, bound) = (partner.free as usize, partner.bound as usize);
@@ -420,7 +419,7 @@ impl Group {
             at[..k].fill(0);
         }
         answer.boxes = answer.elements;
-        // What a runtime value cuts off is not known.
+        // The part that a runtime value cuts off is unknown.
         let is_known = self.runtime_cuts.is_empty() && self.cuts.is_empty() && !self.has_bounds_on_runtime();
         if !is_known {
             (answer.largest_exact, answer.elements_exact, answer.boxes_exact) = (false, false, false);
@@ -429,8 +428,8 @@ impl Group {
         Ok(answer)
     }
 
-    /// Whether the constraints leave all or nothing of each tile: of one point, or, where there is only one constraint, of
-    /// what all points reach.
+    /// Whether the constraints keep the image of each tile as a whole or not at all: each tile is one point, or the
+    /// group has no results, so that all points reach one element, and the values of the only constraint are known.
     fn is_all_or_none(&self, common: &Common, classes: &[TileClass]) -> bool {
         let is_one_element = |c: &Constraint| {
             let is_alone = self.exprs.is_empty() && self.runtime_cuts.is_empty();
@@ -440,12 +439,12 @@ impl Group {
             || matches!(&self.cuts[..], [only] if is_one_element(only))
     }
 
-    /// Whether a constraint bounds a result that a runtime value is added to.
+    /// Whether a constraint bounds a result with a runtime summand.
     fn has_bounds_on_runtime(&self) -> bool {
         self.bounds.iter().any(|b| *b != Interval::ALL)
     }
 
-    /// An error where a runtime value of a cut may differ inside a tile.
+    /// Fails if a runtime value of a cut may differ inside a tile.
     fn check_runtime_cuts(&self, common: &Common, classes: &[TileClass]) -> Result<(), Refusal> {
         let tiles = self.tiles(common, classes);
         for cut in &self.runtime_cuts {
@@ -454,7 +453,7 @@ impl Group {
         Ok(())
     }
 
-    /// The values of a variable that runtime values leave, for given ones; none where no point is left at all.
+    /// The values of a variable that constraints with known runtime values leave; empty if no point is left at all.
     fn left_by_runtime(&self, common: &Common, v: usize, mut all: Interval) -> Option<Interval> {
         let value = |v: Var| Ok(common.runtime[v.index as usize].1.map_or(Expr::Var(v), Expr::Const));
         for cut in &self.runtime_cuts {
@@ -462,7 +461,7 @@ impl Group {
             match cut.variable {
                 None if !cut.interval.contains(rest) => return None,
                 Some((w, sign)) if w as usize == v => {
-                    let multiple = WideInterval::from(cut.interval).less(WideInterval::point(rest.into()));
+                    let multiple = WideInterval::from(cut.interval).minus(WideInterval::point(rest.into()));
                     all = all.intersect(multiple.scale(sign).in_64_bits());
                 }
                 _ => {}
@@ -471,8 +470,8 @@ impl Group {
         (all.lo <= all.hi).then_some(all)
     }
 
-    /// The elements that all tiles of a class reach, each counted in every tile; and for each result the most values of any
-    /// tile, which one tile has in all results.
+    /// The elements that all tiles of a class reach, each counted in every tile; and for each result the largest number
+    /// of values of any tile, which one tile attains in all results.
     fn elements(
         &self,
         common: &Common,
@@ -547,7 +546,7 @@ impl Group {
         Some(ramps)
     }
 
-    /// Enumerates all points, where there are few.
+    /// Enumerates all points, if there are few.
     fn enumerated(&self, common: &Common, n: &[i64], refusal: Refusal) -> Option<TileCount> {
         let tiles = self.enumerated_tiles(common, n)?;
         let mut answer = TileCount::exact(smallvec![BoxRun::NONE; self.exprs.len()], 0);
@@ -572,7 +571,7 @@ impl Group {
         Some(answer)
     }
 
-    /// The different values of each tile that reaches any.
+    /// The distinct values of each tile that reaches any.
     fn enumerated_tiles(&self, common: &Common, n: &[i64]) -> Option<ValuesByTile<'_>> {
         let all = once(&self.points, || self.all_points(common)).as_ref()?;
         let mut tiles = ValuesByTile::default();
@@ -595,7 +594,7 @@ impl Group {
         self.vars.iter().zip(point).map(|(&v, x)| x.div_euclid(n[v as usize]))
     }
 
-    /// Bounds from above, where neither classes nor points tell.
+    /// Upper bounds, if neither classes nor points give the answer.
     fn bounded(&self, common: &Common, n: &[i64], refusal: Refusal) -> TileCount {
         let full = self.full(common, n);
         let mut runs: SmallVec<[BoxRun; 6]> = SmallVec::new();
@@ -605,18 +604,18 @@ impl Group {
             // The values of a tile are among those of the whole domain.
             let own = span(e, &full, common).and_then(|span| span.checked_add(1)).map_or(u128::MAX, |n| n as u128);
             let size = own.min(bounds.intersect(self.reach[i]).size()).max(1);
-            // More values than that are not numbered.
+            // No more values can be numbered.
             runs.push(BoxRun::anywhere(i64::try_from(size).unwrap_or(i64::MAX), 1));
             of_tile = of_tile.saturating_mul(size);
         }
-        // Bounds from above: the greatest number is none.
+        // Upper bounds; the greatest number means unknown.
         let (mut n_tiles, mut points) = (1u128, 1u128);
         for &v in &self.vars {
             let (interval, n) = (common.intervals[v as usize], n[v as usize]);
             n_tiles = n_tiles.saturating_mul(interval.floor_div(n).size());
             points = points.saturating_mul(interval.size());
         }
-        // A tile reaches as many elements as it has points where different points reach different elements.
+        // A tile reaches as many elements as it has points if different points reach different elements.
         let has_cuts = !self.cuts.is_empty() || !self.exact_quotients.is_empty();
         let is_cut = has_cuts || self.bounds.iter().chain(&self.fixed_bounds).any(|b| *b != Interval::ALL);
         let exact = !is_cut && !self.has_runtime && self.is_injective();
@@ -627,7 +626,7 @@ impl Group {
         TileCount { refusal, runs, largest, largest_exact, elements, elements_exact: exact, boxes, boxes_exact }
     }
 
-    /// Whether no runtime value is added to a result.
+    /// Whether a result has no runtime summand.
     fn has_fixed(&self, i: usize) -> bool {
         self.fixed[i] == self.exprs[i]
     }
@@ -646,7 +645,7 @@ impl Group {
     }
 
     /// The values of each result in one tile: those of the tile at full length, and those that lie in the domain, the
-    /// least and greatest of which are exact where the tile is a box. `None` where the tile reaches nothing.
+    /// least and greatest of which are exact if the tile is a box. `None` if the tile reaches nothing.
     pub fn tile(&self, common: &Common, n: &[i64], tile: &[i64]) -> Option<SmallVec<[(TightRun, TightRun); 4]>> {
         self.left_by_runtime(common, usize::MAX, Interval::ALL)?;
         let mut full = Classes::new();
@@ -692,7 +691,7 @@ impl Group {
             let stride = run.stride.unsigned_abs();
             let steps = |beyond: i128| int::ceil_div_wide(beyond.max(0), stride) * i128::from(stride);
             let first = first + steps(i128::from(bounds.lo) - first);
-            // What is left lies between the ends of before.
+            // The remaining values lie between the old ends.
             Interval::exact(first, last - steps(last - i128::from(bounds.hi))).filter(|left| !left.is_empty())
         };
         let is_left = |c: &Constraint| {
@@ -717,7 +716,7 @@ impl Group {
         for (i, (whole, mut inside)) in whole.into_iter().zip(inside).enumerate() {
             let left = within(inside, self.bounds_of(common, i))?;
             (inside.first, inside.last) = (left.lo, left.hi);
-            // What the classes do not show to be a run of the full tile is boxed by what is inside.
+            // If the classes do not show a run of the full tile, the values inside the domain give the box.
             let fits = (i128::from(left.lo) - i128::from(whole.first)).rem_euclid(whole.stride.into()) == 0
                 && (inside.len() == 1 || inside.stride == whole.stride);
             found.push((if fits { whole } else { inside }, inside));
@@ -725,8 +724,8 @@ impl Group {
         Some(found)
     }
 
-    /// The first tile that reaches as many elements as `largest` says, by its numbers for all variables, and its runs; `None`
-    /// where none is found.
+    /// The first tile that reaches as many elements as `largest`, as its numbers for all variables, and its runs;
+    /// `None` if none is found.
     pub fn largest_tile(
         &self,
         common: &Common,
@@ -777,8 +776,8 @@ impl TileCount {
     }
 }
 
-/// The quotient in some results whose numerator has one remainder by a constraint, with that remainder; its variables occur
-/// nowhere else, where the constraint would leave fewer values, too.
+/// A quotient in some results whose numerator has one remainder by a constraint, with that remainder. Its variables
+/// must not occur elsewhere, since the constraint would leave fewer values there, too.
 pub(crate) fn exact_quotient(c: &Constraint, exprs: &[Expr]) -> Option<(Expr, i64)> {
     let Some(Op::Mod(numerator, Expr::Const(divisor))) = c.expr.op() else { return None };
     let remainder = c.interval.as_point()?;
@@ -799,8 +798,8 @@ pub(crate) fn exact_quotient(c: &Constraint, exprs: &[Expr]) -> Option<(Expr, i6
     None
 }
 
-/// A constraint on one variable and runtime values, where the variable occurs in at most one result, as a multiple that
-/// nothing but runtime values is added to: cut off, its run is a run.
+/// A constraint on one variable and runtime values, if the variable occurs in at most one result, as a multiple plus
+/// runtime values only: a cut-off run is then a run.
 pub(crate) fn runtime_cut(c: &Constraint, vars: &[u32], exprs: &[Expr], n_dims: usize) -> Option<RuntimeCut> {
     let is_runtime = |e: &Expr| !e.any_var(&|v| v.kind != Kind::Runtime);
     if is_runtime(&c.expr) {
@@ -822,7 +821,7 @@ pub(crate) fn var_of(flat: usize, n_dims: usize) -> Var {
     Var::at(flat as u32, n_dims as u32, u32::MAX - n_dims as u32)
 }
 
-/// An expression without the terms of runtime values alone.
+/// An expression without its runtime summands.
 pub(crate) fn without_runtime(e: &Expr) -> Expr {
     let is_runtime = |atom: &Expr| !atom.any_var(&|v| v.kind != Kind::Runtime);
     let runtime = e.terms().filter(|(_, atom)| is_runtime(atom));
@@ -830,13 +829,13 @@ pub(crate) fn without_runtime(e: &Expr) -> Expr {
     rest.unwrap_or_else(|_| e.clone())
 }
 
-/// `a` and `b` where an expression is `a * v + b`.
+/// `a` and `b` if an expression is `a * v + b`.
 fn line(e: &Expr, v: Var) -> Option<(i64, i64)> {
     let (a, x, b) = e.as_line()?;
     (*x == Expr::Var(v)).then_some((a, b))
 }
 
-/// A bound of the difference between two values of an expression in one tile; `None` where none of 64 bits is known.
+/// A bound of the difference between two values of an expression in one tile; `None` if no bound of 64 bits is known.
 fn span(e: &Expr, classes: &[TileClass], common: &Common) -> Option<i64> {
     let of = |e: &Expr| span(e, classes, common);
     match e {
@@ -845,7 +844,7 @@ fn span(e: &Expr, classes: &[TileClass], common: &Common) -> Option<i64> {
             Kind::Dim => Some(classes[v.index as usize].len - 1),
             Kind::Range => Some(classes[common.n_dims + v.index as usize].len - 1),
             Kind::Runtime => {
-                // One place of the source has one value.
+                // Each element of the source has one value.
                 let (index, value) = &common.runtime[v.index as usize];
                 let is_one = value.is_some() || (!index.is_empty() && index.iter().all(|e| of(e) == Some(0)));
                 is_one.then_some(0)

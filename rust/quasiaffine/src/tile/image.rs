@@ -1,11 +1,11 @@
 //! The image of all tiles of one class at once.
 //!
-//! Read the function `image`. In a tile every variable is a start plus a *digit* that counts from 0, and every result becomes a base
-//! plus a sum of strides times digits. A floor division or remainder by `c` splits a digit where `c` divides its strides
-//! evenly, into a low and a high one: then both are sums of digits again, for every base that can occur. Bases are known
-//! up to a gap: a number plus multiples of the gap, one for each tile.
+//! The entry point is [`image`]. In a tile every variable is a start plus a *digit* that counts from 0, and every
+//! result becomes a base plus a sum of strides times digits. A floor division or remainder by `c` splits a digit if `c`
+//! divides its strides evenly, into a low and a high digit: then both parts are sums of digits again, for every base
+//! that can occur. Bases are known up to a gap: each tile has a number plus a multiple of the gap.
 //!
-//! Where the results are sums of disjoint digits, the image is the product of the images of the results, and each is an
+//! If the results are sums of disjoint digits, the image is the product of the images of the results, and each is an
 //! arithmetic progression if its strides fit (`progression`).
 
 use smallvec::{smallvec, SmallVec};
@@ -15,7 +15,7 @@ use crate::int;
 use crate::tile::class::TileClass;
 use crate::tile::group::RuntimeValue;
 
-/// Why the image of some tile is not known to be a box.
+/// The reason why the image of some tile is not known to be a box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Refusal {
     /// Remainders and quotients that change inside a tile, or constraints that cut pieces out of it.
@@ -24,7 +24,7 @@ pub enum Refusal {
     Gap,
     /// Two results change together.
     DependentResults,
-    /// A runtime value is another one at another point of the tile.
+    /// A runtime value may differ between points of the tile.
     RuntimeVaries,
     /// A number does not fit into 64 bits.
     Overflow,
@@ -32,14 +32,14 @@ pub enum Refusal {
 
 type Result<T> = std::result::Result<T, Refusal>;
 
-/// A number `base + gap * k` for an unknown integer `k`, and where it comes from as far as that is a line.
+/// A number `value + gap * k` for an unknown integer `k`, and its line over the tiles if it is on one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Base {
-    /// The value at the first tile; a residue only where `gap` is not 0 and `ramp` is none.
+    /// The value at the first tile; only a residue if `gap` is not 0 and `ramp` is `None`.
     pub value: i64,
-    /// A divisor of the difference of the values at any two tiles; 0 where all tiles have one value.
+    /// A divisor of the difference of the values at any two tiles; 0 if all tiles have one value.
     pub gap: i64,
-    /// The variable whose tile decides the value, and the difference from one tile to the next.
+    /// The variable whose tile number determines the value, and the difference from one tile to the next.
     pub ramp: Option<(u32, i64)>,
 }
 
@@ -63,9 +63,10 @@ struct Digit {
     len: i64,
     /// `q * high + low`.
     split: Option<(i64, u32, u32)>,
-    /// The digits that this one is made of, where they do not determine it one to one.
+    /// The digits from which this one is computed, if the relation is not one to one.
     made_of: SmallVec<[u32; 4]>,
-    /// Where the length depends on the tile: the sum of all lengths over the tiles of the ramp's variable, if known.
+    /// The sum of all lengths over the tiles of the ramp's variable, if known. The outer `Some`: the length depends on
+    /// the tile.
     sum_of_lens: Option<Option<(u32, i128)>>,
 }
 
@@ -73,13 +74,14 @@ struct Digit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     pub base: Base,
-    /// The least value less the base.
+    /// The least value minus the base.
     pub below: i64,
     /// At least 1.
     pub stride: i64,
     /// The greatest length of all tiles.
     pub len: i64,
-    /// Where the length depends on the tile: the sum over the tiles of one variable.
+    /// The sum of the lengths over the tiles of one variable, if known. The outer `Some`: the length depends on the
+    /// tile.
     pub sum_of_lens: Option<Option<(u32, i128)>>,
 }
 
@@ -90,7 +92,7 @@ impl Run {
     }
 }
 
-/// A class of tiles: a class for each variable, ranges after the dimensions.
+/// A class of tiles, given by a class for each variable, ranges after the dimensions.
 pub(crate) struct Tiles<'a> {
     pub classes: &'a [TileClass],
     pub n_dims: usize,
@@ -141,7 +143,7 @@ impl Walk<'_> {
                 }
                 Some(Op::Mod(a, Expr::Const(c))) => self.divided(a, *c, false, None),
                 _ => {
-                    // One unknown number where no operand changes inside a tile.
+                    // If no operand changes inside a tile, the result is one unknown number.
                     for operand in e.operands() {
                         if !self.value(operand)?.terms.is_empty() {
                             return Err(Refusal::NotABox);
@@ -180,7 +182,7 @@ impl Walk<'_> {
         Ok(Value { base: Base { value: class.start, gap: class.step, ramp }, terms })
     }
 
-    /// `e floordiv c` or `e mod c`; of a quotient that `is_exact` only the points where c divides e.
+    /// `e floordiv c` or `e mod c`; for an `exact` quotient only the points at which the remainder is `exact`.
     fn divided(&mut self, e: &Expr, c: i64, is_quotient: bool, exact: Option<i64>) -> Result<Value> {
         if c < 1 {
             return Err(Refusal::NotABox);
@@ -232,8 +234,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The quotients of numbers that lie no farther apart than `c` are a run. `skipped` of the least numbers do not count:
-    /// the multiples of c in a run are the quotients without its first c - 1 numbers.
+    /// The quotients of numbers that lie no farther apart than `c` are a run. The `skipped` least numbers do not count:
+    /// the multiples of c in a run are the quotients of the run without its first c - 1 numbers.
     fn run_of_quotients(&mut self, base: Base, c: i64, multiples: &Terms, rest: &Terms, skipped: i64) -> Result<Value> {
         let (stride, _) = self.progression(rest)?;
         if stride > if skipped > 0 { 1 } else { c }
@@ -256,7 +258,7 @@ impl Walk<'_> {
                 let of = |from: i64| sum_of_quotients(n, slope, from, c);
                 Some((v, of(top)? - of(bottom)? + i128::from(n)))
             };
-            // Every tile has the same length where the base is always at the same place; else some have one more.
+            // All tiles have the same length if their bases are congruent; else some tiles have one more value.
             let least = span.div_euclid(c) + 1;
             match base.ramp.and_then(tiles) {
                 _ if gap == c => (len, None),
@@ -281,7 +283,7 @@ impl Walk<'_> {
         Ok(Value { base: quotient(below, c), terms })
     }
 
-    /// As many neighbours as the divisor have all remainders.
+    /// A run of at least `c` neighbours has all remainders by `c`.
     fn all_remainders(&mut self, c: i64, rest: &Terms) -> Result<Value> {
         let (stride, len) = self.progression(rest)?;
         if stride != 1 || len < c || rest.iter().any(|t| self.digits[t.digit as usize].sum_of_lens.is_some()) {
@@ -321,7 +323,7 @@ impl Walk<'_> {
         Ok(leaves)
     }
 
-    /// Whether some tile has no value of a term's digit: lengths of quotients differ by one.
+    /// Whether a term's digit may have no value in some tile, since lengths of quotients differ by one.
     fn may_be_none(&self, t: &Term) -> bool {
         let digit = &self.digits[t.digit as usize];
         digit.len < 1 || (digit.len == 1 && digit.sum_of_lens.is_some())
@@ -341,7 +343,7 @@ impl Walk<'_> {
         Ok((low, high))
     }
 
-    /// The stride and the length of the sums of terms, where they are an arithmetic progression.
+    /// The stride and the length of the sums of terms, if they are an arithmetic progression.
     fn progression(&self, terms: &[Term]) -> Result<(i64, i64)> {
         let mut parts: SmallVec<[(u64, i64, bool); 4]> = terms
             .iter()
@@ -383,13 +385,13 @@ impl Walk<'_> {
                 let digit = &self.digits[t.digit as usize];
                 let (variable, sum) = digit.sum_of_lens??;
                 let n = i128::from(self.tiles.classes[variable as usize].n_tiles);
-                // The other terms give `rest` values, to which every further value of this one adds `ratio`.
+                // The other terms give `rest` values; every further value of this term adds `ratio` values.
                 let ratio = i128::from(t.stride / stride).abs();
                 let rest = i128::from(len) - ratio * i128::from(digit.len - 1);
                 Some((variable, (rest - ratio) * n + ratio * sum))
             });
             if varying.is_some_and(|t| t.stride < 0) {
-                // The least value is that of a length that differs from tile to tile.
+                // The least value depends on a length that differs between tiles.
                 return Err(Refusal::NotABox);
             }
             runs.push(Run { base: value.base, below, stride, len, sum_of_lens });
@@ -397,7 +399,7 @@ impl Walk<'_> {
         Ok(runs)
     }
 
-    /// Marks everything that a digit is made of as used; an error where some of it is used already.
+    /// Marks all digits under a digit as used; fails if one is used already.
     fn claim(&self, digit: u32, used: &mut SmallVec<[u32; 8]>) -> Result<()> {
         let mut open: SmallVec<[u32; 8]> = smallvec![digit];
         while let Some(digit) = open.pop() {
@@ -437,7 +439,7 @@ fn add_scaled(total: &mut Value, factor: i64, value: &Value) -> Result<()> {
     Ok(())
 }
 
-/// The base of `value floordiv c`, of which nothing is carried into the quotient.
+/// The base of `value floordiv c`, if nothing carries into the quotient.
 fn quotient(base: Base, c: i64) -> Base {
     let value = int::floor_div(base.value, c);
     match base.gap {
@@ -456,7 +458,7 @@ fn remainder(base: Base, c: i64, first: i64, gap: i64) -> Base {
 
 /// The sum of `(slope * t + from) floordiv c` over `0 <= t < n`.
 pub(crate) fn sum_of_quotients(n: i64, slope: i64, from: i64, c: i64) -> Option<i128> {
-    // Euclid's algorithm on the line's slope; every step divides, so it takes as long as a greatest common divisor.
+    // Euclid's algorithm on the slope, which takes as many steps as a greatest common divisor.
     let (mut n, mut a, mut b, mut m) = (i128::from(n), i128::from(slope), i128::from(from), i128::from(c));
     let (mut sum, mut sign) = (0i128, 1i128);
     while n > 0 {
@@ -466,7 +468,7 @@ pub(crate) fn sum_of_quotients(n: i64, slope: i64, from: i64, c: i64) -> Option<
         sum = sum.checked_add(sign * part)?;
         (a, b) = (a.rem_euclid(m), b.rem_euclid(m));
         let top = a.checked_mul(n)?.checked_add(b)?;
-        // The points below the line, counted by rows: the sum over columns less that over the rows turned round.
+        // The points below the line, counted by rows: all points minus those above the line, with axes swapped.
         let rows = top / m;
         if rows == 0 {
             break;

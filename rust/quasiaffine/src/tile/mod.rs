@@ -1,7 +1,7 @@
 //! Tiles: what a map reads for a block of its dimensions, and when that is a box.
 //!
 //! A tile of sizes `n` is the set of points with `t*n <= x < (t+1)*n` in every dimension, cut off at the dimension's
-//! end; its image is a *box* where it is a product of arithmetic progressions, one for each result. Which sizes give
+//! end; its image is a *box* if it is a product of arithmetic progressions, one for each result. Which sizes give
 //! boxes is decided for all tiles at once: the tiles of a dimension fall into at most three classes of equal length
 //! ([`class`]), and within a class the results are sums of digits whose base is known up to a gap ([`image`]). Results
 //! that share a dimension belong to one group ([`group`]); groups are independent, so their numbers multiply.
@@ -11,7 +11,7 @@
 //! * what is not a box has a bounding box that holds everything that is read;
 //! * a number is exact or an upper bound, and says which.
 //!
-//! A method of our own. XLA's symbolic tiles (`symbolic_tile.cc`) answer the same question for powers of two.
+//! XLA's symbolic tiles (`symbolic_tile.cc`) answer the same question for powers of two.
 
 pub mod class;
 mod cut_runs;

@@ -1,11 +1,11 @@
 //! The tile of a map as expressions in tile numbers, tile sizes and runtime values, and when they hold.
 //!
 //! Of a map with `p` dimensions, variable `d0` to `d(p-1)` are the numbers of the tile and `dp` to `d(2p-1)` the sizes;
-//! runtime variables stay. Each result is a least value plus multiples of independent counters; the clauses say for
-//! which sizes quotients and remainders of a counter are independent, and for which the multiples leave no gap. Nothing
-//! is multiplied out: a clause is one alternative after another.
+//! runtime variables stay. Each result is a least value plus multiples of independent counters; the clauses state for
+//! which sizes quotients and remainders of a counter are independent, and for which the multiples leave no gap. A
+//! clause lists alternatives and is never expanded into a normal form.
 //!
-//! [`crate::tile::TiledMap`] decides; the clauses explain its decisions to a reader and to other programs.
+//! [`crate::tile::TiledMap`] decides; the clauses explain its decisions to readers and to other programs.
 
 use smallvec::SmallVec;
 
@@ -23,9 +23,9 @@ use crate::tile::image::Refusal;
 pub struct SymbolicRun {
     /// The least element.
     pub offset: Expr,
-    /// How many elements.
+    /// The number of elements.
     pub size: Expr,
-    /// From one element to the next.
+    /// The distance from one element to the next.
     pub stride: Expr,
     /// No element below is read.
     pub lower: Expr,
@@ -33,25 +33,25 @@ pub struct SymbolicRun {
     pub upper: Expr,
     /// Whether the elements come in reverse order.
     pub reversed: bool,
-    /// Whether the expressions say what is read where the clauses hold.
+    /// Whether the expressions are exact when the clauses hold.
     pub exact: bool,
 }
 
 /// A condition: one of the expressions lies in its interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Clause {
-    /// The alternatives. None: no sizes are known to do.
+    /// The alternatives. An empty list: no sizes are known to satisfy the clause.
     pub any: Vec<(Expr, Interval)>,
-    /// The reason for refusal where none holds.
+    /// The reason for refusal if no alternative holds.
     pub reason: Refusal,
 }
 
 /// The tiles of all results.
 #[derive(Clone, Debug, Default)]
 pub struct SymbolicTile {
-    /// One for each result.
+    /// A run for each result.
     pub runs: Vec<SymbolicRun>,
-    /// All must hold.
+    /// The conditions, all of which must hold.
     pub clauses: Vec<Clause>,
 }
 
@@ -64,7 +64,7 @@ struct Part {
     most: i64,
 }
 
-/// `low` plus the parts; the least and greatest value of what lies in the domain.
+/// `low` plus the parts, with the least and greatest value in the domain.
 struct Sum {
     low: Expr,
     parts: Vec<Part>,
@@ -84,7 +84,7 @@ impl Sum {
     }
 }
 
-/// The sum of parts whose counters all have their greatest values.
+/// The sum of the parts with all counters at their greatest values.
 fn reach(parts: &[Part]) -> Result<Expr> {
     parts.iter().try_fold(Expr::Const(0), |sum, p| sum.add(&less_one(&p.size)?.scale(p.factor)?))
 }
@@ -102,7 +102,7 @@ fn less_one(e: &Expr) -> Result<Expr> {
     e.add(&Expr::Const(-1))
 }
 
-/// The tile of every result of a map whose dimensions have the sizes `extents`, into an array of the sizes `target`.
+/// The tiles of all results of a map from dimensions of the sizes `extents` to an array of the sizes `target`.
 pub fn symbolic_tile(map: &Map, extents: &[i64], target: &[i64]) -> SymbolicTile {
     let mut tile = SymbolicTile::default();
     if map.state() != State::Defined {
@@ -155,7 +155,7 @@ pub fn symbolic_tile(map: &Map, extents: &[i64], target: &[i64]) -> SymbolicTile
     tile
 }
 
-/// Whether a constraint leaves a run of a run, whatever the sizes are.
+/// Whether a constraint cuts a run to a run, for all sizes.
 fn cuts_ends_off(c: &Constraint, map: &Map) -> bool {
     let domain = map.domain();
     let vars_of = |e: &Expr| {
@@ -172,7 +172,7 @@ fn cuts_ends_off(c: &Constraint, map: &Map) -> bool {
         || (n_tied == 1 && Partner::of(c, &vars, &results, domain.n_dims).is_some())
 }
 
-/// A dimension of which two results use the same digits must have one value in a tile.
+/// Clauses for dimensions of which two results use the same digits: these must have one value in a tile.
 fn shared(map: &Map) -> Vec<Clause> {
     let n = map.domain().n_dims;
     let one_value = |k: usize| {
@@ -182,7 +182,8 @@ fn shared(map: &Map) -> Vec<Clause> {
     (0..n).filter(|k| change_together(map.results(), *k)).map(one_value).collect()
 }
 
-/// Whether two terms of some expressions may use the same digit of dimension `k`. A term that is not a digit uses all.
+/// Whether two terms of some expressions may use the same digit of dimension `k`. A term that is not a digit uses all
+/// digits.
 fn change_together(exprs: &[Expr], k: usize) -> bool {
     let terms = exprs.iter().flat_map(Expr::terms).map(|(_, term)| term);
     let with_dim = terms.filter(|term| term.has_var(Var { kind: Kind::Dim, index: k as u32 }));
@@ -191,7 +192,7 @@ fn change_together(exprs: &[Expr], k: usize) -> bool {
     digits.windows(2).any(|pair| pair[0].1 > pair[1].0)
 }
 
-/// The digit that a term is of the only dimension in it: `(a, b)` stands for `(d floordiv a) mod (b/a)`. Constants and
+/// The term as a digit of its only dimension: `(a, b)` stands for `(d floordiv a) mod (b/a)`. Constants and
 /// factors that the divisors divide make no difference; those that they do not divide are left to the clauses of the
 /// division.
 fn digit_of(e: &Expr) -> Option<(i64, i64)> {
@@ -265,7 +266,7 @@ impl Writer<'_> {
         Ok(Some(SymbolicRun { offset: sum.low, size, stride, lower, upper, reversed: sum.reversed, exact: true }))
     }
 
-    /// The bounds of a multiple of one dimension: those of the whole dimension.
+    /// The bounds of a multiple of one dimension, from those of the whole dimension.
     fn line(&self, e: &Expr) -> Result<Option<(Expr, Expr)>> {
         let mut free = e.terms().filter(|(_, atom)| !matches!(atom, Expr::Var(v) if v.kind == Kind::Runtime));
         let (Some((coefficient, atom @ Expr::Var(Var { kind: Kind::Dim, index: dim }))), None) =
@@ -283,7 +284,7 @@ impl Writer<'_> {
         }))
     }
 
-    /// The clause that a part continues where those below it end, or next to them.
+    /// Adds the clause that a part continues where the parts below it end, or next to them.
     fn chain(&mut self, below: &[Part], part: &Part) -> Result<()> {
         let least = below[0].factor;
         if part.factor == least {
@@ -292,7 +293,7 @@ impl Writer<'_> {
         let more = below.iter().try_fold(Expr::Const(0), |n, p| n.add(&less_one(&p.size)?))?;
         let mut any = vec![(part.size.clone(), Interval::new(1, 1)), (more, Interval::new(0, 0))];
         if below.iter().chain([part]).all(|p| p.factor % least == 0) {
-            // The parts below reach up to this one: their greatest sum and their least factor that counts.
+            // The parts below reach up to this one, by their greatest sum plus their least relevant factor.
             any.push((reach(below)?.add(&stride_of(below)?)?, Interval::new(part.factor, i64::MAX)));
         }
         self.clause(any, Refusal::Gap);
@@ -349,7 +350,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A runtime value must be looked up in one place in the whole tile.
+    /// Adds the clause that a runtime value has one index in the whole tile.
     fn fixed_index(&mut self, k: usize) -> Result<()> {
         let domain = self.map.domain();
         let mut dims: SmallVec<[u32; 4]> = SmallVec::new();
@@ -408,7 +409,7 @@ impl Writer<'_> {
         }
         let exact = self.exact_quotients.iter().find(|(quotient, _)| is_quotient && quotient == whole);
         if let Some((_, remainder)) = exact {
-            // Of a run the multiples of c and the remainder, which may be none.
+            // A run minus its remainder: the multiples of c in it, possibly none.
             let ([_], [], true) = (&rest[..], &multiples[..], self.is_alone(whole, e)) else { return Ok(None) };
             let up = |e: &Expr| e.add(&Expr::Const(c - 1 - remainder))?.floor_div(&by);
             let (low, first) = (up(&inner.low)?, up(&inner.first)?);
@@ -433,7 +434,7 @@ impl Writer<'_> {
         let alone = self.is_alone(whole, e);
         if is_quotient {
             if alone {
-                // Every tile has its own number of quotients.
+                // The number of quotients depends on the tile.
                 let top = inner.low.add(&reach(&rest)?)?;
                 let size = top.floor_div(&by)?.sub(&inner.low.floor_div(&by)?)?.add(&Expr::Const(1))?;
                 sum.parts.push(Part { factor: 1, size, most: one.most });
@@ -446,7 +447,7 @@ impl Writer<'_> {
             let size = n.minimum(&Expr::Const(steps))?;
             sum.parts.push(Part { factor: one.factor, size, most: one.most.min(steps) });
             if alone && one.factor == 1 {
-                // Where the tile has all remainders they begin at 0.
+                // A tile with all remainders begins at remainder 0.
                 let is_less = Expr::Const(c).sub(n)?.maximum(&Expr::Const(0))?.minimum(&Expr::Const(1))?;
                 sum.low = sum.low.mul(&is_less)?;
                 sum.first = sum.first.mul(&is_less)?;

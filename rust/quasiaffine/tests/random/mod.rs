@@ -2,7 +2,7 @@
 //!
 //! The trees come first so that proptest can shrink them. Constraints are anchored at a point of the box, so that most
 //! domains have points; some contradict it. The value of an expression is the one in the integers: it is worked out
-//! here in 128 bits, apart from the code under test, and is unknown where those are too few.
+//! here in 128 bits, apart from the code under test, and is unknown if those are too few.
 
 #![allow(dead_code, reason = "the fuzz targets use a part")]
 
@@ -87,7 +87,7 @@ fn divisor(size: Size) -> BoxedStrategy<i64> {
     }
 }
 
-/// A position in tiles of `t0 x t1`, packed in pairs where `packed`.
+/// A position in tiles of `t0 x t1`, packed in pairs if `packed`.
 fn tiled([a, b]: [u32; 2], [t0, t1, row]: [i64; 3], packed: bool) -> Tree {
     let div = |v, n| Tree::Div(Tree::Var(v).into(), n);
     let rem = |v, n| Tree::Mod(Tree::Var(v).into(), n);
@@ -204,7 +204,7 @@ fn interval(size: Size) -> BoxedStrategy<Interval> {
     }
 }
 
-/// Plans of maps with at most so many variables, and without runtime variables where `inputs_only`.
+/// Plans of maps with at most so many variables, and without runtime variables if `inputs_only`.
 pub fn plans(size: Size, n_vars: usize, kinds: usize) -> impl Strategy<Value = Plan> {
     let counts = prop::collection::vec(0..kinds, 1..=n_vars).prop_map(|kinds| {
         let mut counts = [0; 3];
@@ -325,7 +325,7 @@ impl Plan {
     }
 
     /// Points of the box and just outside it, as values of dimensions and ranges and then runtime variables: all of
-    /// them where they are few, else some hundreds.
+    /// them if they are few, else some hundreds.
     pub fn points(&self) -> Vec<Vec<i64>> {
         let sides: Vec<Interval> =
             self.ranges.iter().map(|r| Interval::new(r.lo.saturating_sub(1), r.hi.saturating_add(1))).collect();
@@ -399,7 +399,7 @@ pub struct Truth<'a> {
 
 impl<'a> Truth<'a> {
     /// The point with its inputs as given. Runtime variables with sources have the value that is found there: any
-    /// function of source and index will do, here one that mixes them, within the range of the variable. `None` where
+    /// function of source and index will do, here one that mixes them, within the range of the variable. `None` if
     /// an index does not fit into 64 bits.
     pub fn at(map: &'a Map, point: &[i64]) -> Option<Truth<'a>> {
         let domain = map.domain();
@@ -426,7 +426,7 @@ impl<'a> Truth<'a> {
         Some(truth)
     }
 
-    /// The value of an expression in the integers; `None` where it, or anything in it, does not fit into 128 bits. Nor
+    /// The value of an expression in the integers; `None` if it, or anything in it, does not fit into 128 bits. Nor
     /// does the least integer of 128 bits, which marks such a value in programs.
     pub fn value(&self, e: &Expr) -> Option<i128> {
         let fits = |x: Option<i128>| x.filter(|x| *x != i128::MIN);
@@ -456,7 +456,7 @@ impl<'a> Truth<'a> {
         self.value(e).filter(|n| *n >= 1)
     }
 
-    /// Whether the point lies in the domain; `None` where a constraint cannot be worked out.
+    /// Whether the point lies in the domain; `None` if a constraint cannot be worked out.
     pub fn inside(&self) -> Option<bool> {
         let mut inside = self.domain.vars.iter().zip(&self.point).all(|(v, x)| v.interval.contains(*x));
         for c in &self.domain.constraints {
@@ -466,7 +466,7 @@ impl<'a> Truth<'a> {
         Some(inside)
     }
 
-    /// The results, where each can be worked out.
+    /// The results, if each can be worked out.
     pub fn values(&self, map: &Map) -> Vec<Option<i128>> {
         map.results().iter().map(|e| self.value(e)).collect()
     }
@@ -481,7 +481,7 @@ pub fn graph(map: &Map, points: &[Vec<i64>]) -> Vec<(Vec<i64>, Vec<Option<i128>>
     truths.filter(|(_, t)| t.inside() == Some(true)).map(|(p, t)| (p, t.values(map))).collect()
 }
 
-/// Whether a point lies in a map, where that can be evaluated.
+/// Whether a point lies in a map, if that can be evaluated.
 fn inside(map: &Map, point: &[i64]) -> Option<bool> {
     if map.state() == State::Empty {
         return Some(false);
@@ -489,8 +489,8 @@ fn inside(map: &Map, point: &[i64]) -> Option<bool> {
     Truth::at(map, point)?.inside()
 }
 
-/// Whether what was found is what it should be: the same, where it can be worked out. What cannot be, for want of 128
-/// bits, may come within them; the other way round only a value that does not fit into 64 bits may be lost.
+/// Whether a result agrees with the expected value. A value that 128 bits cannot compute may still be found;
+/// conversely, only a value that does not fit into 64 bits may be lost.
 pub fn agrees(wanted: Option<i128>, found: Option<i128>) -> bool {
     wanted == found || wanted.is_none() || (found.is_none() && wanted.is_some_and(|x| i64::try_from(x).is_err()))
 }

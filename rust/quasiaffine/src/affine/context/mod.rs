@@ -1,10 +1,10 @@
 //! The simplifier's context: every expression as an affine form over interned atoms.
 //!
-//! Extraction (`rules/extraction.rs`) writes forms back as expressions, with remainders if they are shorter. A context
+//! Extraction (`rules/extraction.rs`) writes forms back as expressions, with remainders if that is shorter. A context
 //! lives for one call; nothing global grows.
 //!
-//! Forms of large nodes are remembered by address, since most trees do not repeat themselves. No context is kept for the next call of
-//! a thread: that would leave room in use when all maps are gone.
+//! Forms of large nodes are remembered by address, since most trees do not repeat themselves. No context is kept for
+//! the next call of a thread: its memory would stay in use after all maps are dropped.
 
 mod reading;
 
@@ -37,13 +37,13 @@ pub struct Fact {
     pub interval: Interval,
 }
 
-/// Data that only large expressions need: boxed, so that a context is quickly made and dropped.
+/// The forms that large expressions share. Boxed, so that a context is cheap to make and drop.
 #[derive(Default)]
-struct Large {
-    /// The forms of shared nodes, by address, with the nodes: no other one gets an address that is remembered. Apart for the
-    /// two kinds of reading, see [`Stability`].
+struct SharedForms {
+    /// The forms of shared nodes by address. The nodes are kept alive, so that no other node gets a remembered address.
+    /// One table for each kind of reading, see [`Stability`].
     shared: [Table<usize, (Expr, AffineForm)>; 2],
-    /// Forms that have been written.
+    /// The expressions of extracted forms.
     extracted: Table<AffineForm, Extracted>,
 }
 
@@ -52,20 +52,20 @@ pub struct AffineContext {
     pub(crate) atoms: Atoms,
     /// The constraints of the domain.
     pub(crate) facts: Vec<Fact>,
-    /// The number of the first atom that was made under these facts.
+    /// The number of the first atom made under the current facts.
     first_under_facts: usize,
-    /// The replacement of each variable, an equal earlier one or itself, by flat number; empty where none is replaced.
+    /// The replacement of each variable, an equal earlier one or itself, by flat number; empty if none is replaced.
     pub(crate) alias: Vec<u32>,
     options: Options,
-    /// The effort that is left, and the record of the rules that fire, where somebody asks.
+    /// The effort that is left, and the trace of the rules that fire, if one was requested.
     pub(crate) budget: Budget,
-    /// The samples of the first atoms, see [`crate::analysis::samples`]; nothing where a value does not fit.
+    /// The samples of the first atoms, see [`crate::analysis::samples`]; `None` if a value does not fit.
     pub(crate) samples: Vec<Option<Sample>>,
-    /// Divisions that have been done.
+    /// The results of earlier divisions.
     divs: Table<(i64, AffineForm), AffineForm>,
-    large: Option<Box<Large>>,
+    shared_forms: Option<Box<SharedForms>>,
     pub(crate) stability: Stability,
-    /// Forms that are 0 by constraints with a single value: used in results, and not in the constraints themselves.
+    /// Forms that are 0 because a constraint has a single value: used in results, not in the constraints themselves.
     pub(crate) equalities: Vec<AffineForm>,
     /// The residues that constraints allow: used like equalities.
     pub(crate) residues: Vec<Residues>,
@@ -76,11 +76,11 @@ pub struct AffineContext {
 }
 
 impl AffineContext {
-    /// The context for expressions over a domain, with its constraints as facts.
+    /// Makes a context for expressions over a domain, with its constraints as facts.
     pub fn new(domain: &Domain) -> AffineContext {
         let mut cx = AffineContext::without_facts(domain, Options::default(), Budget::default());
         for Constraint { expr, interval } in &domain.constraints {
-            // A constraint that cannot be written in 64 bits is a fact that is not used.
+            // A constraint that cannot be written in 64 bits is not used as a fact.
             if let Ok(form) = cx.linear(expr) {
                 cx.add_fact(form, *interval);
             }
@@ -88,15 +88,15 @@ impl AffineContext {
         cx
     }
 
-    /// The context for expressions over a domain whose constraints do not count.
+    /// Makes a context for expressions over a domain, ignoring its constraints.
     pub(crate) fn without_facts(domain: &Domain, options: Options, budget: Budget) -> AffineContext {
-        let mut cx = AffineContext::idle(domain.vars.len(), options, budget);
+        let mut cx = AffineContext::with_capacity(domain.vars.len(), options, budget);
         cx.restart(domain);
         cx
     }
 
-    /// A context that has yet to be started over some domain of so many variables.
-    pub(crate) fn idle(n_vars: usize, options: Options, budget: Budget) -> AffineContext {
+    /// Allocates a context for `n_vars` variables; [`AffineContext::restart`] gives it a domain.
+    pub(crate) fn with_capacity(n_vars: usize, options: Options, budget: Budget) -> AffineContext {
         AffineContext {
             atoms: Atoms::with_room(n_vars),
             facts: Vec::new(),
@@ -106,7 +106,7 @@ impl AffineContext {
             budget,
             samples: Vec::new(),
             divs: Table::default(),
-            large: None,
+            shared_forms: None,
             stability: Stability::default(),
             equalities: Vec::new(),
             residues: Vec::new(),
@@ -115,9 +115,10 @@ impl AffineContext {
         }
     }
 
-    /// A context for the same variables, without facts, that reads remainders as atoms, see [`crate::rules::remainder`].
+    /// Makes a context for these variables, without facts, that reads remainders as atoms, see
+    /// [`crate::rules::remainder`].
     pub(crate) fn closing_remainders(&self) -> AffineContext {
-        let mut cx = AffineContext::idle(0, self.options, self.budget.clone());
+        let mut cx = AffineContext::with_capacity(0, self.options, self.budget.clone());
         cx.atoms = self.atoms.variables();
         cx.alias.clone_from(&self.alias);
         cx.first_under_facts = self.n_vars();
@@ -125,14 +126,14 @@ impl AffineContext {
         cx
     }
 
-    /// Starts anew over a domain, without facts. What it has spent stays spent.
+    /// Restarts over a domain, without facts. The budget stays spent.
     pub(crate) fn restart(&mut self, domain: &Domain) {
         if self.atoms.len() > 0 {
-            // Nothing is remembered where there was no atom.
+            // Without atoms there is nothing to clear.
             self.samples.clear();
             self.facts.clear();
             self.divs.clear();
-            self.large = None;
+            self.shared_forms = None;
         }
         self.alias.clear();
         self.atoms.restart(domain);
@@ -140,23 +141,23 @@ impl AffineContext {
         self.stability = Stability::default();
     }
 
-    /// Forgets what has been visited. Forms that are remembered go with it: they would be found without visiting anything.
-    pub(crate) fn read_anew(&mut self) {
+    /// Forgets the visited atoms, and the remembered forms with them: those would be found without visiting any atom.
+    pub(crate) fn forget_visited(&mut self) {
         self.stability = Stability::default();
-        if let Some(large) = &mut self.large {
-            large.shared[usize::from(true)].clear();
+        if let Some(forms) = &mut self.shared_forms {
+            forms.shared[usize::from(true)].clear();
         }
     }
 
-    /// Forgets what has been visited since then.
-    pub(crate) fn unread(&mut self, to: Mark) {
-        self.stability.back_to(to);
-        if let Some(large) = &mut self.large {
-            large.shared[usize::from(true)].clear();
+    /// Forgets the atoms visited since a mark, and the remembered forms.
+    pub(crate) fn forget_visited_since(&mut self, to: Mark) {
+        self.stability.truncate(to);
+        if let Some(forms) = &mut self.shared_forms {
+            forms.shared[usize::from(true)].clear();
         }
     }
 
-    /// Whether every quotient has been visited since expressions are read to be checked.
+    /// Whether every quotient has been visited since checking began.
     pub(crate) fn has_visited_all(&self) -> bool {
         self.stability.n_visited() == self.atoms.len() - self.n_vars()
     }
@@ -178,10 +179,10 @@ impl AffineContext {
         }
     }
 
-    /// The interval of an expression over the domain; `None` where it is not known to have 64 bits.
+    /// The interval of an expression over the domain; `None` if it is not known to have 64 bits.
     pub fn bounds(&mut self, e: &Expr) -> Option<Interval> {
         let interval = self.interval(e);
-        // The ends of no value are in no order.
+        // The ends of an empty interval have no order.
         if interval.is_empty() {
             Some(Interval::EMPTY)
         } else {
@@ -189,39 +190,39 @@ impl AffineContext {
         }
     }
 
-    /// Starts anew with what is known beyond the ranges of the variables.
+    /// Forgets all facts and what depended on them.
     pub(crate) fn clear_facts(&mut self) {
         self.facts.clear();
         self.forget();
     }
 
-    /// Sets the equalities and the residues, and forgets what was written with others, which could come out otherwise.
+    /// Sets the equalities and the residues, and forgets the expressions written with others.
     pub(crate) fn set_equalities(&mut self, equalities: Vec<AffineForm>, residues: Vec<Residues>) {
         (self.equalities, self.residues) = (equalities, residues);
         self.forget_written();
     }
 
     fn forget_written(&mut self) {
-        if let Some(large) = &mut self.large {
-            large.extracted.clear();
+        if let Some(forms) = &mut self.shared_forms {
+            forms.extracted.clear();
         }
         self.atoms.forget_written();
     }
 
-    /// Forgets what was read, divided and written under other facts, which could come out otherwise.
+    /// Forgets forms, divisions and expressions from other facts: under the current ones they could differ.
     fn forget(&mut self) {
         self.divs.clear();
         self.forget_written();
-        if let Some(large) = &mut self.large {
-            large.shared.iter_mut().for_each(Table::clear);
+        if let Some(forms) = &mut self.shared_forms {
+            forms.shared.iter_mut().for_each(Table::clear);
         }
         self.first_under_facts = self.atoms.len();
     }
 
-    /// The atom of a kind: an earlier one where it is known, a new one otherwise, in an interval that is given or worked out.
+    /// Interns an atom: returns the earlier one of its kind, or adds one with the given or computed interval.
     ///
     /// # Errors
-    /// [`Stop::Overflow`] where the value is not known to have 64 bits: then it does not become an atom, and no law sees it.
+    /// [`Stop::Overflow`] if the value is not known to fit in 64 bits: such a value is not an atom, and no law sees it.
     pub(crate) fn intern(&mut self, kind: AtomKind, interval: Option<Interval>) -> Result<AtomId, Stop> {
         let id = match self.atoms.known(&kind) {
             Some(id) => id,
@@ -246,12 +247,12 @@ impl AffineContext {
         self.atoms.get(atom).interval
     }
 
-    /// How many atoms stand in one another; 0 for a variable.
+    /// The nesting depth of atoms; 0 for a variable.
     pub(crate) fn depth(&self, atom: AtomId) -> u32 {
         self.atoms.get(atom).depth
     }
 
-    /// How many variables there are. They are the first atoms.
+    /// The number of variables, which are the first atoms.
     pub(crate) fn n_vars(&self) -> usize {
         self.atoms.n_vars()
     }
@@ -275,17 +276,17 @@ impl AffineContext {
         self.atom_range(self.flat(v) as AtomId)
     }
 
-    /// The result of an earlier extraction of a form, once there are many atoms.
+    /// The remembered extraction of a form; forms are remembered once there are many atoms.
     pub(crate) fn written(&self, form: &AffineForm) -> Option<&Extracted> {
-        self.large.as_ref().and_then(|large| large.extracted.get(form))
+        self.shared_forms.as_ref().and_then(|forms| forms.extracted.get(form))
     }
 
-    /// Remembers what an extraction gave.
+    /// Remembers the extraction of a form.
     pub(crate) fn remember_form(&mut self, form: &AffineForm, done: Extracted) {
-        self.large.get_or_insert_default().extracted.insert(form.clone(), done);
+        self.shared_forms.get_or_insert_default().extracted.insert(form.clone(), done);
     }
 
-    /// Takes these constraints for what is known beyond the ranges of the variables.
+    /// Replaces the facts by these constraints.
     pub(crate) fn set_facts(&mut self, known: &[(AffineForm, Interval)]) {
         self.clear_facts();
         self.facts.extend(known.iter().map(|(form, interval)| Fact { form: form.clone(), interval: *interval }));
@@ -299,7 +300,7 @@ impl AffineContext {
         !self.equalities.is_empty()
     }
 
-    /// Whether a variable with a single value stays.
+    /// Whether a variable with a single value stays a variable.
     pub(crate) fn keeps(&self, v: Var) -> bool {
         self.options.keep_point_dims && v.kind == Kind::Dim
     }
@@ -308,7 +309,7 @@ impl AffineContext {
         self.budget.trace.is_some()
     }
 
-    /// A form as an expression term by term, as it stands: nothing is folded. `None` where that does not fit.
+    /// Writes a form as an expression term by term, without folding. `None` if a number does not fit.
     pub(crate) fn spelled_out(&self, form: &AffineForm) -> Option<Expr> {
         let mut done: FxHashMap<AtomId, Expr> = FxHashMap::default();
         self.spelled_out_once(form, &mut done)
@@ -335,8 +336,8 @@ impl AffineContext {
         sum.finish().ok()
     }
 
-    /// The variable that one is replaced by, both by flat number.
-    pub(crate) fn stands_for(&self, flat: usize) -> usize {
+    /// The variable that replaces this one, both by flat number.
+    pub(crate) fn alias_of(&self, flat: usize) -> usize {
         self.alias.get(flat).map_or(flat, |by| *by as usize)
     }
 
@@ -348,7 +349,7 @@ impl AffineContext {
         self.alias[flat] = by as u32;
     }
 
-    /// The interval of a value, where it is known to have 64 bits.
+    /// The interval of a value, if it is known to have 64 bits.
     fn range_of_kind(&mut self, kind: &AtomKind) -> Option<Interval> {
         let mut interval = |form: &AffineForm| self.ends_of(form);
         match kind {
@@ -389,14 +390,14 @@ impl AffineContext {
     }
 
     /// Whether the shortcuts of [`crate::fast_path`] are taken.
-    pub(crate) fn takes_shortcuts(&self) -> bool {
+    pub(crate) fn uses_fast_path(&self) -> bool {
         self.options.fast_path == FastPath::On
     }
 
-    /// Spends effort on looking at `n` terms.
+    /// Spends the effort of examining `n` terms.
     ///
     /// # Errors
-    /// [`Stop::Effort`] where none is left.
+    /// [`Stop::Effort`] if no effort is left.
     pub(crate) fn spend(&mut self, n: usize) -> Result<(), Stop> {
         self.budget.spend(n)
     }

@@ -9,14 +9,14 @@ use crate::int;
 use crate::rules::{self, Rule};
 use crate::simplify::trace::Statement;
 
-/// Shared nodes that are smaller are read again: that is quicker than to remember them.
+/// Shared nodes with fewer nodes than this are read again, which is faster than a table lookup.
 const SMALL: u32 = 16;
 
 impl AffineContext {
-    /// An expression as an affine form, with every law for divs applied on the way up.
+    /// Reads an expression as an affine form and applies every law for divs on the way up.
     ///
     /// # Errors
-    /// [`Stop::Overflow`] where a coefficient does not fit; the expression then stays as it is.
+    /// [`Stop::Overflow`] if a coefficient does not fit; the expression then stays as it is.
     pub fn linear(&mut self, e: &Expr) -> Result<AffineForm, Stop> {
         let mut out = AffineForm::default();
         self.add_expr(1, e, &mut out)?;
@@ -40,16 +40,16 @@ impl AffineContext {
             return self.add_op(factor, op, out);
         }
         let (table, key) = (usize::from(self.stability.checks), std::sync::Arc::as_ptr(node) as usize);
-        let known = self.large.as_ref().filter(|_| is_shared).and_then(|large| large.shared[table].get(&key));
+        let known = self.shared_forms.as_ref().filter(|_| is_shared).and_then(|forms| forms.shared[table].get(&key));
         if let Some((_, form)) = known {
             return out.add_scaled(factor, form);
         }
-        // Shared or not, the form is made by itself: what does not fit into 64 bits must not depend on who holds the node.
+        // The form is made by itself even if the node is not shared: overflow must not depend on reference counts.
         let mut form = AffineForm::default();
         self.add_op(1, op, &mut form)?;
         out.add_scaled(factor, &form)?;
         if is_shared {
-            self.large.get_or_insert_default().shared[table].insert(key, (e.clone(), form));
+            self.shared_forms.get_or_insert_default().shared[table].insert(key, (e.clone(), form));
         }
         Ok(())
     }
@@ -65,7 +65,7 @@ impl AffineContext {
                 }
                 return Ok(());
             }
-            // A form is too large to be moved from where it is made.
+            // A form is too large to move.
             Parts::Binary(Binary::FloorDiv, e, Expr::Const(n)) if *n >= 1 => {
                 let mut a = AffineForm::default();
                 self.add_expr(1, e, &mut a)?;
@@ -104,7 +104,7 @@ impl AffineContext {
     }
 
     pub(crate) fn add_variable(&mut self, factor: i64, v: Var, out: &mut AffineForm) -> Result<(), Stop> {
-        let flat = self.stands_for(self.flat(v));
+        let flat = self.alias_of(self.flat(v));
         match self.atom_range(flat as AtomId).as_point() {
             Some(value) if !self.keeps(v) => {
                 self.fired(Rule::PointVariable, |_| {
@@ -145,7 +145,7 @@ impl AffineContext {
             }
             return out.add_term(factor, atom);
         }
-        if let Some(interval) = self.takes_shortcuts().then(|| no_rule_applies(self, &form, n)).flatten() {
+        if let Some(interval) = self.uses_fast_path().then(|| no_rule_applies(self, &form, n)).flatten() {
             self.spend(form.terms.len())?;
             let atom = self.intern(AtomKind::Div(form, n), Some(interval.floor_div(n)))?;
             return out.add_term(factor, atom);

@@ -1,10 +1,10 @@
 //! Joining maps that fill a band: at each value of one dim, the numbers that one result runs over are an interval
 //! between lines.
 //!
-//! The pieces of a triangle cut by powers of two, as those of a parallel scan, join in no pairs. Maps that agree in all but
-//! one dim and one result, which hang together alone, are read row by row: at each value of the dim the result runs over
-//! the steps of each piece. Where these leave no gap, and their ends are those of lines within a box in every row, the
-//! band is the union. Rows are gone through one by one, so that this is a proof; the first one with a gap ends it.
+//! The pieces of a triangle cut by powers of two, as in a parallel scan, do not join in pairs. Maps that agree in all
+//! but one dim and one result, with these two independent of all else, are read row by row: at each value of the dim
+//! the result runs over the steps of each piece. If these leave no gap, and their ends are those of lines within a box
+//! in every row, the band is the union. Every row is checked, so this is a proof; it ends at the first row with a gap.
 
 use smallvec::SmallVec;
 
@@ -21,7 +21,7 @@ use crate::meter::Meter;
 use crate::simplify::options::Options;
 use crate::simplify::simplify;
 
-/// Two maps are a union that the other joins know.
+/// The other joins handle unions of two maps.
 const FEWEST: usize = 3;
 
 /// A map, with one dim and one result taken out.
@@ -35,7 +35,7 @@ struct Piece {
     values: Interval,
     /// `k * x + e` lies in the interval.
     bounds: Vec<(i64, Expr, Interval)>,
-    /// What looking at one row costs.
+    /// The cost of examining one row.
     nodes: usize,
 }
 
@@ -53,7 +53,7 @@ struct Line {
     constant: i64,
 }
 
-/// Joins maps that differ in one dim and one result and are a band together.
+/// Joins maps that differ in one dim and one result and together form a band.
 pub(super) fn join_bands(mut items: Vec<Coalesced>, options: Options) -> Vec<Coalesced> {
     let most = |of: fn(&Map) -> usize| items.iter().map(|item| of(&item.map)).max().unwrap_or(0);
     let (n_dims, n_results) = (most(|m| m.domain().n_dims), most(|m| m.results().len()));
@@ -87,7 +87,8 @@ pub(super) fn join_bands(mut items: Vec<Coalesced>, options: Options) -> Vec<Coa
     items
 }
 
-/// The range that a result has for itself, if it has one, where it and the dim hang together with nothing else.
+/// The range that only this result uses, if it has one. The outer `None`: dim and result are not independent of all
+/// else.
 fn own_range(map: &Map, dim: usize, result: usize) -> Option<Option<Var>> {
     let domain = map.domain();
     let (e, d) = (map.results().get(result)?, Expr::dim(dim as u32).first_var()?);
@@ -168,7 +169,7 @@ impl Piece {
     }
 }
 
-/// The band that the pieces are, if they are one.
+/// The band that the pieces form, if they form one.
 fn band(pieces: &[Piece], dim: usize, result: usize, meter: &mut Meter) -> Option<Map> {
     if pieces.len() < FEWEST {
         return None;
@@ -244,7 +245,7 @@ fn band(pieces: &[Piece], dim: usize, result: usize, meter: &mut Meter) -> Optio
     Map::from_parts(domain, results).reordered(&order, n_dims, n_ranges).ok()
 }
 
-/// The interval that all numbers fill, if there are any; `None` where there is a gap.
+/// The interval that the numbers fill, if there are any numbers; the outer `None`: they leave a gap.
 fn without_gap(steps: &[Steps], meter: &mut Meter) -> Option<Option<Interval>> {
     // Numbers with one remainder are an interval of quotients.
     let mut n = 1i64;
@@ -279,8 +280,8 @@ fn without_gap(steps: &[Steps], meter: &mut Meter) -> Option<Option<Interval>> {
     (total == all.size()).then_some(Some(all))
 }
 
-/// The line under which the ends lie, and under their largest one, if they are as high as both allow; or no line where they
-/// are all the same. `None` where there is none.
+/// The line under which the ends lie, and under their largest one, if they are as high as both allow; or no line if
+/// they are all the same. `None` if there is none.
 fn line(ends: &[(i64, i64)]) -> Option<Option<Line>> {
     let most = ends.iter().map(|(_, y)| *y).max()?;
     // Where the end differs from the next one.
@@ -288,7 +289,7 @@ fn line(ends: &[(i64, i64)]) -> Option<Option<Line>> {
     let Some((at, one)) = turns.next() else { return Some(None) };
     let by = |pair: &[(i64, i64)]| pair[1].1.checked_sub(pair[0].1);
     let (gap, slope) = match turns.next() {
-        // The largest one may cut off a part.
+        // The largest end may cut off a part.
         Some((next, other)) => (next - at, [by(one)?, by(other)?].into_iter().max_by_key(|k| k.unsigned_abs())?),
         None if one[0].1 == most => (ends.len() - 1 - at, by(one)?),
         None => (at + 1, by(one)?),

@@ -31,7 +31,7 @@ pub(super) fn with_interval(map: &Map, at: usize, interval: Interval) -> Result<
     Map::new(domain, map.results().iter().cloned())
 }
 
-/// Everything about a map but what maps of one group may differ in.
+/// A map without what the maps of one group may differ in.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) struct Shape {
     counts: [usize; 2],
@@ -41,7 +41,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// The map with these results, and without the interval of the variable that is given.
+    /// The map with these results, and without the interval of the given variable.
     pub(super) fn new(map: &Map, gap: Option<usize>, results: SmallVec<[Expr; 4]>) -> Shape {
         let domain = map.domain();
         let mut vars: Vec<_> = domain.vars.iter().map(|v| (v.interval, v.source.clone())).collect();
@@ -53,7 +53,7 @@ impl Shape {
     }
 }
 
-/// Everything about a map but the interval of one dim and the constants of the results.
+/// A map without the interval of one dim and the constants of the results.
 pub(super) fn blocks_of(map: &Map, dim: usize) -> Option<Shape> {
     let (bases, _) = bases(map)?;
     (dim < map.domain().n_dims).then(|| Shape::new(map, Some(dim), bases))
@@ -80,7 +80,7 @@ pub(super) fn grouped<K: Hash + Eq, T>(items: impl IntoIterator<Item = (K, T)>) 
     groups
 }
 
-/// Joins the maps of each group that has one key, keeping the order of the groups; what has no key stays.
+/// Joins the maps of each group with one key, keeping the order of the groups; maps without a key stay.
 pub(super) fn in_groups<K: Hash + Eq>(
     items: Vec<Coalesced>,
     key: impl Fn(&Map) -> Option<K>,
@@ -90,7 +90,7 @@ pub(super) fn in_groups<K: Hash + Eq>(
     groups.into_iter().flat_map(|group| if group.len() > 1 { join(group) } else { group }).collect()
 }
 
-/// One map for a run of them, made from the first one; the run itself where that fails.
+/// Replaces a run of maps by one map made from the first; keeps the run if that fails.
 pub(super) fn joined(run: Vec<Coalesced>, make: impl FnOnce(&Map) -> Result<Map>) -> Vec<Coalesced> {
     if run.len() < 2 {
         return run;
@@ -108,7 +108,7 @@ pub(super) fn joined(run: Vec<Coalesced>, make: impl FnOnce(&Map) -> Result<Map>
 /// Results without their constants, and these.
 pub(super) type Bases = (SmallVec<[Expr; 4]>, SmallVec<[i64; 4]>);
 
-/// The results of a map in two parts; `None` where one without its constant does not fit into 64 bits.
+/// The results of a map in two parts; `None` if one without its constant does not fit into 64 bits.
 pub(super) fn bases(map: &Map) -> Option<Bases> {
     map.results().iter().map(|e| Some((e.sub(&Expr::Const(e.constant())).ok()?, e.constant()))).collect()
 }

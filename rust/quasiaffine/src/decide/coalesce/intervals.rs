@@ -1,4 +1,4 @@
-//! Joining maps of which one, extended along a dim, is the other.
+//! Joining maps one of which, extended along a dim, equals the other.
 
 use crate::limits::ALTERNATIVES;
 use rustc_hash::FxHashMap;
@@ -10,7 +10,7 @@ use crate::analysis::interval::Interval;
 use crate::decide::ranges::compact_ranges;
 use crate::map::{Map, State};
 
-/// Joins neighbours along a dim of which one, extended to the other's interval, is the other.
+/// Joins neighbours along a dim if one of them, extended to the other's interval, equals the other.
 pub(super) fn join_extensions(mut group: Vec<Coalesced>, dim: usize) -> Vec<Coalesced> {
     let of = |map: &Map| map.domain().vars[dim].interval;
     group.sort_by_key(|item| (of(&item.map).lo, item.parts[0]));
@@ -38,7 +38,7 @@ pub(super) fn join_extensions(mut group: Vec<Coalesced>, dim: usize) -> Vec<Coal
     out
 }
 
-/// One of two neighbours along a dim over the box of both, where it is the other one there.
+/// Extends one of two neighbours along a dim to the box of both, if it then equals the other one.
 fn extended(a: &Map, b: &Map, dim: usize) -> Option<Map> {
     let of = |map: &Map| map.domain().vars[dim].interval;
     let all = Interval::new(of(a).lo, of(b).hi);

@@ -1,8 +1,8 @@
 //! Joining maps that differ in intervals alone.
 //!
-//! Maps that agree in everything but intervals are of one group, found by hash; in a group those are compared that are
-//! neighbours in one interval. What one map contains of another is read off their expressions, without a search, so the
-//! cost grows with the number of maps and of intervals and not with how hard they are.
+//! Maps that agree in everything but intervals form a group, found by hash; within a group, neighbours in one interval
+//! are compared. Containment is read off the expressions of two maps, without a search, so the cost grows with the
+//! number of maps and intervals, not with the difficulty of the maps.
 
 use crate::limits::{ALTERNATIVES, TOTAL_EFFORT};
 use crate::meter::Meter;
@@ -27,13 +27,13 @@ use crate::simplify::simplify;
 /// The questions that a union of maps answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Counting {
-    /// Which elements each point reaches: maps may be joined that share pairs, and one that another contains is dropped.
-    /// Windows of elements are joined whatever their ranges are.
+    /// Which elements each point reaches: maps that share pairs may be joined, and a map that another contains is
+    /// dropped. Windows of elements are joined whatever their ranges are.
     Elements,
     /// As `Elements`, for maps whose ranges keep their form.
     Pairs,
     /// How often, too: at each point of the dims, a joined map has the ranges of the maps that it stands for, each with
-    /// its values. Where two of them have the same ranges and results at a point, these are one read, as in equal maps.
+    /// its values. If two of them have the same ranges and results at a point, these are one read, as in equal maps.
     Reads,
 }
 
@@ -47,14 +47,14 @@ struct Key {
     runtime: Vec<(Interval, Option<Arc<Source>>)>,
 }
 
-/// The intervals of a map, and what they belong to.
+/// A map with its intervals.
 struct View {
     item: Coalesced,
     /// The map with its ranges in canonical position.
     anchored: Map,
     windows: Option<Separable>,
     intervals: Intervals,
-    /// Whether an interval tells which points there are: that of a dim, or of an expression of dims.
+    /// By interval, whether it restricts dims alone: that of a dim, or of an expression of dims.
     conditions: SmallVec<[bool; 12]>,
     /// The simplified map with these intervals, once it is needed.
     simple: Option<Map>,
@@ -66,9 +66,9 @@ fn options(counting: Counting) -> Options {
     Options { keep_point_dims: counting == Counting::Pairs, drop_unused: true, ..Options::default() }
 }
 
-/// The union of maps, each defined, in fewer maps where they join without a search: the intervals of two overlap or
-/// adjoin in one respect, and agree in all others or follow from it, or one map contains the other. Those that do not
-/// join stay as they are.
+/// The union of maps, each defined, in fewer maps if they join without a search: the intervals of two overlap or
+/// adjoin in one respect, and agree in all others or follow from it, or one map contains the other. Other maps stay as
+/// they are.
 ///
 /// ```
 /// use quasiaffine::{merge, Counting, Map};
@@ -80,7 +80,7 @@ fn options(counting: Counting) -> Options {
 /// ```
 pub fn merge(maps: &[Map], counting: Counting) -> Vec<Coalesced> {
     let items = maps.iter().enumerate().map(|(i, map)| Coalesced { map: map.clone(), parts: vec![i] }).collect();
-    // What one map has already is not joined with others.
+    // Contained maps are dropped before any join.
     let mut items = without_contained(items, counting);
     loop {
         poll();
@@ -100,8 +100,8 @@ pub fn merge(maps: &[Map], counting: Counting) -> Vec<Coalesced> {
     without_contained(items, counting)
 }
 
-/// The items without those that another one plainly contains; of equal ones the first stays. What comes after the work on
-/// all pairs is too much stays, too.
+/// Drops the items that another one plainly contains; of equal items the first stays. Once the effort for all pairs is
+/// spent, the remaining items stay.
 fn without_contained(items: Vec<Coalesced>, counting: Counting) -> Vec<Coalesced> {
     if items.len() < 2 {
         return items;
@@ -110,7 +110,7 @@ fn without_contained(items: Vec<Coalesced>, counting: Counting) -> Vec<Coalesced
     let mut meter = Meter::new(TOTAL_EFFORT);
     let mut kept: Vec<(Option<Separable>, Coalesced)> = Vec::with_capacity(items.len());
     for item in items {
-        // It is held against each map so far, either way round.
+        // The item is compared with each kept map in both directions.
         if meter.spend(4 * kept.len() * (1 + item.map.domain().vars.len())).is_err() {
             kept.push((None, item));
             continue;
@@ -152,7 +152,7 @@ fn join_group(mut group: Vec<View>, counting: Counting) -> Vec<View> {
         if group.len() < 2 {
             break;
         }
-        // Those that agree in the other intervals first, then all that are neighbours in this one.
+        // First the maps that agree in the other intervals, then all neighbours in this one.
         group.sort_by_cached_key(|view| {
             let mut others = view.intervals.clone();
             let own = others.remove(hole);
@@ -167,12 +167,12 @@ fn join_group(mut group: Vec<View>, counting: Counting) -> Vec<View> {
     group
 }
 
-/// Joins each map with one of those before it, where they meet in one interval.
+/// Joins each map with an earlier one, if their intervals meet in one respect.
 fn sweep(
     group: Vec<View>,
     hole: usize,
     counting: Counting,
-    join: impl Fn(&mut View, &mut View, usize, Counting) -> Option<()>,
+    join: impl Fn(&mut View, &mut View, usize, Counting) -> bool,
 ) -> Vec<View> {
     let mut out: Vec<View> = Vec::with_capacity(group.len());
     for mut view in group {
@@ -185,7 +185,7 @@ fn sweep(
                 }
                 _ => b.lo <= a.hi.saturating_add(1),
             };
-            (meets && join(last, &mut view, hole, counting).is_some()).then_some(last)
+            (meets && join(last, &mut view, hole, counting)).then_some(last)
         });
         match joined {
             Some(last) => last.item.absorb(view.item.parts),
@@ -232,7 +232,7 @@ impl View {
     fn with(&self, intervals: &Intervals, counting: Counting) -> Option<Map> {
         let options = options(counting);
         if let Some(windows) = &self.windows {
-            // Read again, windows have no other values than those that their simplified dims allow.
+            // Reading the windows again narrows their values to those that the simplified dims allow.
             let map = windows.with_intervals(intervals).map(options)?;
             return Separable::read(&map).map_or(Some(map), |windows| windows.map(options));
         }
@@ -248,32 +248,34 @@ impl View {
         Some(simplify(&Map::new(domain, self.anchored.results().iter().cloned()).ok()?, options))
     }
 
-    /// Takes in a map that differs in one interval, or in none.
-    fn join_equal(&mut self, other: &mut View, hole: usize, counting: Counting) -> Option<()> {
+    /// Merges in a map that differs in one interval, or in none.
+    fn join_equal(&mut self, other: &mut View, hole: usize, counting: Counting) -> bool {
         let is_same = |(i, (a, b)): (usize, (&Interval, &Interval))| i == hole || a == b;
         if !self.intervals.iter().zip(&other.intervals).enumerate().all(is_same) {
-            return None;
+            return false;
         }
         let mut all = self.intervals.clone();
         all[hole] = all[hole].hull(other.intervals[hole]);
         self.widen(all, counting)
     }
 
-    /// Takes in a map that has less, or intervals that follow from one of them: what has all intervals of both, and that
-    /// one of one of them, is that one. Then it has no other pairs.
-    fn join_narrowed(&mut self, other: &mut View, hole: usize, counting: Counting) -> Option<()> {
+    /// Merges in a map with smaller intervals, or intervals that follow from one of them. The hull of all intervals
+    /// adds no pair if cutting it back to either map's interval gives that map.
+    fn join_narrowed(&mut self, other: &mut View, hole: usize, counting: Counting) -> bool {
         let all: Intervals = self.intervals.iter().zip(&other.intervals).map(|(a, b)| a.hull(*b)).collect();
         let is_one = all == self.intervals || all == other.intervals;
-        // Ranges of which one map has more values are other reads.
+        // If one map's range has more values, these are further reads.
         let differs = |i: usize| self.intervals[i] != other.intervals[i];
         if is_one && counting == Counting::Reads && (0..all.len()).any(|i| !self.conditions[i] && differs(i)) {
-            return None;
+            return false;
         }
         for view in [&mut *self, &mut *other].into_iter().filter(|_| !is_one) {
             let mut part = all.clone();
             part[hole] = view.intervals[hole];
-            if part != view.intervals && view.with(&part, counting)? != *view.simple(counting)? {
-                return None;
+            let is_view =
+                |view: &mut View| view.with(&part, counting).is_some_and(|cut| view.simple(counting) == Some(&cut));
+            if part != view.intervals && !is_view(view) {
+                return false;
             }
         }
         self.widen(all, counting)
@@ -286,16 +288,17 @@ impl View {
         self.simple.as_ref()
     }
 
-    fn widen(&mut self, intervals: Intervals, counting: Counting) -> Option<()> {
+    fn widen(&mut self, intervals: Intervals, counting: Counting) -> bool {
         if intervals != self.intervals {
-            let joined = self.with(&intervals, counting).filter(|map| map.state() == State::Defined)?;
-            // A range that nothing uses any more was read as often as it has values.
+            let joined = self.with(&intervals, counting).filter(|map| map.state() == State::Defined);
+            let Some(joined) = joined else { return false };
+            // A range that becomes unused still counted its values as reads.
             if counting == Counting::Reads && joined.domain().n_ranges < self.anchored.domain().n_ranges {
-                return None;
+                return false;
             }
             (self.intervals, self.simple, self.is_joined) = (intervals, Some(joined), true);
         }
-        Some(())
+        true
     }
 }
 

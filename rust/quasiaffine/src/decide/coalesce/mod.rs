@@ -1,21 +1,22 @@
 //! Fewer maps that relate the same pairs.
 //!
-//! The ranges of every map become compact (`ranges.rs`); then maps that agree in all but one respect are joined as long
-//! as there are any, and maps that another one contains are dropped.
+//! The ranges of every map are made compact (`ranges.rs`); then maps that agree in all but one respect are joined until
+//! nothing changes, and maps that another one contains are dropped.
 //!
 //! | maps that differ in | become | file |
 //! |---|---|---|
-//! | one interval, where the intervals meet: of a dim, a range, a constraint, or of a window (`separable.rs`) | one interval | `merge.rs` |
-//! | intervals, where the hull of both, cut in two, is the two maps | the hull | `merge.rs` |
-//! | nothing but intervals, of which one map has more | the one that has more | `merge.rs`, `plain.rs` |
-//! | the interval of one dim, where one map over the other's interval is the other one | one interval | `intervals.rs` |
+//! | one interval, if the intervals meet: of a dim, a range, a constraint, or of a window (`separable.rs`) | one interval | `merge.rs` |
+//! | intervals, if the hull of both, cut in two, is the two maps | the hull | `merge.rs` |
+//! | nothing but intervals, with those of one map larger | the map with the larger intervals | `merge.rs`, `plain.rs` |
+//! | the interval of one dim, if one map over the other's interval equals the other | one interval | `intervals.rs` |
 //! | the constants of the results, which are an arithmetic progression | a new range | `progressions.rs` |
 //! | the numbers that one result runs over on its own | their union | `steps.rs` |
 //! | the interval of one dim, and the constants of the results by one step a block | a quotient of the dim | `blocks.rs` |
 //! | one dim and one result, whose numbers fill an interval between lines at each value of the dim | a range between lines | `bands.rs` |
 //!
-//! Every join is an identity or is checked piece by piece; what is not proved stays apart. The search is greedy: there may
-//! be a smaller set. Its cost grows with the number of maps and of variables; only bounds are compared pair by pair.
+//! Every join is an identity or is checked piece by piece; maps stay apart without a proof. The search is greedy: a
+//! smaller set may exist. Its cost grows with the number of maps and of variables; only bounds are compared pair by
+//! pair.
 
 mod bands;
 mod blocks;
@@ -74,7 +75,7 @@ pub fn coalesce(maps: &[Map]) -> Vec<Coalesced> {
     items = without_contained(items);
     items = bands::join_bands(items, Options { drop_unused: true, ..Options::default() });
     for item in &mut items {
-        // What is alone and not smaller stays as it is.
+        // A map that joined no other and did not get smaller stays as it was.
         if let [i] = item.parts[..] {
             if size(&maps[i]) <= size(&item.map) {
                 item.map = maps[i].clone();
@@ -123,7 +124,7 @@ fn is_same(a: &Map, b: &Map) -> bool {
     simplify(a, options) == simplify(b, options) || compact_ranges(a) == compact_ranges(b)
 }
 
-/// How large a map is: what a reader has to look at.
+/// The size of a map as a reader sees it.
 fn size(map: &Map) -> (u64, usize, usize) {
     (map.cost().divmods, map.domain().n_ranges, map.domain().constraints.len())
 }
@@ -151,8 +152,8 @@ impl Coalesced {
 fn without_contained(mut items: Vec<Coalesced>) -> Vec<Coalesced> {
     let bounds: Vec<SmallVec<[Interval; 8]>> = items.iter().map(|item| bounds(&item.map)).collect();
     let mut order: Vec<usize> = (0..items.len()).collect();
-    // The largest first: a map is contained in one that comes before it, or in an equally large one. Of those with the
-    // same bounds fewer constraints allow more.
+    // The largest first: a map is contained in an earlier one, or in an equally large one. With equal bounds, fewer
+    // constraints allow more.
     let volume = |bounds: &mut dyn Iterator<Item = Interval>| bounds.map(|b| (b.size() as f64).ln()).sum::<f64>();
     let sizes: Vec<(f64, usize, f64)> = (items.iter().zip(&bounds))
         .map(|(item, bounds)| {
@@ -171,10 +172,10 @@ fn without_contained(mut items: Vec<Coalesced>) -> Vec<Coalesced> {
             bounds[**outer].len() == bounds[*inner].len()
                 && bounds[**outer].iter().zip(&bounds[*inner]).all(|(x, y)| x.covers(*y))
         };
-        // Past the limit, maps are compared with the largest ones alone.
+        // Past the limit, maps are compared with the largest ones only.
         let n_compared = at.min(TOTAL_EFFORT as usize / items.len().max(1));
         for outer in order[..n_compared].iter().filter(covers) {
-            // What another map contains has no parts left.
+            // A map that another one contains has no parts left.
             if items[*outer].parts.is_empty() {
                 continue;
             }
@@ -182,7 +183,7 @@ fn without_contained(mut items: Vec<Coalesced>) -> Vec<Coalesced> {
             if asked > PIECES {
                 break;
             }
-            // What takes a large part of the work is hardly ever contained.
+            // A map that takes a large part of the effort is hardly ever contained.
             let (outer_map, inner_map) = (&items[*outer].map, &items[*inner].map);
             if meter.part(EFFORT / ROUNDS as u64, |own| contains_within(outer_map, inner_map, own)) == Some(true) {
                 let parts = std::mem::take(&mut items[*inner].parts);

@@ -6,8 +6,8 @@ use crate::expr::{Expr, Kind, Var};
 use crate::map::domain::Constraint;
 use crate::map::Map;
 
-/// Whether a map surely contains another one: it has every condition that is one of the other's, and in each result the
-/// same expression, or a range of its own that takes all values that the other's result may have.
+/// Whether a map surely contains another one: each of its conditions is one of the other's, and each of its results is
+/// the other's expression, or a range of its own with all values that the other's result may have.
 ///
 /// ```
 /// use quasiaffine::{plainly_contains, Counting, Map};
@@ -20,7 +20,7 @@ pub fn plainly_contains(outer: &Map, inner: &Map, counting: Counting) -> bool {
     let (a, b) = (outer.domain(), inner.domain());
     let has_same_runtime = a.n_runtime() == b.n_runtime()
         && a.runtime().iter().zip(b.runtime()).all(|(x, y)| x.interval == y.interval && x.source == y.source);
-    // What depends on no runtime variable has its elements whatever the values of the other map's are.
+    // A map without runtime variables has its elements for all values of the other map's runtime variables.
     let is_candidate = (has_same_runtime || (a.n_runtime() == 0 && counting != Counting::Reads))
         && a.n_dims == b.n_dims
         && outer.results().len() == inner.results().len()
@@ -35,7 +35,7 @@ pub fn plainly_contains(outer: &Map, inner: &Map, counting: Counting) -> bool {
         if counting != Counting::Reads {
             return ranges().all(|(x, y)| x.interval.covers(y.interval)) && a.constraints.iter().all(is_implied);
         }
-        // The same ranges at each point.
+        // Both maps must have equal ranges at each point.
         let is_kept = |c: &Constraint| has_dims_alone(&c.expr) || same_of(c, &a.constraints) == Some(c.interval);
         let is_implied = |c: &Constraint| match has_dims_alone(&c.expr) {
             true => is_implied(c),
@@ -101,7 +101,7 @@ mod tests {
                 "{results}, {domain}"
             );
         }
-        // A runtime variable chooses among elements that the outer map has all, or among others, too.
+        // A runtime variable chooses among elements that the outer map all has, or among others as well.
         let row = over("d0, s0", "d0 in [0, 6], d1 in [0, 4], s0 in [0, 4]");
         for (greatest, contained) in [(4, true), (5, false)] {
             let chosen =

@@ -16,7 +16,7 @@ struct Family {
     constants: SmallVec<[i64; 4]>,
 }
 
-/// Joins maps of which the constants of the results are an arithmetic progression, with a new range.
+/// Joins maps whose result constants form an arithmetic progression, with a new range.
 pub(super) fn join_progressions(items: Vec<Coalesced>) -> Vec<Coalesced> {
     let mut families: Vec<(Shape, Family)> = Vec::new();
     let mut out: Vec<Coalesced> = Vec::new();
@@ -43,7 +43,7 @@ fn join_group(mut group: Vec<Family>) -> Vec<Coalesced> {
         let rank = |f: &Family| {
             let mut key = f.constants.clone();
             if axis < n_results {
-                // Those that agree in the other results stand together.
+                // Sorts families that agree in the other results next to each other.
                 let own = key.remove(axis);
                 key.push(own);
             }
@@ -69,10 +69,10 @@ fn join_group(mut group: Vec<Family>) -> Vec<Coalesced> {
     group.into_iter().map(|f| f.item).collect()
 }
 
-/// Cuts a list into runs with one step between neighbours. Of two runs that share an item the longer one has it.
+/// Cuts a list into runs with one step between neighbours. An item on the border of two runs goes to the longer one.
 fn runs<T, S: PartialEq>(list: Vec<T>, step: impl Fn(&T, &T) -> Option<S>) -> Vec<Vec<T>> {
     let steps: Vec<Option<S>> = list.windows(2).map(|pair| step(&pair[0], &pair[1])).collect();
-    // How many steps from each item on are equal to its first one.
+    // The number of steps from each item on that equal its first step.
     let mut length = vec![0usize; list.len()];
     for i in (0..steps.len()).rev() {
         if steps[i].is_some() {

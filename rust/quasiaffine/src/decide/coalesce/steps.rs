@@ -1,7 +1,7 @@
 //! Joining maps one result of which runs over numbers of its own, in steps.
 //!
-//! Such a result is a constant, or a multiple of a range that nothing else uses, plus a constant. Maps that agree in all
-//! else reach the numbers of all of them, whatever the steps are: they become one map for each run of neighbours.
+//! Such a result is a constant, or a multiple of a range that nothing else uses, plus a constant. Maps that agree in
+//! all other respects together reach the union of their numbers: they become one map for each run of neighbours.
 
 use smallvec::SmallVec;
 
@@ -28,7 +28,7 @@ impl Steps {
     }
 }
 
-/// Joins maps that differ in one result which runs in steps, if that makes them fewer.
+/// Joins maps that differ in one result that runs in steps, if that leaves fewer maps.
 pub(super) fn join_steps(mut items: Vec<Coalesced>, options: Options) -> Vec<Coalesced> {
     let n_results = items.iter().map(|item| item.map.results().len()).max().unwrap_or(0);
     for result in 0..n_results {
@@ -38,7 +38,7 @@ pub(super) fn join_steps(mut items: Vec<Coalesced>, options: Options) -> Vec<Coa
         let mut apart: Vec<(Map, (Map, Steps, Coalesced))> = Vec::new();
         let mut out: Vec<Coalesced> = Vec::new();
         for item in items {
-            match taken_apart(&item.map, result) {
+            match split_off(&item.map, result) {
                 Some((rest, steps)) => apart.push((rest.clone(), (rest, steps, item))),
                 None => out.push(item),
             }
@@ -63,8 +63,8 @@ pub(super) fn join_steps(mut items: Vec<Coalesced>, options: Options) -> Vec<Coa
     items
 }
 
-/// A map without a result that runs in steps, and the range that it has for itself; and the steps.
-fn taken_apart(map: &Map, result: usize) -> Option<(Map, Steps)> {
+/// Splits off a result that runs in steps: the map without this result and its range, and the steps.
+fn split_off(map: &Map, result: usize) -> Option<(Map, Steps)> {
     let e = map.results().get(result)?;
     let others = || map.results().iter().enumerate().filter(|(i, _)| *i != result).map(|(_, e)| e.clone());
     let domain = map.domain();
@@ -84,7 +84,7 @@ fn taken_apart(map: &Map, result: usize) -> Option<(Map, Steps)> {
     Some((without, Steps { first, step: step.checked_abs()?, n: interval.size() }))
 }
 
-/// All numbers of a group, in runs with the same step, if those are fewer and each map has numbers of one of them.
+/// All numbers of a group in runs with one step, if there are fewer runs than maps and each map has numbers of one run.
 fn runs(group: &[(Map, Steps, Coalesced)]) -> Option<Vec<Steps>> {
     let total = group.iter().try_fold(0u128, |sum, (_, steps, _)| sum.checked_add(steps.n))?;
     if group.len() < 2 || total > POINTS {
@@ -119,7 +119,7 @@ fn runs(group: &[(Map, Steps, Coalesced)]) -> Option<Vec<Steps>> {
     group.iter().all(is_in_one).then_some(runs)
 }
 
-/// The map with a result that runs in steps, by a range where there are several.
+/// The map with a result that runs in steps, by a range if there are several.
 fn with_steps(rest: &Map, result: usize, run: &Steps, options: Options) -> Option<Map> {
     let mut results: SmallVec<[Expr; 4]> = rest.results().into();
     let mut domain = rest.domain().clone();

@@ -1,7 +1,7 @@
 //! Points that reach one element for every value of the runtime variables.
 //!
-//! [`candidate`] finds two points that do so at the ends of the ranges of the runtime variables, one after the other. Where
-//! the results are linear in them, these are all values; [`checked`] sees whether that is so.
+//! [`candidate`] finds two points that do so at the ends of the ranges of the runtime variables, one variable at a
+//! time. If the results are linear in these variables, that covers all values; [`checked`] verifies it.
 
 use crate::limits::ALTERNATIVES;
 use smallvec::SmallVec;
@@ -20,9 +20,9 @@ use crate::meter::Meter;
 use crate::simplify::options::Options;
 use crate::simplify::simplify;
 
-/// Which runtime variables of two maps are one.
+/// The runtime variables of two maps, with equal ones identified.
 struct Matching<'s> {
-    /// The variables of the first map, and those of the second one that are none of them.
+    /// The variables of the first map, then the other variables of the second one.
     variables: Vec<&'s Variable>,
     /// For each variable of the second map its number among these.
     numbers: Vec<usize>,
@@ -31,7 +31,8 @@ struct Matching<'s> {
 }
 
 impl<'s> Matching<'s> {
-    /// Variables with equal sources are one; with `by_index`, also those that are equal where their indices are.
+    /// Identifies variables with equal sources; with `by_index`, also variables that are equal whenever their indices
+    /// are.
     fn new(first: &'s [Variable], second: &'s [Variable], by_index: bool) -> Matching<'s> {
         let mut found = Matching { variables: first.iter().collect(), numbers: Vec::new(), pairs: Vec::new() };
         for v in second {
@@ -58,7 +59,7 @@ impl<'s> Matching<'s> {
     }
 }
 
-/// Whether two variables are one, or with `by_index` may be one at some points.
+/// Whether two variables are equal, or with `by_index` may be equal at some points.
 fn may_be_equal(v: &Variable, w: &Variable, by_index: bool) -> bool {
     let (Some(of_v), Some(of_w)) = (&v.source, &w.source) else { return false };
     let is_alike = v.interval == w.interval && of_v.id == of_w.id && of_v.index.len() == of_w.index.len();
@@ -107,14 +108,14 @@ fn results_at(
     let mut values = points.to_vec();
     for (value, v) in runtime.iter().zip(side.flat.domain().vars.iter().skip(points.len())) {
         let value = Linear::constant((*value).into());
-        // The simplified range of the variable is narrower where a constraint says so.
+        // The simplified range of the variable is narrower if a constraint says so.
         f.system.add_row(&value, v.interval.into())?;
         values.push(value);
     }
     Ok((results(f, side, values.clone(), meter)?, values))
 }
 
-/// The common element of two points, where they have one for all values of the runtime variables.
+/// The element that two points share for all values of the runtime variables, if there is one.
 pub(super) fn checked(a: &Side, b: &Side, points: &TwoPoints) -> Option<CommonElement> {
     let mut unknowns = Unknowns::default();
     let first = unknowns.add(&a.map, &points.0)?;
@@ -183,7 +184,7 @@ impl Unknowns {
         Some(fixed)
     }
 
-    /// Whether both points lie in their domains and reach one element, whatever the numbers are.
+    /// Whether both points lie in their domains and reach one element for all values of the unknowns.
     fn hold(&self, [(a, first), (b, second)]: [(&Map, &Fixed); 2]) -> Option<bool> {
         let vars = self.intervals.iter().map(|interval| Variable::new(*interval)).collect();
         let domain = Domain { vars, n_dims: self.intervals.len(), ..Domain::default() };

@@ -1,11 +1,11 @@
 //! Two points that reach one element: of two maps, or of one map at different points.
 //!
 //! The points of both maps become the columns of one integer system, and the results are required to be equal. If that
-//! takes too much and the maps have few points, all of them are evaluated. That there are none is a proof for all values of
-//! the runtime variables; points that are found are checked by evaluating the maps, and reach one element for every value
-//! of the runtime variables.
+//! exceeds the effort and the maps have few points, all points are evaluated. The answer "none" is a proof for all
+//! values of the runtime variables; the points of a positive answer are checked by evaluating the maps, and reach one
+//! element for every value of the runtime variables.
 //!
-//! A runtime variable is an element of an array that only the running program knows. Two of them are equal where source,
+//! A runtime variable is an element of an array that only the running program knows. Two of them are equal if source,
 //! range and index are. One without a source, or with an index that moves, may have another value at every point.
 
 mod for_all;
@@ -55,14 +55,14 @@ pub(crate) const UNDEFINED: &str = "nothing is known about an undefined map";
 const TOO_WIDE: &str = "the numbers of the maps are too large to decide it";
 const RUNTIME: &str = "it may depend on the values of the runtime variables";
 
-/// A map, and the same with all variables as dims, simplified: it has the same points.
+/// A map, and its simplified form with all variables as dims, which has the same points.
 pub(crate) struct Side {
     map: Map,
     flat: Map,
 }
 
 impl Side {
-    /// `None` where the map is seen to have no point.
+    /// Prepares a map; `None` if it is known to have no point.
     ///
     /// # Errors
     /// The reason why nothing is known.
@@ -83,7 +83,7 @@ impl Side {
         &self.flat
     }
 
-    /// How many dims and ranges there are.
+    /// The number of dims and ranges.
     pub fn n_free(&self) -> usize {
         self.map.domain().n_dims + self.map.domain().n_ranges
     }
@@ -98,16 +98,16 @@ impl Side {
     }
 }
 
-/// Which pairs of points are looked for.
+/// The pairs of points to search for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pairs {
     /// Any.
     All,
-    /// Points of one map that are equal in all variables before this one, and of which the first is smaller in this one.
+    /// Points of one map that agree in all variables before this one, with the first point smaller in this one.
     FirstDifference(usize),
 }
 
-/// Two points that reach one element, `None` where no two do.
+/// Two points that reach one element, `None` if no two do.
 ///
 /// # Errors
 /// The reason why neither is known.
@@ -135,7 +135,8 @@ pub(crate) fn find(
     candidates.find_map(found).map(Some).ok_or(RUNTIME)
 }
 
-/// Two such points among all points of maps without runtime variables; `None` if these are too many or do not fit.
+/// Finds two such points by evaluating all points of maps without runtime variables; `None` if these are too many or
+/// do not fit.
 fn by_points(a: &Side, b: &Side, pairs: Pairs) -> Option<Option<TwoPoints>> {
     let (of_a, of_b) = (AllPoints::of(&a.flat, POINTS)?, AllPoints::of(&b.flat, POINTS)?);
     let variable = if let Pairs::FirstDifference(variable) = pairs { Some(variable) } else { None };
@@ -225,7 +226,7 @@ fn require_equal(f: &mut Flattener, x: &[Linear], y: &[Linear]) -> Result<(), St
     x.iter().zip(y).try_for_each(|(x, y)| f.system.add_row(&x.minus(y)?, Span::point(0)))
 }
 
-/// The values of all variables of a map: those of the runtime variables are columns, equal where they are known to be.
+/// The values of all variables of a map: those of the runtime variables are columns, equal if they are known to be.
 fn add_runtime(
     f: &mut Flattener,
     side: &Side,

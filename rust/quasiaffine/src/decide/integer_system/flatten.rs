@@ -1,8 +1,8 @@
 //! Flattening: expressions over a domain as linear forms over the columns of a system.
 //!
-//! `y floordiv n` becomes a column `q` with the row `y - n*q in [0, n - 1]`, `y mod n` the form `y - n*q`. What is not
-//! linear becomes a column that is tied to its operands. The points of the system are those of the domain, each once:
-//! the columns that are added here are functions of those of the variables.
+//! `y floordiv n` becomes a column `q` with the row `y - n*q in [0, n - 1]`, `y mod n` the form `y - n*q`. A nonlinear
+//! operation becomes a column that is tied to its operands. The points of the system are those of the domain, each
+//! once: the added columns are functions of the variables' columns.
 
 use std::sync::Arc;
 
@@ -154,7 +154,7 @@ impl System {
     }
 }
 
-/// The values of an operation on such operands; `None` where an end has more than 125 bits.
+/// The values of an operation on such operands; `None` if an end has more than 125 bits.
 pub(super) fn span_of(op: Binary, a: Span, b: Span) -> Option<Span> {
     let wide = |span: Span| WideInterval::between(span.lo, span.hi);
     let WideInterval { lo, hi } = binary(op, wide(a), wide(b));

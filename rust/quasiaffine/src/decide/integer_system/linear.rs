@@ -27,12 +27,12 @@ impl Linear {
         Linear { constant: 0, terms: SmallVec::from_slice(&[(column, 1)]) }
     }
 
-    /// The value, where there is no term.
+    /// The value, if there is no term.
     pub fn as_const(&self) -> Option<i128> {
         self.terms.is_empty().then_some(self.constant)
     }
 
-    /// The coefficient of a column, 0 where it does not occur.
+    /// The coefficient of a column, 0 if it does not occur.
     pub fn coefficient(&self, column: Column) -> i128 {
         self.terms.binary_search_by_key(&column, |t| t.0).map_or(0, |at| self.terms[at].1)
     }
@@ -72,7 +72,7 @@ impl Linear {
         Ok(out)
     }
 
-    /// Replaces a column by a form; whether it occurred.
+    /// Replaces a column by a form. Returns whether the column occurred.
     pub fn substitute(&mut self, column: Column, by: &Linear) -> Result<bool, Stop> {
         let Ok(at) = self.terms.binary_search_by_key(&column, |t| t.0) else { return Ok(false) };
         let (_, k) = self.terms.remove(at);
@@ -80,7 +80,7 @@ impl Linear {
         Ok(true)
     }
 
-    /// The value where every column has one.
+    /// Evaluates the form at values of all columns.
     pub fn at(&self, values: &[i128]) -> Result<i128, Stop> {
         self.terms.iter().try_fold(self.constant, |sum, (column, k)| add(sum, mul(*k, values[*column as usize])?))
     }
@@ -96,7 +96,7 @@ impl Linear {
     }
 }
 
-/// The integers from `lo` to `hi`; none where `lo > hi`.
+/// The integers from `lo` to `hi`; none if `lo > hi`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Span {
     /// The smallest.
@@ -136,8 +136,8 @@ impl Span {
         Ok(Span { lo: a.min(b), hi: a.max(b) })
     }
 
-    /// The values less a number.
-    pub fn less(self, shift: i128) -> Result<Span, Stop> {
+    /// The values minus a number.
+    pub fn minus(self, shift: i128) -> Result<Span, Stop> {
         Ok(Span { lo: sub(self.lo, shift)?, hi: sub(self.hi, shift)? })
     }
 
@@ -175,7 +175,7 @@ pub(crate) fn sub(a: i128, b: i128) -> Result<i128, Stop> {
 }
 
 pub(crate) fn mul(a: i128, b: i128) -> Result<i128, Stop> {
-    // A product of 64-bit numbers is one instruction, of 128-bit ones a call.
+    // A product of 64-bit numbers is one instruction, one of 128-bit numbers a call.
     match (i64::try_from(a), i64::try_from(b)) {
         (Ok(a), Ok(b)) => Ok(i128::from(a) * i128::from(b)),
         _ => a.checked_mul(b).ok_or(Stop::Overflow),

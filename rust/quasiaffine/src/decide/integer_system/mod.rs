@@ -1,12 +1,13 @@
-//! Integer systems: is there an integer point in a box at which linear forms lie in given intervals?
+//! Integer systems: whether a box has an integer point at which linear forms lie in given intervals.
 //!
 //! A domain becomes a system by flattening (`flatten.rs`): each `y floordiv n` is a column `q` of its own with the row
 //! `y - n*q in [0, n - 1]`, as in MLIR's `FlatLinearConstraints` and in isl. A system is decided by presolving
 //! (`presolve.rs`: bounds, common divisors, strides that leave gaps, elimination of equalities as in the Omega test)
 //! and by branching (`search.rs`).
 //!
-//! A solution satisfies every row and every operation, "none" is a proof, and all else is [`Stop`]: a number past 128
-//! bits, or the effort is spent. The effort alone ends the search, so an answer never depends on the machine.
+//! A solution satisfies every row and every operation, "none" is a proof, and anything else is [`Stop`]: a number does
+//! not fit in 128 bits, or the effort is spent. Only the effort ends the search, so an answer never depends on the
+//! machine.
 
 pub(crate) mod flatten;
 pub(crate) mod linear;
@@ -21,12 +22,12 @@ use linear::{Column, Linear, Span};
 /// Columns with their spans, and conditions on them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct System {
-    /// The values of each column. Those of an eliminated one do not count.
+    /// The values of each column, meaningless for eliminated columns.
     columns: Vec<Span>,
     rows: Vec<Row>,
     nonlinear: Vec<Nonlinear>,
     functions: Vec<SameFunction>,
-    /// Columns that are a form of later columns, in the order in which they were eliminated.
+    /// Eliminated columns with their forms in later columns, in the order of elimination.
     eliminated: Vec<(Column, Linear)>,
 }
 
@@ -46,7 +47,7 @@ struct Nonlinear {
     b: Linear,
 }
 
-/// Two values of one unknown function: they are equal where all differences of the arguments are 0.
+/// Two values of one unknown function: they are equal if all differences of the arguments are 0.
 #[derive(Clone, Debug)]
 struct SameFunction {
     differences: Vec<Linear>,
@@ -60,14 +61,14 @@ impl System {
         (self.columns.len() - 1) as Column
     }
 
-    /// The values of a form, as far as the spans of its columns tell.
+    /// Bounds on a form by the spans of its columns.
     pub fn span(&self, form: &Linear) -> Result<Span, Stop> {
         form.span(&self.columns)
     }
 
     /// Requires `form in span`.
     pub fn add_row(&mut self, form: &Linear, span: Span) -> Result<(), Stop> {
-        let span = span.less(form.constant)?;
+        let span = span.minus(form.constant)?;
         self.rows.push(Row { form: Linear { constant: 0, ..form.clone() }, span });
         Ok(())
     }
@@ -77,16 +78,16 @@ impl System {
         self.nonlinear.push(Nonlinear { op, value, a, b });
     }
 
-    /// Requires that two values are equal where all differences of arguments are 0.
+    /// Requires that two values are equal if all differences of arguments are 0.
     pub fn add_same_function(&mut self, differences: Vec<Linear>, x: &Linear, y: &Linear) -> Result<(), Stop> {
         self.functions.push(SameFunction { differences, values: x.minus(y)? });
         Ok(())
     }
 
-    /// Values of all columns that satisfy every condition, `None` where there are none.
+    /// Finds values of all columns that satisfy every condition; `None` if there are none.
     ///
     /// # Errors
-    /// [`Stop`] where neither is found.
+    /// [`Stop`] if it is undecided.
     pub fn solve(self, meter: &mut Meter) -> Result<Option<Vec<i128>>, Stop> {
         let n = self.columns.len();
         let found = search::search(self, meter, 0)?;
@@ -138,7 +139,7 @@ mod tests {
             (&[(0, BIG), (0, BIG)][..], &[(&[2, -4][..], 1, 1)][..]),
             // Strides with gaps: 128 * (x - y) + z - w lies outside [100, 110].
             (&[(0, BIG), (0, BIG), (0, 9), (0, 9)], &[(&[128, -128, 1, -1], 100, 110)]),
-            // An order that goes round.
+            // A cyclic order.
             (&[(0, BIG), (0, BIG)], &[(&[1, -1], 1, BIG), (&[-1, 1], 0, BIG)]),
             // x = 2u + 1 = 4v + 2.
             (&[(0, BIG), (0, BIG), (0, BIG)], &[(&[1, -2, 0], 1, 1), (&[1, 0, -4], 2, 2)]),
@@ -164,7 +165,7 @@ mod tests {
         }
     }
 
-    /// Random systems over small boxes, against going through all points.
+    /// Random systems over small boxes, compared with enumeration.
     #[test]
     fn a_system_has_a_solution_where_a_point_satisfies_it() {
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;

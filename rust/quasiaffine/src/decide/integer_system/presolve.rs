@@ -1,4 +1,4 @@
-//! Presolving: an equivalent system with narrower spans, smaller rows and fewer columns, or the proof that there is none.
+//! Presolving: an equivalent system with narrower spans, smaller rows and fewer columns, or a proof of infeasibility.
 //!
 //! Every step keeps the set of solutions, up to columns that become forms of others.
 
@@ -13,7 +13,7 @@ use crate::expr::Binary;
 use crate::limits::{ROUNDS, VALUES};
 use crate::meter::Meter;
 
-/// Why presolving ends early.
+/// The reason why presolving ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Halt {
     /// The system has no solution.
@@ -28,10 +28,11 @@ impl From<Stop> for Halt {
     }
 }
 
-/// Rows are combined once in so many passes, and before presolving ends.
+/// The number of passes between two combinations of rows; rows are also combined before presolving ends.
 const COMBINE_EVERY: usize = 4;
 
-/// A row cut in two where its strides leave gaps: the terms of large coefficients are `divisor * m` with `m` in `quotients`.
+/// A row cut in two if its strides leave gaps: the terms of large coefficients are `divisor * m` with `m` in
+/// `quotients`.
 pub(super) struct Split {
     prefix: Linear,
     suffix: Linear,
@@ -60,8 +61,8 @@ impl System {
         Ok(())
     }
 
-    /// Adds sums and differences of two rows that say more than the spans of their columns: those in which a column cancels
-    /// and at most two are left, and those that are a multiple of another row. Whether there were any.
+    /// Adds sums and differences of two rows that are tighter than the spans of their columns: those in which a column
+    /// cancels and at most two are left, and those that are a multiple of another row. Returns whether there were any.
     fn combine_rows(&mut self, meter: &mut Meter) -> Result<bool, Halt> {
         if self.rows.len() > VALUES {
             return Ok(false);
@@ -95,8 +96,8 @@ impl System {
         Ok(changed)
     }
 
-    /// Rows without fixed columns and common factors; those of one column become its span, parallel ones become one row,
-    /// and those that always hold go.
+    /// Removes fixed columns and common factors from rows. A row of one column becomes its span, parallel rows become
+    /// one, and rows that always hold are dropped. Returns whether that changed anything.
     fn normalize_rows(&mut self, meter: &mut Meter) -> Result<bool, Halt> {
         let mut changed = false;
         let mut kept: Vec<Row> = Vec::with_capacity(self.rows.len());
@@ -128,7 +129,7 @@ impl System {
         Ok(changed)
     }
 
-    /// Intersects the span of a column; whether it became narrower.
+    /// Intersects the span of a column. Returns whether it became narrower.
     fn narrow(&mut self, column: Column, by: Span) -> Result<bool, Halt> {
         let own = &mut self.columns[column as usize];
         let both = own.intersect(by);
@@ -231,7 +232,7 @@ impl System {
     pub(super) fn apply(&mut self, at: usize, split: &Split, quotient: i128) -> Result<(), Stop> {
         let row = self.rows.swap_remove(at);
         self.add_row(&split.prefix, Span::point(quotient))?;
-        self.add_row(&split.suffix, row.span.less(mul(split.divisor, quotient)?)?)
+        self.add_row(&split.suffix, row.span.minus(mul(split.divisor, quotient)?)?)
     }
 
     /// Writes a column of each equality as a form of the others.
@@ -299,7 +300,7 @@ impl System {
         for row in &mut self.rows {
             if row.form.substitute(column, &by)? {
                 meter.spend(row.form.terms.len())?;
-                row.span = row.span.less(row.form.constant)?;
+                row.span = row.span.minus(row.form.constant)?;
                 row.form.constant = 0;
             }
         }
@@ -399,10 +400,10 @@ fn without_fixed(form: &Linear, columns: &[Span]) -> Result<Linear, Stop> {
 }
 
 /// A row without fixed columns and common factors, its first coefficient positive, its span within what the columns
-/// allow; `None` where it always holds.
+/// allow; `None` if it always holds.
 fn normalize(row: Row, columns: &[Span]) -> Result<Option<Row>, Halt> {
     let mut form = without_fixed(&row.form, columns)?;
-    let mut span = row.span.less(form.constant)?;
+    let mut span = row.span.minus(form.constant)?;
     form.constant = 0;
     if span.lo > span.hi {
         return Err(Halt::Infeasible);

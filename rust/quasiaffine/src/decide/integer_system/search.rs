@@ -8,7 +8,7 @@ use crate::error::Stop;
 use crate::limits::{ALTERNATIVES, DEPTH};
 use crate::meter::Meter;
 
-/// Values of all columns that satisfy every condition.
+/// Finds values of all columns that satisfy every condition.
 pub(super) fn search(mut system: System, meter: &mut Meter, depth: usize) -> Result<Option<Vec<i128>>, Stop> {
     match system.presolve(meter) {
         Err(Halt::Infeasible) => return Ok(None),
@@ -59,7 +59,7 @@ fn branch(system: System, meter: &mut Meter, depth: usize) -> Result<Option<Vec<
         let values = system.columns.iter().map(|s| s.closest_to_0()).collect();
         return system.complete(values).map(Some);
     } else {
-        // Presolving ended before it had looked at what is fixed.
+        // Presolving ended before it examined the fixed columns.
         return search(system, meter, depth + 1);
     }
     let mut stopped = None;
@@ -74,7 +74,7 @@ fn branch(system: System, meter: &mut Meter, depth: usize) -> Result<Option<Vec<
     stopped.map_or(Ok(None), Err)
 }
 
-/// The value closest to 0, then the others: halved where there are many.
+/// Splits a span into the value closest to 0 and the others, halved if there are many.
 fn pieces(span: Span) -> impl Iterator<Item = Span> {
     let first = span.closest_to_0();
     let (below, above) = (Span { hi: first - 1, ..span }, Span { lo: first + 1, ..span });
@@ -117,7 +117,7 @@ impl System {
         rows.chain(operations).chain(functions)
     }
 
-    /// The conditions on some columns that share none with the others.
+    /// The subsystem of some columns that share no condition with the others.
     fn part(&self, columns: &[Column]) -> System {
         let own = |form: &super::Linear| form.terms.first().map(|t| columns.binary_search(&t.0).is_ok());
         System {
@@ -159,12 +159,12 @@ impl System {
         columns.min_by_key(|c| (self.columns[*c as usize].hi - self.columns[*c as usize].lo, *c))
     }
 
-    /// Whether no condition is left: then every column may take any of its values.
+    /// Whether no condition is left, so that every column may take any of its values.
     fn is_solved(&self) -> bool {
         self.rows.is_empty() && self.nonlinear.is_empty() && self.functions.is_empty()
     }
 
-    /// The values of the eliminated columns, from the others.
+    /// Adds the values of the eliminated columns.
     fn complete(&self, mut values: Vec<i128>) -> Result<Vec<i128>, Stop> {
         for (column, form) in self.eliminated.iter().rev() {
             values[*column as usize] = form.at(&values)?;
