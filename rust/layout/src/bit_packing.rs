@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(wide, [1, 2, 15, 0, 7, 8, 3]);
     }
 
-    /// The fast paths agree with the definition bit by bit, also where `width` exceeds the bits of the value.
+    /// The fast paths agree with the definition bit by bit, also if `width` exceeds the bits of the value.
     #[test]
     fn every_width() {
         for width in 1..=12usize {

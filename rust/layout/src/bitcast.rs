@@ -1,7 +1,7 @@
 //! Decides whether a reshape, transpose or bitcast between two layouts moves no bytes.
 //!
 //! An operation is a bitcast exactly if both buffers have the same size, both element types the same width, and every
-//! output element has the same position as the operand element that it equals. Where both layouts are strided, the
+//! output element has the same position as the operand element that it equals. If both layouts are strided, the
 //! answer is exact at any size; otherwise the two maps are compared and the answer may be [`Equivalence::Unknown`].
 
 use quasiaffine::{equivalent, then, Domain, Equivalence, Expr, Map};
@@ -73,7 +73,7 @@ pub fn is_valid_bitcast(operand: &ArrayShape, output: &ArrayShape) -> Result<Equ
     Ok(equivalent(&there, &round))
 }
 
-/// The answer where the element counts, element widths or buffer sizes differ, and for arrays without elements.
+/// The answer if the element counts, element widths or buffer sizes differ, and for arrays without elements.
 fn decide_by_size(operand: &ArrayShape, output: &ArrayShape) -> Result<Option<Equivalence>> {
     let first = vec![0; output.rank()];
     if operand.n_elements() != output.n_elements()

@@ -1,6 +1,6 @@
 //! Errors and diagnostics of texts: a kind and a span.
 //!
-//! The same type describes an error, which stops a text from being read, and a diagnostic, which does not. Messages are
+//! One type describes errors, which stop the reading of a text, and diagnostics, which do not. Messages are
 //! lower case without a full stop; they name what was found and what was expected.
 
 use std::borrow::Cow;
@@ -28,7 +28,7 @@ impl Span {
         (self.end - self.start) as usize
     }
 
-    /// True when the span holds no byte.
+    /// Whether the span is empty.
     pub fn is_empty(self) -> bool {
         self.start == self.end
     }
@@ -57,7 +57,7 @@ pub struct Diagnostic {
 /// The subject of a problem, and the kind of its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiagnosticKind {
-    /// A text; the message is in words of its own.
+    /// A text; the message is free-form.
     Words,
     /// A text; the message says what was expected and found.
     Expected,
@@ -68,7 +68,7 @@ pub enum DiagnosticKind {
 }
 
 impl Diagnostic {
-    /// A message in words of its own.
+    /// A diagnostic with a free-form message.
     pub fn new(span: Span, text: impl Into<Cow<'static, str>>) -> Diagnostic {
         Diagnostic { span, kind: DiagnosticKind::Words, text: text.into(), expected: None, found: None }
     }
@@ -88,7 +88,7 @@ impl Diagnostic {
         Diagnostic { text: format!("{what}: ").into(), ..Diagnostic::expected(span, expected.to_string(), found) }
     }
 
-    /// A second one of something that is once.
+    /// A duplicate.
     pub fn duplicate(span: Span, what: &str, name: &str) -> Diagnostic {
         Diagnostic::expected(span, format!("one {what} `{}`", clip(name)), "a second")
     }
@@ -98,7 +98,7 @@ impl Diagnostic {
         Diagnostic::expected(span, format!("a number in the range of {of}"), clip(found))
     }
 
-    /// A word that is not known, and the known one with the smallest edit distance, if one is close.
+    /// An unknown word, and the known word with the smallest edit distance, if one is close.
     pub fn unknown_word(span: Span, what: &str, found: &str, nearest: Option<&str>) -> Diagnostic {
         let found = format!("`{}`", clip(found));
         let hint = nearest.map_or_else(String::new, |n| format!(", did you mean `{n}`?"));
@@ -107,7 +107,7 @@ impl Diagnostic {
         Diagnostic { expected: Some(expected.into()), found: Some(found), ..Diagnostic::new(span, text) }
     }
 
-    /// More than a limit allows.
+    /// An exceeded limit.
     pub fn limit(span: Span, text: String) -> Diagnostic {
         Diagnostic { kind: DiagnosticKind::Limit, ..Diagnostic::new(span, text) }
     }

@@ -1,6 +1,6 @@
 //! Suggestions for misspelled names.
 
-/// No longer name is misspelled or suggested.
+/// The length of the longest name that is compared or suggested.
 const MAX_LEN: usize = 64;
 
 /// The candidate with the smallest edit distance from `word`, if that is small enough for a typo: at most a third of
@@ -26,7 +26,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 }
 
 /// The optimal string alignment distance: the Levenshtein distance with transposition of adjacent letters as one edit.
-/// `None` where it exceeds `limit`. Neither word is longer than [`MAX_LEN`].
+/// `None` if it exceeds `limit`. Neither word is longer than [`MAX_LEN`].
 fn distance(a: &[u8], b: &[u8], limit: usize) -> Option<usize> {
     let mut before = [0; MAX_LEN + 1];
     let mut last: [usize; MAX_LEN + 1] = std::array::from_fn(|j| j);
@@ -40,7 +40,7 @@ fn distance(a: &[u8], b: &[u8], limit: usize) -> Option<usize> {
             }
             row[j] = d;
         }
-        // A later row is at least the smallest of the two before it.
+        // Every entry of a later row is at least the smallest entry of the two rows before it.
         let exceeds = |row: &[usize]| row[..=b.len()].iter().all(|&d| d > limit);
         if exceeds(&row) && exceeds(&last) {
             return None;

@@ -9,19 +9,19 @@ use crate::{logical_index, ArrayShape};
 /// The dims of a thread map: those of a thread in its block, then those of the block.
 const THREAD_DIMS: [&str; 6] = ["th_x", "th_y", "th_z", "bl_x", "bl_y", "bl_z"];
 
-/// An index that stays within `sizes`; of a row-major array of these sizes, whose buffer `array` has as well.
+/// An index within `sizes`, into a row-major array of these sizes that has the same buffer as `array`.
 #[derive(Clone, Debug)]
 pub struct To<'a> {
     /// The index, an expression for each size.
     pub at: Vec<Expr>,
     /// The sizes.
     pub sizes: Vec<i64>,
-    /// The array to whose elements the map leads.
+    /// The array whose elements are the results.
     pub array: Option<&'a ArrayShape>,
 }
 
 impl To<'_> {
-    /// The index in the array, where its sizes are those of the array's dimensions in memory order, or of size 1.
+    /// The index in the array, if the sizes are those of the array's dimensions in memory order, up to sizes of 1.
     fn in_dimensions(&self) -> Option<To<'static>> {
         let (array, layout) = (self.array?, self.array?.layout_or_default());
         let order = layout.minor_to_major.iter().rev().map(|&d| d as usize).filter(|&d| array.dims()[d] != 1);
@@ -37,7 +37,7 @@ impl To<'_> {
     }
 }
 
-/// The simplified maps from a grid of these sizes to several indices where all of them stay within their sizes.
+/// The simplified maps from a grid of these sizes to several indices, restricted to points with all indices in bounds.
 ///
 /// # Errors
 /// As [`Map::new`] and [`logical_index`].
@@ -46,7 +46,7 @@ pub fn grid_maps(grid: [i64; 6], to: Vec<To<'_>>, ranges: &[i64], constraints: V
         let counted = to.at.iter().zip(&to.sizes).filter(move |(_, &n)| only.is_none_or(|only| only == n));
         counted.map(|(e, &n)| Constraint { expr: e.clone(), interval: below(n) }).collect::<Vec<_>>()
     };
-    // Of an array, dimensions of size 1 say nothing about the index.
+    // Dimensions of size 1 of an array do not restrict the index.
     let units = to.iter().filter(|to| to.array.is_some()).flat_map(|to| within(to, Some(1))).collect::<Vec<_>>();
     let to: Vec<To<'_>> = to.into_iter().map(|to| to.in_dimensions().unwrap_or(to)).collect();
     let constraints = to.iter().flat_map(|to| within(to, None)).chain(units).chain(constraints).collect();
@@ -65,8 +65,8 @@ pub fn grid_maps(grid: [i64; 6], to: Vec<To<'_>>, ranges: &[i64], constraints: V
 
 /// The map from the threads of a grid to the elements that they process in the order of memory.
 ///
-/// Of n threads with v elements each, thread t has those at the positions `(c * n + t) * v + j`, for every chunk c and
-/// every j below v. Without `blocks` there are as many along x as cover the array once.
+/// With n threads of v elements each, thread t has the elements at the positions `(c * n + t) * v + j`, for every chunk
+/// c and every j below v. Without `blocks`, the blocks along x cover the array once.
 ///
 /// # Errors
 /// As [`logical_index`].
@@ -78,7 +78,7 @@ pub fn flat_thread_map(
 ) -> Result<Map> {
     let positions = logical_index(shape)?;
     let n_positions = positions.domain().vars[0].interval.hi + 1;
-    // How many times all of a grid of these sizes are needed to cover the array.
+    // The number of passes of a grid of these sizes that cover the array.
     let n_rounds = |sizes: &[i64]| {
         let n_covered = sizes.iter().try_fold(per_thread, |n, &size| int::mul(n, size))?;
         Ok::<_, Error>(int::ceil_div(n_positions, n_covered).max(1))

@@ -1,8 +1,8 @@
 //! A strided copy: nested loops, each with a stride in the source and a stride in the target.
 //!
-//! `target[Σ c·to] = source[Σ c·from]` at every point `c`. No two points write the same target element, and the inner loops
-//! together span less than the target stride of the first loop, so that threads can divide the first one. Not here: how
-//! a layout becomes such copies (`pack.rs`).
+//! `target[Σ c·to] = source[Σ c·from]` at every point `c`. No two points write the same target element, and the inner
+//! loops together span less than the target stride of the first loop, so that threads can divide the first one. Not
+//! here: the conversion of layouts into such copies (`pack.rs`).
 
 use quasiaffine::interrupt::{on_threads, poll};
 

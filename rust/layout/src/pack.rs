@@ -1,9 +1,9 @@
 //! Packs row-major arrays into buffers of any layout, and unpacks them.
 //!
-//! The indices of a dimension below a multiple of the largest weight of its quotients have digits that run over all their
-//! values, and the rest are those below a multiple of the next weight. So an array consists of a few boxes, each of which
-//! is a strided copy. Only where a tile splits dimensions that it combines unevenly is every element moved to its
-//! position. `unpack(pack(a)) == a`. Not here: the values of the elements, and elements narrower than a byte
+//! The indices of a dimension below a multiple of the largest weight of its quotients have digits that run over all
+//! their values; the remaining indices are handled in the same way with the next weight. So an array consists of a few
+//! boxes, and each box is a strided copy. Elements move one by one only if a tile unevenly splits dimensions that it
+//! combines. `unpack(pack(a)) == a`. Not here: the values of the elements, and elements narrower than a byte
 //! (`bit_packing.rs`).
 
 use quasiaffine::interrupt::{on_threads, poll};
@@ -15,7 +15,7 @@ use crate::strided::Positions;
 use crate::tiling::{row_major_strides, Result, TOO_LARGE};
 use crate::ArrayShape;
 
-/// The elements that are filled or moved from one look for Ctrl-C to the next.
+/// The number of elements filled or moved between two checks for Ctrl-C.
 const STEP: usize = 1 << 14;
 
 /// The copies that pack arrays of one shape.
@@ -42,7 +42,8 @@ enum Copies {
     Points(Program, Vec<i64>),
 }
 
-/// Elements whose digits run over all their values: the first one in the array and in the buffer, and a loop for each digit.
+/// Elements whose digits run over all their values: the positions of the first element in the array and in the buffer,
+/// and a loop for each digit.
 #[derive(Clone, Default)]
 struct Part {
     from: usize,
@@ -152,7 +153,7 @@ fn parts_of(positions: &Positions, d: usize, n: i64, stride: i64) -> Result<Vec<
     Ok(parts)
 }
 
-/// Visits all elements: the number of each, and its position.
+/// Calls `visit` with the number and the position of each element.
 fn each_position(program: &Program, dims: &[i64], mut visit: impl FnMut(usize, usize)) {
     let n: usize = dims.iter().map(|&n| n as usize).product();
     let mut index = vec![0i64; dims.len()];

@@ -163,7 +163,7 @@ impl Shape {
         }
     }
 
-    /// The number of shapes nested in it, itself included.
+    /// The number of nested shapes, this one included.
     pub fn n_parts(&self) -> usize {
         match self {
             Shape::Tuple(parts) => 1 + parts.iter().map(Shape::n_parts).sum::<usize>(),
@@ -172,7 +172,7 @@ impl Shape {
         }
     }
 
-    /// How deep shapes nest in it; 0 for an array.
+    /// The nesting depth of shapes; 0 for an array.
     pub fn depth(&self) -> usize {
         match self {
             Shape::Tuple(parts) => 1 + parts.iter().map(Shape::depth).max().unwrap_or(0),

@@ -50,7 +50,7 @@ pub fn strides(shape: &ArrayShape) -> Result<Option<Vec<Vec<Digit>>>> {
 }
 
 /// The position of an element as a sum over the dimensions: each summand depends on the quotients of the index by
-/// weights, of which each divides the next.
+/// weights, each a divisor of the next.
 pub(crate) struct Positions {
     position: Expr,
     /// For each dimension, ascending, from 1.
@@ -58,7 +58,7 @@ pub(crate) struct Positions {
 }
 
 impl Positions {
-    /// `None` where some quotient depends on several dimensions, or a weight does not divide the next one.
+    /// `None` if some quotient depends on several dimensions, or a weight does not divide the next one.
     pub fn of(shape: &ArrayShape) -> Result<Option<Positions>> {
         let map = linear_index(shape)?;
         // Combined dimensions come apart in the simplified map.
@@ -86,7 +86,7 @@ impl Positions {
     }
 }
 
-/// For each dimension the indices at which the quotients and remainders in a map first change; `None` where one has a
+/// For each dimension the indices at which the quotients and remainders in a map first change; `None` if one has a
 /// numerator of several dimensions.
 fn weights_of(map: &Map) -> Option<Vec<BTreeSet<i64>>> {
     let mut weights = vec![BTreeSet::from([1]); map.domain().n_dims];

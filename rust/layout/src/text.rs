@@ -19,7 +19,7 @@ pub struct Cursor<'a> {
     pub pos: usize,
 }
 
-/// The parts of a value that are a step of work together: most values have fewer, so that reading these takes none.
+/// The number of parts of a value that count as one step of work; most values have fewer, and count no step.
 pub const SHORT: u32 = 64;
 
 const NAME: u8 = 1;
@@ -62,7 +62,7 @@ impl<'a> Cursor<'a> {
         self.text.as_bytes()
     }
 
-    /// The bytes from here on.
+    /// The bytes from the cursor on.
     #[inline(always)]
     pub fn rest(&self) -> &'a [u8] {
         &self.bytes()[self.pos..]
@@ -146,7 +146,7 @@ impl<'a> Cursor<'a> {
         self.accept(c)
     }
 
-    /// Consumes this word if it is next and ends here.
+    /// Consumes this word if it is next and complete.
     #[inline]
     pub fn accept_word(&mut self, word: &str) -> bool {
         let rest = self.rest();
@@ -184,7 +184,7 @@ impl<'a> Cursor<'a> {
         self.accept_pair(pair).then_some(()).ok_or_else(|| self.expected(expected))
     }
 
-    /// The letters, digits, `.`, `_` and `-` from here on, possibly none. The `-` of `->` is not part of a word.
+    /// Consumes letters, digits, `.`, `_` and `-`, possibly none. The `-` of `->` is not part of a word.
     #[inline]
     pub fn word(&mut self) -> &'a str {
         let span = self.word_span();
@@ -364,7 +364,7 @@ impl<'a> Cursor<'a> {
         Ok(all)
     }
 
-    /// The error "expected this, found what is next".
+    /// The error "expected this, found the next token".
     #[cold]
     #[inline(never)]
     pub fn expected(&self, expected: impl Into<std::borrow::Cow<'static, str>>) -> Diagnostic {

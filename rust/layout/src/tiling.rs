@@ -2,7 +2,7 @@
 //!
 //! A stage is a list of sizes, major to minor: first the dimensions in the order of the layout, then, after every tile,
 //! the numbers of tiles and the sizes of a tile. The buffer is the last stage in row-major order. Not here: the maps
-//! that follow the stages (`linear.rs`), from which strides (`strided.rs`) and copies (`pack.rs`) are read.
+//! that follow the stages (`linear.rs`), and the strides (`strided.rs`) and copies (`pack.rs`) derived from these.
 
 use quasiaffine::Error;
 

@@ -1,6 +1,6 @@
 //! The sectors, bytes and runs of one request, from the addresses of its lanes.
 //!
-//! Lanes that are inactive count nothing, and lanes with the same address count once in each request.
+//! Inactive lanes count nothing, and lanes with equal addresses count once in each request.
 
 use quasiaffine::{int, Error, Result};
 
@@ -11,12 +11,12 @@ use super::lcm;
 pub(super) struct Form {
     /// The units of an element.
     pub width: i64,
-    /// 1 where addresses are bytes, 8 where they are bits.
+    /// 1 if addresses are bytes, 8 if they are bits.
     pub per_byte: i64,
     pub sector_bytes: i64,
     /// The steps that one request may hold.
     pub vector: i64,
-    /// Where not 0, every run may be moved by multiples of this number of units: sectors are then an upper bound.
+    /// If not 0, every run may move by multiples of this number of units, and sectors are an upper bound.
     pub loosest_start: i64,
 }
 
@@ -31,7 +31,7 @@ impl Form {
         Ok(int::mul(self.vector, self.width)?)
     }
 
-    /// Addresses that differ by multiples of this have requests of the same form.
+    /// The period of requests: addresses that differ by a multiple of it give requests of the same form.
     pub fn period(&self) -> Result<i64> {
         lcm(self.sector(), self.vector_units()?)
     }
@@ -40,18 +40,18 @@ impl Form {
 /// Totals of requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// How many requests there are: one without an active lane is none.
+    /// The number of requests. A request without an active lane does not count.
     pub requests: i128,
-    /// The sectors that they move; one that two requests need counts twice.
+    /// The number of sectors moved; a sector that two requests need counts twice.
     pub sectors: i128,
-    /// The bytes that lanes ask for; those that several lanes of a request ask for count once.
+    /// The number of bytes that lanes ask for; a byte that several lanes of one request ask for counts once.
     pub bytes_used: i128,
     /// The longest run of neighboring bytes in one request.
     pub longest_run: i128,
 }
 
 impl Counts {
-    /// The totals of both, the others counted `times`.
+    /// The sum of both totals, with the others taken `times` times.
     pub(super) fn plus(self, other: Counts, times: i128) -> Result<Counts> {
         if times == 0 {
             return Ok(self);
@@ -65,7 +65,7 @@ impl Counts {
         })
     }
 
-    /// The larger of each.
+    /// The maximum of each total.
     pub(super) fn max(self, other: Counts) -> Counts {
         Counts {
             requests: self.requests.max(other.requests),
@@ -78,10 +78,10 @@ impl Counts {
 
 pub(super) const TOO_MANY: Error = Error::Overflow("a total of requests");
 
-/// The totals of the requests of one warp, whose addresses all move by `offset`: those of its lanes, each with all
-/// steps, and whether they are active. `start` is a place to work in.
+/// The totals of the requests of one warp, whose addresses all move by `offset`. `address` and `active` have all steps
+/// of each lane. `start` is scratch space.
 ///
-/// The steps are one request where every active lane takes all of them, at neighboring elements that begin at a
+/// The steps are one request if every active lane takes all of them, at neighboring elements that begin at a
 /// multiple of their size; else each step is a request.
 pub(super) fn measure(
     address: &[i64],

@@ -1,8 +1,8 @@
 //! The memory traffic of the warps of a grid: their requests, the sectors these move, the bytes they use.
 //!
 //! The map from threads to elements becomes one from the lane, the step and the coordinates of a request to an address;
-//! [`regions`] totals such a grid. A runtime value is taken away first: what its values could change is the reason why
-//! the totals are upper bounds. Addresses count in units, bits where an element has no whole number of bytes. The
+//! [`regions`] totals such a grid. Runtime values are removed first; if they could change the totals, these are upper
+//! bounds for that reason. Addresses count in units, bits if an element is not a whole number of bytes. The
 //! totals are those of all requests, or upper bounds with a reason.
 
 mod measure;
@@ -39,14 +39,14 @@ pub struct Warps {
     pub sector_bytes: i64,
 }
 
-/// How much is spent before totals become upper bounds.
+/// The effort before totals become upper bounds.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// So few points take less time than a region.
+    /// At most this many points are counted faster one by one than as a region.
     pub few_points: u128,
-    /// So many points take more time than the regions that cuts leave.
+    /// From this many points on, cutting into regions is faster.
     pub many_points: u128,
-    /// The points of all regions that are counted one by one, for each offset of the array in a sector.
+    /// The limit on points that are counted one by one in all regions, for each offset of the array in a sector.
     pub max_points: u128,
 }
 
@@ -61,11 +61,11 @@ impl Default for Effort {
 pub struct Requests {
     /// The totals.
     pub counts: Counts,
-    /// Why they are upper bounds, if they are.
+    /// The reason why they are upper bounds, if they are.
     pub reason: Option<&'static str>,
 }
 
-/// What is known of a map from threads to the elements that they access.
+/// The analysis of a map from threads to the elements that they access.
 pub struct Access {
     /// The map, simplified.
     pub map: Option<Map>,
@@ -76,7 +76,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// The map with its [`count_requests`].
+    /// Analyzes a map with [`count_requests`].
     pub fn new(elements: Map, shape: &ArrayShape, warps: Warps, effort: &Effort) -> Access {
         let unknown = |reason| Access { map: None, counts: None, reason: Some(reason) };
         if elements.state() == State::Undefined {
@@ -154,12 +154,12 @@ struct Runtime {
     dim: usize,
     /// Whether the place of the value in memory is known.
     is_known: bool,
-    /// That place, over the other dims.
+    /// The place in memory, over the other dims.
     index: Vec<Expr>,
 }
 
-/// The map over lane, step, warp, the blocks along x, y and z and the ranges, the last of them counted in groups of
-/// steps; then the runtime values. Nothing where no thread accesses anything.
+/// The map over lane, step, warp, the blocks along x, y and z and the ranges, with the last range counted in groups of
+/// steps; then the runtime values. `None` if no thread accesses anything.
 fn by_lanes(m: &Map, n_lanes: i64, vector: i64) -> quasiaffine::Result<Option<(Map, Vec<Runtime>)>> {
     let domain = m.domain();
     if domain.n_dims != 2 * BLOCK {
@@ -174,7 +174,7 @@ fn by_lanes(m: &Map, n_lanes: i64, vector: i64) -> quasiaffine::Result<Option<(M
     vars.extend(domain.dims()[BLOCK..].iter().map(|v| v.interval));
     let dim = |k: usize| Expr::dim(k as u32);
 
-    // The number of a thread is below `threads`: the outermost of its places takes no remainder.
+    // The number of a thread is below `threads`, so its outermost digit takes no remainder.
     let thread = dim(2).scale(n_lanes)?.add(&dim(LANE))?;
     let (mut places, mut below) = (Vec::with_capacity(2 * BLOCK), 1);
     for k in 0..BLOCK {
@@ -241,11 +241,11 @@ fn by_lanes(m: &Map, n_lanes: i64, vector: i64) -> quasiaffine::Result<Option<(M
     Ok(Some((grid, values)))
 }
 
-/// A grid without runtime values, and what they do to its addresses.
+/// A grid without runtime values, and their effect on its addresses.
 struct Taken {
     grid: Map,
     reason: Option<&'static str>,
-    /// The values that all requests share move addresses by multiples of this; 0 where they do not move them.
+    /// The values that all requests share move addresses by multiples of this; 0 if they do not move them.
     common_step: i64,
     /// As `common_step`, for values that differ between requests.
     varying_step: i64,
@@ -253,7 +253,7 @@ struct Taken {
     one_by_one: bool,
 }
 
-/// The grid with the least runtime values, and lanes kept apart that have different ones.
+/// The grid at the least runtime values, with lanes of different runtime values kept apart.
 fn take_runtime(grid: &Map, values: &[Runtime], form: &Form) -> quasiaffine::Result<Taken> {
     if values.is_empty() {
         let grid = grid.clone();
@@ -287,7 +287,7 @@ fn take_runtime(grid: &Map, values: &[Runtime], form: &Form) -> quasiaffine::Res
     Ok(Taken { grid, reason, common_step, varying_step, one_by_one })
 }
 
-/// The addresses, moved so far that lanes where `different` differ share nothing.
+/// Moves the addresses so far apart that lanes with different values of `different` share nothing.
 fn spread(grid: &Map, different: &[Expr], period: i64) -> quasiaffine::Result<Expr> {
     let mut address = grid.results()[0].clone();
     let Interval { lo, hi } = grid.bounds(&address)?;
@@ -301,7 +301,7 @@ fn spread(grid: &Map, different: &[Expr], period: i64) -> quasiaffine::Result<Ex
     Ok(address)
 }
 
-/// The grid with an address of its own for each lane and step.
+/// The grid with a separate address for each lane and step.
 fn apart(grid: &Map, values: &[Runtime], form: &Form, reason: &'static str) -> quasiaffine::Result<Taken> {
     let n_steps = grid.domain().vars[STEP].interval.hi + 1;
     let place = Expr::dim(LANE as u32).scale(n_steps)?.add(&Expr::dim(STEP as u32))?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use quasiaffine::{Expr, Kind, Op, Var};
 
-/// The change by one step of each dim; `None` where it varies or is not seen. Dims whose steps add nothing are omitted.
+/// The change by one step of each dim; `None` if it varies or is unknown. Dims whose steps add nothing are omitted.
 pub(super) type Moves = BTreeMap<usize, Option<i64>>;
 
 /// The change of an expression by one step of each dim, everywhere.

@@ -1,7 +1,7 @@
 //! Totals over a whole grid, from few of its requests.
 //!
 //! A grid is a box of coordinates, of which the first two are the lane and the step of a request. Coordinates that only
-//! move the address are not enumerated with the lanes: the residues modulo a sector of what they add are counted
+//! move the address are not enumerated with the lanes: the residues of their offsets modulo a sector are counted
 //! instead. Other coordinates are written as digits where remainders wrap, and cut where conditions change, until few
 //! requests are left. The totals are those of all requests, or upper bounds.
 
@@ -17,10 +17,10 @@ use super::{gcd, map_of, simplify, Effort, LANE, STEP};
 
 const MAX_REGIONS: usize = 1024;
 
-/// How many points are evaluated at once.
+/// The number of points that are evaluated at once.
 const CHUNK: usize = 1 << 14;
 
-/// How often each residue occurs.
+/// The number of occurrences of each residue.
 type Residues = BTreeMap<i64, i128>;
 
 /// The totals of all requests of a grid, for each of the `offsets` of the base address; and whether they are exact.
@@ -130,15 +130,15 @@ impl Work<'_> {
 
 // ------------------------------------------------------------------------------------------------ free coordinates
 
-/// Coordinates by what they do. No summand of the address and no condition has coordinates of two groups, or of a group
+/// Coordinates by their effect. No summand of the address and no condition has coordinates of two groups, or of a group
 /// and the lanes.
 #[derive(Debug, PartialEq)]
 struct Coordinates {
-    /// Those that add a multiple of themselves to the address, with the factor.
+    /// The coordinates that add a multiple of themselves to the address, with the factor.
     strides: Vec<(usize, i64)>,
-    /// Those that change how the addresses of lanes differ, or which lanes are active.
+    /// The coordinates that change how the addresses of lanes differ, or which lanes are active.
     lanes: Vec<usize>,
-    /// Groups of others.
+    /// Groups of other coordinates.
     apart: Vec<Vec<usize>>,
 }
 
@@ -182,7 +182,7 @@ fn separated(region: &Map) -> Coordinates {
     }
 }
 
-/// How often each residue modulo `period` occurs among the sums of multiples: of (stride, number of values).
+/// Counts each residue modulo `period` among sums of multiples, given as (stride, number of values).
 fn residues_of(strides: impl Iterator<Item = (i64, u128)>, period: i64) -> Result<Residues> {
     let mut found = Residues::from([(0, 1)]);
     for (stride, n) in strides {
@@ -197,7 +197,7 @@ fn residues_of(strides: impl Iterator<Item = (i64, u128)>, period: i64) -> Resul
     Ok(found)
 }
 
-/// How often each residue occurs among the sums of a residue of each side.
+/// Counts each residue among the sums of a residue of either side.
 fn sums(first: &Residues, second: &Residues, period: i64) -> Result<Residues> {
     let mut found = Residues::new();
     for (a, n) in first {
@@ -242,7 +242,7 @@ fn box_of(region: &Map) -> Vec<Interval> {
     region.domain().vars.iter().map(|v| v.interval).collect()
 }
 
-/// The region with a coordinate written as two, where a remainder comes back to its beginning; else nothing.
+/// Splits a coordinate into two digits if a remainder wraps; returns no region otherwise.
 fn as_digits(region: &Map, listed: &[usize]) -> Result<Vec<Map>> {
     let operations = operations(region);
     let divisions: Vec<(Moves, i64)> = operations.iter().filter_map(division).map(|(a, n)| (moves(a), n)).collect();
@@ -304,8 +304,8 @@ fn conditions(region: &Map) -> Result<Vec<Condition>> {
     Ok(found)
 }
 
-/// The region in two parts, in one of which a condition does not change, else in two halves of a coordinate on which a
-/// condition depends; nothing where there is no such coordinate.
+/// Cuts the region in two: so that a condition does not change in one part, else at the middle of a coordinate on which
+/// a condition depends. Returns no region if there is no such coordinate.
 fn cut(region: &Map, listed: &[usize]) -> Result<Vec<Map>> {
     let dims = box_of(region);
     let mut halved = None;
@@ -336,7 +336,7 @@ fn parts(region: &Map, k: usize, at: i64) -> Result<Vec<Map>> {
     Ok(vec![part(Interval::new(lo, at - 1))?, part(Interval::new(at, hi))?])
 }
 
-/// The first value of a dim after the longest beginning, or of the longest end, in which a condition is decided.
+/// The value at which to cut a dim: after the longest prefix, or before the longest suffix, that decides a condition.
 fn cut_point(condition: &Condition, dims: &[Interval], k: usize) -> Result<Option<i64>> {
     let Interval { lo, hi } = dims[k];
     let is_decided_in = |lo: i64, hi: i64| {
@@ -353,7 +353,7 @@ fn cut_point(condition: &Condition, dims: &[Interval], k: usize) -> Result<Optio
     })
 }
 
-/// Neighbors between a value that is good and one that is bad: the last good one and the first bad one.
+/// Finds neighbors between a good and a bad value by bisection: the last good one and the first bad one.
 fn last_good(mut good: i64, mut bad: i64, holds: impl Fn(i64) -> Result<bool>) -> Result<(i64, i64)> {
     while good.abs_diff(bad) > 1 {
         let middle = middle(good, bad);
@@ -373,8 +373,8 @@ fn middle(a: i64, b: i64) -> i64 {
 
 // -------------------------------------------------------------------------------------------------------- requests
 
-/// Calls `visit` at all values of some dims, with the addresses there and whether the conditions on the dims hold: one
-/// for all values of the dims `together`. Other dims stay at their lower bounds.
+/// Calls `visit` at all values of some dims, once for all values of the dims `together`, with the addresses there and
+/// whether the conditions on the dims hold. Other dims stay at their lower bounds.
 fn each_request(
     region: &Map,
     dims: &[usize],
