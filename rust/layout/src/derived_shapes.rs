@@ -82,7 +82,8 @@ pub fn logical(shape: &ArrayShape, minor_to_major: &[i64]) -> Result<ArrayShape>
     permuted(shape, &source, order)
 }
 
-/// All dimension numbers below `rank`, of which negative ones count from the end; `Err` says what is wrong with them.
+/// Checks that dimension numbers are a permutation of those below `rank`; negative ones count from the end. `Err` names
+/// the problem.
 pub(crate) fn permutation(numbers: &[i64], rank: usize) -> std::result::Result<Vec<i64>, String> {
     let from_front = |&d: &i64| if d < 0 { d.saturating_add(rank as i64) } else { d };
     let order = Layout::new(numbers.iter().map(from_front).collect());

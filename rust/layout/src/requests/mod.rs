@@ -26,7 +26,7 @@ const STEP: usize = 1;
 /// The dims of a thread map: those of a thread in its block, then those of the block.
 const BLOCK: usize = 3;
 
-/// How threads access memory.
+/// The access of threads to memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Warps {
     /// The threads of a request.
@@ -140,7 +140,7 @@ pub fn count_requests(elements: &Map, shape: &ArrayShape, warps: Warps, effort: 
     let reason = if taken.reason.is_some() {
         taken.reason
     } else if !exact {
-        Some("there are too many different requests to count them all")
+        Some("too many different requests to count")
     } else if by_offset.windows(2).any(|pair| pair[0] != pair[1]) {
         Some("the sectors depend on where in a sector the array begins")
     } else {

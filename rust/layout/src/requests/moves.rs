@@ -1,4 +1,4 @@
-//! How expressions depend on dims.
+//! The dependence of expressions on dims.
 
 use std::collections::BTreeMap;
 
