@@ -95,8 +95,9 @@ impl Findings {
         }
     }
 
-    /// The rules traverse the whole shape of each operand, though the text only names the operand. To keep the total
-    /// proportional to the size of the text, shapes are not checked once a budget is spent.
+    /// Whether the budget allows a check of this instruction. The rules traverse the whole shape of each operand,
+    /// though the text only names the operand; without a budget, the total would not be proportional to the size of the
+    /// text.
     fn is_affordable(&mut self, m: &Module, i: InstructionId) -> bool {
         let known = self.parts.len();
         self.parts.extend(m.shapes[known..].iter().map(Shape::n_parts));
@@ -131,7 +132,7 @@ impl Findings {
         }
     }
 
-    /// Those of the next module of a text.
+    /// Resets the findings for the next module of a text.
     pub fn clear(&mut self) {
         *self = Findings { n_checked_parts: self.n_checked_parts, ..Findings::default() };
     }
@@ -143,7 +144,7 @@ fn inputs(m: &Module, i: InstructionId) -> impl Iterator<Item = (u16, &[u8])> {
     m.attributes(i).iter().filter(is_input).map(|a| (a.key, m.attribute_text(a).as_bytes()))
 }
 
-/// Whether two instructions that call nothing have the same operation, shapes and attributes.
+/// Whether two instructions that call nothing have equal operations, shapes and attributes.
 fn is_alike(m: &Module, a: InstructionId, b: InstructionId) -> bool {
     let (first, second) = (&m.instructions[a as usize], &m.instructions[b as usize]);
     let shape = |k: InstructionId| m.instructions[k as usize].shape;
@@ -199,7 +200,7 @@ pub(crate) fn module(
 /// Adds the violations of rules to the diagnostics.
 fn verify_module(m: &mut Module, findings: &mut Findings, is_whole: bool) {
     let mut found = std::mem::take(&mut findings.violations);
-    // Users are unknown where operands have no names, or instructions cannot be read.
+    // Users are unknown if operands have no names, or instructions cannot be read.
     if is_whole && !findings.is_provisional
         || m.instructions.iter().all(|row| row.flags & (UNNAMED_OPERANDS | LOST) == 0)
     {
@@ -316,8 +317,8 @@ fn parameter_count(m: &Module, i: u32) -> Option<Diagnostic> {
     Some(Diagnostic::disagrees(Span::default(), "parameters of a called computation", expected, found))
 }
 
-/// Why an instruction is inconsistent: it calls a computation with other parameters, its shape differs from the inferred
-/// shape, or the operands and attributes rule out any shape. The problem has no span.
+/// The reason why an instruction is inconsistent: it calls a computation with other parameters, its shape differs from
+/// the inferred shape, or the operands and attributes rule out any shape. The problem has no span.
 pub(crate) fn inconsistency(m: &Module, i: u32) -> Option<Diagnostic> {
     if let Some(problem) = parameter_count(m, i) {
         return Some(problem);
@@ -349,7 +350,7 @@ pub(crate) fn depends_on_itself(what: &str, name: &str, span: Span) -> Diagnosti
 pub(crate) const NO_ORDER: &str =
     "invalid layout: minor_to_major: expected one number per dimension, or no braces, found none";
 
-/// The reason that an operand whose shape cannot be read gives against any use of it.
+/// The reason against an instruction with an operand whose shape cannot be read, if it has one.
 pub(crate) fn lost_operand(m: &Module, i: u32) -> Option<String> {
     let lost = m.operands(i).find(|&k| m.is_lost(k) && *m.shape(k) == Shape::Opaque)?;
     Some(format!("operand `{}` cannot be read", clip(m.instruction_name(lost))))

@@ -13,7 +13,7 @@ const GROWTH: usize = 100;
 /// Memory for the dictionary of an xz stream; the largest level of its tool needs 65 MiB.
 const XZ_KIB: u32 = 256 << 10;
 
-/// Appends at most so many decompressed bytes.
+/// A decoder, which appends at most this many decompressed bytes.
 type Decode = fn(&[u8], u64, &mut Vec<u8>) -> io::Result<usize>;
 
 /// Magic bytes, name, and decoder.

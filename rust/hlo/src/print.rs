@@ -86,7 +86,7 @@ fn printed(m: &Module, options: PrintOptions, print: impl FnOnce(&Printer, &mut 
 }
 
 impl Module {
-    /// The name, which a text without a header has from the entry computation, as in XLA.
+    /// The name; in a text without a header that of the entry computation, as in XLA.
     pub(crate) fn printed_module_name(&self) -> Cow<'_, str> {
         match (self.name(), self.computation_name(self.entry())) {
             ("", "") => "module".into(),
@@ -156,8 +156,8 @@ impl<'m> Printer<'m> {
         f.write_str("\n")
     }
 
-    /// The shape that XLA gives a root: it ignores the written shape of some operations, and accepts no other in the
-    /// signature.
+    /// The shape that XLA gives a root: it ignores the written shape of some operations, and requires its own shape in
+    /// the signature.
     fn result(&self, root: InstructionId) -> Cow<'m, Shape> {
         let m = self.m;
         let own = m.shape(root);

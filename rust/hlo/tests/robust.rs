@@ -233,7 +233,7 @@ fn shapes_that_would_grow() {
     assert!(longest.is_some_and(|n| n < 3000), "{longest:?}");
 }
 
-/// A large computation leaves no large table behind that every small one has to empty.
+/// A large computation does not leave a large table that every small one would have to clear.
 #[test]
 fn small_computations_behind_a_large_one() {
     let mut text = String::from("large {\n");
@@ -246,7 +246,7 @@ fn small_computations_behind_a_large_one() {
     assert_eq!(parse_bytes(&proto, None, false).expect("many computations")[0].computations().len(), 100_001);
 }
 
-/// Names that are not defined, each with a shape, and attributes that nobody knows.
+/// Undefined names, each with a shape, and unknown attributes.
 #[test]
 fn many_names_that_are_not_known() {
     let lines: String = (0..50_000).map(|k| format!("a{k} = f32[] add(f32[] x{k}, f32[] y{k})\n")).collect();

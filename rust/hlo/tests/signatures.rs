@@ -1,4 +1,4 @@
-//! What a signature leaves out: each attribute of the schema changes its value, on each operation that has it.
+//! The inputs of signatures: each attribute of the schema changes the signature, on each operation that has it.
 //!
 //! Instructions of one signature have the same maps, so an attribute that a rule reads must change it.
 
@@ -25,7 +25,7 @@ const FREE: &[&str] = &["custom-call", "while", "no-such-operation"];
 /// Words that say what the type of the operands says.
 const IMPLIED: &[&str] = &["type=FLOAT", "type=SIGNED", "type=UNSIGNED"];
 
-/// Values that differ, all of them where there are few.
+/// Values that differ, all of them if there are few.
 fn values(spec: &AttributeSpec) -> Vec<String> {
     let all: &[&str] = match (spec.form, spec.name) {
         (Form::Word, _) if !spec.words.is_empty() => spec.words,

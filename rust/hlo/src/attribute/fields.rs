@@ -1,6 +1,6 @@
 //! The grammar of `name=value` fields in braces as XLA reads it, and the escapes of strings.
 //!
-//! What is written otherwise is kept as text; these functions tell where XLA's parser stops.
+//! Values in any other form are kept as text; these functions tell where XLA's parser stops.
 
 use super::sharding::{self, Sharding};
 use crate::cursor::{Cursor, Read};
@@ -30,7 +30,7 @@ pub(crate) fn string(c: &mut Cursor<'_>) -> Read<Span> {
     }
 }
 
-/// `{name="text", name={text}}`
+/// Reads `{name="text", name={text}}`.
 pub(crate) fn frontend_attributes(c: &mut Cursor<'_>) -> Read<()> {
     c.items(*b"{}", ["`{`", "`,` or `}`"], |c| {
         name(c)?;
@@ -43,7 +43,7 @@ pub(crate) fn frontend_attributes(c: &mut Cursor<'_>) -> Read<()> {
     })
 }
 
-/// `{kind="sharding", entry={…}, exit={…}}`: the fields in any order, with or without commas. Gives their values.
+/// Reads `{kind="sharding", entry={…}, exit={…}}`, with the fields in any order, with or without commas.
 pub(crate) fn domain<'a>(c: &mut Cursor<'a>) -> Read<(&'a str, Sharding, Sharding)> {
     c.expect(b'{', "`{`")?;
     let (mut kind, mut entry, mut exit) = (None, None, None);
@@ -77,7 +77,7 @@ pub(crate) fn domain<'a>(c: &mut Cursor<'a>) -> Read<(&'a str, Sharding, Shardin
 /// The largest number of `ProfileType`.
 const MAX_PROFILE: i64 = 3;
 
-/// `{op_name="add" source_line=3}`: commas are optional, and every field is there at most once.
+/// Reads `{op_name="add" source_line=3}`. Commas are optional, and every field occurs at most once.
 pub(crate) fn metadata(c: &mut Cursor<'_>) -> Read<()> {
     c.expect(b'{', "`{`")?;
     let mut seen = 0u32;
@@ -126,7 +126,7 @@ fn int32(c: &mut Cursor<'_>) -> Read<i64> {
     Err(Diagnostic::out_of_range(span, "s32", c.str(span)))
 }
 
-/// The problem of the first escape in a string that XLA does not read, which are those of C with `\u` and `\U`.
+/// The problem of the first escape in a string that XLA does not read. XLA reads those of C, `\u` and `\U`.
 pub(crate) fn invalid_escape(text: &str, span: Span) -> Option<Diagnostic> {
     let bytes = &text.as_bytes()[span.range()];
     let mut at = 0;

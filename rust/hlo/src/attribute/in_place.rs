@@ -1,7 +1,7 @@
 //! The slices that a collective-permute with `slice_sizes` moves in place.
 //!
-//! Offsets of an array are a tuple of one scalar per dimension, or a tuple of such tuples for several slices; buffers
-//! may be a tuple of arrays, whose offsets are then a tuple of these.
+//! The offsets of an array are a tuple of one scalar per dimension, or a tuple of such tuples for several slices. If
+//! the buffers are a tuple of arrays, the offsets are a tuple of the arrays' offsets.
 
 use layout::{ArrayShape, Shape};
 

@@ -255,7 +255,7 @@ impl Mesh {
 impl fmt::Display for Mesh {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(device) = self.single_device() {
-            // Of the two words every version of XLA reads this one.
+            // Every version of XLA reads this one of the two words.
             return write!(f, "maximal_mesh[device_id={device}]");
         }
         let axes: Vec<String> = self.axes.iter().map(|(name, size)| format!("{}={size}", quoted(name))).collect();

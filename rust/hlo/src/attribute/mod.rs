@@ -113,7 +113,7 @@ pub(crate) fn check(c: &mut Cursor<'_>, form: Form) -> Read<()> {
     }
 }
 
-/// The value at the cursor, of a form that does not fall back to text; `None` for other forms.
+/// Reads the value at the cursor, of a form that does not fall back to text; `None` for other forms.
 pub(crate) fn plain<'m>(c: &mut Cursor<'m>, form: Form) -> Read<Option<Value<'m>>> {
     Ok(Some(match form {
         Form::Int => Value::Int(c.int()?),
@@ -157,7 +157,7 @@ pub(crate) fn decode<'m>(text: &'m str, span: Span, form: Form) -> Value<'m> {
     value.unwrap_or(Value::Raw(whole))
 }
 
-/// The value of a form that falls back to text if it cannot be decoded; `None` for other forms, and for those that stay
+/// The value of a form that falls back to text if it cannot be decoded; `None` for other forms, and for forms that stay
 /// text.
 #[deny(clippy::wildcard_enum_match_arm)]
 fn structured<'m>(c: &mut Cursor<'_>, form: Form) -> Read<Option<Value<'m>>> {
@@ -180,10 +180,10 @@ fn structured<'m>(c: &mut Cursor<'_>, form: Form) -> Read<Option<Value<'m>>> {
             original::recoveries(c)?;
             None
         }
-        // Those of [`plain`].
+        // The forms of [`plain`].
         Int | Float | Bool | Word | Text | Ints | IntLists | Words | Slices | Padding | Window | DimLabels | Shape
         | Shapes | Bools => return Ok(None),
-        // Links to other lines, and text that is read by those who ask for a part of it.
+        // Links to other lines, and text that is decoded in parts, on request.
         Computation | Computations | Instructions | Metadata | Literal | FrontendAttributes | Config | Braced | Raw => {
             return Ok(None)
         }

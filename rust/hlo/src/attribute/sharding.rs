@@ -61,7 +61,7 @@ pub struct Tiles {
     pub last_dims: Vec<Uniform>,
 }
 
-/// What devices have that are all alike: those of a whole value, or those along a subgroup dimension.
+/// The content of devices that are all alike: of all devices of a value, or those along a subgroup dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Uniform {
     /// Each has the whole value, or the same tile.
@@ -122,7 +122,7 @@ impl Reduction {
         Reduction::ALL.into_iter().find(|reduction| reduction.name() == word)
     }
 
-    /// The item of metadata in which a sharding that is not in terms of a mesh carries it.
+    /// The item of metadata that carries the reduction in a sharding without a mesh.
     pub(crate) fn item(self) -> String {
         format!("{{op_type=\"{REDUCTION_TYPE}\" op_name=\"{}\"}}", self.name().to_ascii_uppercase())
     }

@@ -21,7 +21,7 @@ enum Kind {
     Sizes,
 }
 
-/// An item of a configuration: its name, what it holds, and its first field in the proto.
+/// An item of a configuration: its name, the kind of its value, and its first field in the proto.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Item(&'static str, Kind, u32);
 
@@ -37,7 +37,7 @@ impl Item {
     }
 }
 
-/// The items of `sparsity_config`: which elements an operand holds.
+/// The items of `sparsity_config`, which selects the elements that an operand holds.
 pub(crate) const SPARSITY: &[Item] = &[
     Item("sparsity", Kind::Pair, 1),
     Item("dimension", Kind::Number, 3),
@@ -81,7 +81,7 @@ impl Sides {
     }
 }
 
-/// The items of one side with the numbers that were found for each, or the defaults of those that are absent.
+/// Completes the items of one side: the numbers found for each, or the defaults of absent items.
 fn completed(config: &'static [Item], found: Vec<Vec<i64>>) -> Side {
     let all = config.iter().zip(found).map(|(item, numbers)| match item.1 {
         Kind::Number if numbers.is_empty() => (item, vec![0]),

@@ -57,7 +57,7 @@ impl Operation<'_> {
         Ok([Cow::Borrowed(self.dims(0)?), Cow::Borrowed(self.dims(1)?)])
     }
 
-    /// The sizes of both sides of a product, where a sparse side counts the elements that it leaves out. The operands
+    /// The sizes of both sides of a product; a sparse side counts the elements that it leaves out. The operands
     /// behind the first two must be those that the configurations name.
     fn dense_sizes(&self) -> Check<[Cow<'_, [i64]>; 2]> {
         let mut sizes = self.whole_sizes()?;

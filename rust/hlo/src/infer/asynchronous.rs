@@ -1,6 +1,6 @@
 //! Shape rules of asynchronous operations.
 //!
-//! The steps before an instruction are not looked at: its first operand has their result.
+//! Earlier steps are not examined: the first operand of an instruction has their result.
 
 use layout::Shape;
 use smallvec::SmallVec;
@@ -11,7 +11,7 @@ use crate::model::opcode::{async_form, AsyncPhase};
 use crate::{Arity, Opcode};
 
 impl<'m> Operation<'m> {
-    /// `((operands…), result, context…)`, of which later steps may bind the last operands and parts of the result.
+    /// `((operands…), result, context…)`. Later steps may bind the last operands and parts of the result.
     pub(super) fn async_start(&self) -> Inference {
         let Some(computation) = self.m.called_computations(self.id).next() else { return Ok(None) };
         self.arguments(computation, false)?;
@@ -20,7 +20,7 @@ impl<'m> Operation<'m> {
         self.with_context(vec![Shape::Tuple(self.all_operands()), result.clone()])
     }
 
-    /// The operands of the step before and its own new ones; a result that goes on from that of the step before.
+    /// The operands of the step before, then its own; and a result that continues that of the step before.
     pub(super) fn async_update(&self) -> Inference {
         let Some([Shape::Tuple(bound), before, ..]) = self.operand(0)?.as_tuple() else {
             return Err(format!("operand 0 is {}, expected the value of an asynchronous operation", self.operands[0]));
@@ -31,7 +31,7 @@ impl<'m> Operation<'m> {
         self.with_context(parts)
     }
 
-    /// The result, which goes on from that of the step before.
+    /// The result, which continues that of the step before.
     pub(super) fn async_done(&self) -> Inference {
         let before = match self.operand(0)?.as_tuple() {
             Some([_, before, ..]) => before,
@@ -65,7 +65,7 @@ impl<'m> Operation<'m> {
         }
     }
 
-    /// The inferred value of a step, after a check of the wrapped operation with this result where the step binds operands
+    /// The inferred value of a step, after a check of the wrapped operation with this result if the step binds operands
     /// or parts that the start did not have.
     fn checked_late(&self, inner: Opcode, inferred: Option<Shape>, result: Option<&'m Shape>) -> Inference {
         let steps = if self.m.binds_late(self.id) { self.m.async_steps(self.id) } else { Vec::new() };

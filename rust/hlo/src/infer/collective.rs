@@ -88,7 +88,8 @@ impl<'m> Operation<'m> {
         self.as_operands()
     }
 
-    /// The operands but for the roots, which are the last operand if there is one: a position for each of the others.
+    /// The operands without the roots. The roots, if present, are the last operand, with the root position of each
+    /// other one.
     pub(super) fn data_operands(&self) -> Inference {
         if !self.flag("has_dynamic_root") {
             return self.as_operands();

@@ -44,15 +44,15 @@ pub(crate) fn shape(m: &Module, id: InstructionId) -> Inference {
     op.shape(row.opcode)
 }
 
-/// Whether no rule applies, or the operands plainly have the shape that the rule asks for: that of an elementwise
-/// operation itself, or of the part that is taken; true for most instructions.
+/// Whether no rule applies, or the operands plainly have the required shape: the shape of an elementwise operation, or
+/// of the part that is taken. True for most instructions.
 pub(crate) fn has_no_rule(m: &Module, id: InstructionId) -> bool {
     use Opcode::*;
     let row = &m.instructions()[id as usize];
     match row.opcode {
         Parameter | Constant | Bitcast | CustomCall => true,
         Unknown => async_form(m.opcode_name(id)).is_none(),
-        // Looking at the other parts as well would take the square of their number for all of them.
+        // Checking the other parts as well would be quadratic in their number.
         GetTupleElement => Operation::of(m, id).taken_part().is_some_and(|part| part.same_dims(m.shape(id))),
         opcode => {
             // Equal shapes have equal numbers.
@@ -126,7 +126,7 @@ impl<'m> Operation<'m> {
         self.m.opcode_name(self.id)
     }
 
-    /// By the rule of an operation; a new one does not compile until it has an arm.
+    /// Applies the rule of the operation; a new operation does not compile until it has an arm.
     #[deny(clippy::wildcard_enum_match_arm)]
     fn shape(&self, opcode: Opcode) -> Inference {
         use Opcode::*;
@@ -214,7 +214,7 @@ impl<'m> Operation<'m> {
             CollectivePermuteStart => self.collective_permute_start(),
 
             Unknown => self.short_async_form(),
-            // Only the written shape says what the value is.
+            // Only the written shape determines the value.
             Parameter | Constant | Bitcast | CustomCall | Recv => Ok(None),
         }
     }
@@ -348,7 +348,7 @@ impl<'m> Operation<'m> {
         (1..n).try_for_each(|k| self.agree(0, k, self.dims(k)? == self.dims(0)?))
     }
 
-    /// Requires that two operands go together.
+    /// Requires that two operands match.
     fn agree(&self, a: usize, b: usize, holds: bool) -> Check<()> {
         require(holds, format_args!("operands of shapes {} and {}", self.operands[a], self.operands[b]))
     }

@@ -27,7 +27,8 @@ impl<'m> Operation<'m> {
         self.m.shape(self.m.root(c))
     }
 
-    /// Checks that the operands match the parameters of a computation, of which later steps may bind the last ones.
+    /// Checks that the operands match the parameters of a computation. Unless `are_all`, later steps may bind the last
+    /// ones.
     pub(super) fn arguments(&self, computation: ComputationId, are_all: bool) -> Check<()> {
         let parameters = self.m.parameters(computation);
         let (n, expected) = (self.operands.len(), parameters.len());
@@ -115,7 +116,7 @@ impl<'m> Operation<'m> {
         self.with_context(vec![operand.clone(), operand.clone()])
     }
 
-    /// `(operand, context, token)`; without a token where the operands have none.
+    /// `(operand, context, token)`; without a token if the operands have none.
     pub(super) fn send(&self) -> Inference {
         self.with_context(vec![self.operand(0)?.clone()])
     }

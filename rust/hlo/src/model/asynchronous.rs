@@ -11,7 +11,7 @@ use crate::model::module::{ComputationId, InstructionId, Module};
 use crate::model::opcode::{async_form, AsyncPhase};
 use crate::{Opcode, Trait, Value};
 
-/// As many tuples, barriers and copies are followed from a step to the one before it.
+/// The number of tuples, barriers and copies that are followed from a step to the one before it.
 const MAX_CARRIERS: usize = 64;
 
 /// Custom calls that hand on their operand.
@@ -24,7 +24,7 @@ const CARRIERS: &[&str] = &[
     "xla.sdy.FuncResultSharding",
 ];
 
-/// By start: the operands that its steps bind, and the shape of the result where a done has it.
+/// By start, the operands that its steps bind, and the shape of the result if there is a done.
 pub(crate) type AsyncBindings<'m> = FxHashMap<InstructionId, (Vec<InstructionId>, Option<&'m Shape>)>;
 
 /// The origin of the operand of an update or a done.
@@ -39,7 +39,7 @@ pub(crate) enum Source {
 }
 
 impl Module {
-    /// The phase of a step, and the wrapped operation where its opcode names it, as in `dot-start`.
+    /// The phase of a step, and the wrapped operation if the opcode names one, as in `dot-start`.
     pub(crate) fn async_step(&self, i: InstructionId) -> Option<(Option<Opcode>, AsyncPhase)> {
         match self.instructions()[i as usize].opcode {
             Opcode::AsyncStart => Some((None, AsyncPhase::Start)),
@@ -50,8 +50,8 @@ impl Module {
         }
     }
 
-    /// Whether the operation of an instruction has a trait. One that names what it wraps, as `dot-start` does, has the traits
-    /// of `async-start`, and the groups and the sources of what it wraps.
+    /// Whether the operation of an instruction has a trait. A short form such as `dot-start` has the traits of
+    /// `async-start`, and the traits about groups and sources of the wrapped operation.
     pub fn has_trait(&self, i: InstructionId, t: Trait) -> bool {
         match (self.instructions()[i as usize].opcode, self.async_step(i)) {
             (Opcode::Unknown, Some((Some(inner), _))) if matches!(t, Trait::VARIES | Trait::REPLICA_GROUPS) => {
@@ -62,7 +62,7 @@ impl Module {
         }
     }
 
-    /// Whether an instruction hands on its operands, one of them or parts of one as they are.
+    /// Whether an instruction forwards its operands, one of them or parts of one unchanged.
     pub(crate) fn is_carrier(&self, i: InstructionId) -> bool {
         match self.instructions()[i as usize].opcode {
             Opcode::Tuple | Opcode::GetTupleElement | Opcode::OptBarrier | Opcode::Copy => true,
@@ -75,8 +75,8 @@ impl Module {
         matches!(self.attribute_value(i, "custom_call_target"), Some(Value::Text(found)) if found == target)
     }
 
-    /// The operand that a part of a tuple, or of a part of one, comes from. `path` leads to the part, innermost first, and
-    /// then to it in the operand.
+    /// The operand that supplies a part of a tuple or of a tuple element. `path` leads to the part, innermost first; on
+    /// return it leads to the part within the operand.
     fn source_of_part(&self, i: InstructionId, path: &mut Vec<usize>) -> Option<InstructionId> {
         match self.instructions()[i as usize].opcode {
             Opcode::Tuple => self.operand(i, path.pop()?),
@@ -89,8 +89,8 @@ impl Module {
         }
     }
 
-    /// The number of the operand, and the part of it, that a part of an instruction is: of a tuple, of an element of one, or
-    /// of a loop whose body [forwards](Module::forwards) the part.
+    /// The number of the operand, and the part of it, that a part of an instruction equals, if the instruction is a
+    /// tuple, an element of one, or a loop whose body [forwards](Module::forwards) the part.
     pub fn handed_on(&self, i: InstructionId, index: &[usize]) -> Option<(usize, Vec<usize>)> {
         let opcode = self.instructions()[i as usize].opcode;
         if opcode == Opcode::While {
@@ -113,8 +113,8 @@ impl Module {
         self.instructions()[at as usize].opcode == Opcode::Parameter && path.iter().rev().eq(index)
     }
 
-    /// The phase of a step of any asynchronous operation: of one that wraps another operation, or has opcodes of its own
-    /// as `all-gather-start` and `all-gather-done`, `copy-start` and `copy-done`, `send` and `send-done`.
+    /// The phase of a step of any asynchronous operation: one that wraps another operation, or one with its own
+    /// opcodes, such as `all-gather-start` and `all-gather-done`, `copy-start` and `copy-done`, `send` and `send-done`.
     fn phase(&self, i: InstructionId) -> Option<AsyncPhase> {
         self.instructions()[i as usize].opcode.phase().or_else(|| self.async_step(i).map(|step| step.1))
     }

@@ -1,4 +1,4 @@
-//! The backend that compiled a module, by the configurations that it leaves.
+//! The backend that compiled a module, identified by its configurations.
 
 use super::module::Module;
 use crate::Value;
@@ -29,7 +29,8 @@ impl Module {
         self.header_value("is_scheduled") == Some(Value::Bool(true))
     }
 
-    /// The backend that compiled the module, `CPU`, `TPU` or `GPU`, by the first configuration that tells. Computed once.
+    /// The backend that compiled the module, `CPU`, `TPU` or `GPU`, by the first conclusive configuration. Computed
+    /// once.
     pub fn backend(&self) -> Option<&'static str> {
         let of = |id| backend_of(self.attribute_text(self.attribute(id, "backend_config")?));
         let find = || (0..self.instructions().len() as u32).find_map(of);

@@ -67,7 +67,7 @@ impl Module {
         (0..self.instructions().len() as u32).find_map(|i| self.row_difference(other, i, count))
     }
 
-    /// The shape as XLA holds it, which lays out each constant.
+    /// The shape as XLA stores it: a constant always has a layout.
     fn laid_out(&self, i: InstructionId) -> Cow<'_, Shape> {
         match self.instructions()[i as usize].opcode {
             Opcode::Constant => Cow::Owned(with_layout(self.shape(i))),
@@ -122,7 +122,7 @@ fn canonical(m: &Module, attributes: &[Attribute], of: Option<InstructionId>) ->
     all
 }
 
-/// An attribute by the name and the value that stand for all of equal meaning.
+/// An attribute by the canonical name and value of its meaning.
 pub(crate) fn named<'m>(m: &'m Module, a: &Attribute, of: Option<InstructionId>) -> (&'m str, Value<'m>) {
     let name = match (m.attribute_name(a), of.map(|i| m.instructions()[i as usize].opcode)) {
         ("to_apply", Some(Opcode::CustomCall)) => "called_computations",
@@ -177,7 +177,7 @@ pub(crate) fn plain(name: &str, opcode: Option<Opcode>, value: Value<'_>) -> Opt
     })
 }
 
-/// The shape and the value of a literal. Of its layout counts what a proto keeps, the order of dimensions.
+/// The shape and the value of a literal. Of its layout only the order of dimensions counts, as in a proto.
 fn literal(text: &str) -> String {
     match with_shape(&mut Cursor::new(text), 0, &mut 0) {
         Ok((shape, Some(value))) => format!("{} {value:?}", in_order(&shape)),
@@ -212,8 +212,8 @@ fn squeezed(text: &str) -> String {
     out
 }
 
-/// The fields of metadata, sorted by name, without those that are empty or 0, as absent ones are, and numbers without
-/// zeros before them.
+/// The fields of metadata, sorted by name, without fields that are empty or 0, which mean absent, and without leading
+/// zeros in numbers.
 fn metadata(text: &str) -> String {
     let mut fields = crate::model::metadata::fields(text, crate::Span::new(0, text.len()));
     for (name, value) in &mut fields {

@@ -92,7 +92,7 @@ impl Format {
         ((self.max() >> self.mantissa) as i32 - self.bias + 1, self.mantissa + 1)
     }
 
-    /// Infinity, or the result of overflow where the format has no infinity.
+    /// Infinity, or the result of overflow if the format has no infinity.
     fn infinity(self, negative: bool) -> u64 {
         match self.ends {
             Ends::Ieee => self.sign(negative) | (self.max() + 1),
@@ -218,7 +218,7 @@ fn round(value: f64, negative: bool, format: Format, beyond: impl Fn() -> Orderi
     if value.is_infinite() || is_scale && (negative || value == 0.0) {
         return Bits { bits: format.infinity(negative), overflows: true };
     }
-    // The scale has no subnormal numbers: its smallest exponent is that of 0 bits.
+    // The scale has no subnormal numbers: its smallest exponent has all bits 0.
     let smallest = i32::from(!is_scale) - format.bias;
     let exponent = ((value.to_bits() >> 52) as i32 - 1023).max(smallest);
     // The number in units of the last bit, which is exact. Bits count such units, also from one exponent to the next.

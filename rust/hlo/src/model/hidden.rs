@@ -1,12 +1,13 @@
 //! Hidden operands: values that an instruction may depend on although it does not name them.
 //!
 //! An instruction that cannot be read, or whose operands have no names, may depend on every value before it in its
-//! computation. A receive depends on what is sent on its channel, an infeed on what was fed to the host. A send that is not
-//! certainly before it, in another computation, in an earlier iteration or on a device that is ahead, may have sent any
-//! value, so such a receive may depend on every value that does not depend on it, and so may a call that contains one.
+//! computation. A receive depends on the sends on its channel, an infeed on the data fed to the host. A send that is
+//! not certainly before the receive, in another computation, in an earlier iteration or on a device that is ahead, may
+//! have sent any value: such a receive may depend on every value that does not depend on it, and so may a call that
+//! contains one.
 //!
-//! The text lists operands before their users, as XLA requires. Where it does not, and where there are such receives,
-//! instructions stand in an order of their own: those with hidden operands as late as their users allow.
+//! The text lists operands before their users, as XLA requires. If it does not, or if there are such receives, the
+//! order is computed: instructions with hidden operands come as late as their users allow.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,15 +20,15 @@ use crate::attribute::Value;
 use crate::model::module::{ComputationId, InstructionId, Module};
 use crate::Opcode;
 
-/// By instruction the values that it may depend on without naming them, with the reason.
+/// By instruction, the values that it may depend on without naming them, with the reason.
 pub(crate) type Hidden = FxHashMap<InstructionId, (String, Vec<InstructionId>)>;
 
-/// What connects a receive with the sends whose values it may have.
+/// The connection between a receive and the sends whose values it may have.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Channel {
     /// The number of a channel between devices.
     Devices(Option<i64>),
-    /// The host answers on any channel.
+    /// The host, which answers on any channel.
     Host,
     /// Infeed and outfeed.
     Feed,
@@ -39,12 +40,12 @@ impl Module {
         self.hidden().and_then(|all| all.get(&id)).map_or(&[], |(_, operands)| operands)
     }
 
-    /// Why an instruction may depend on values that it does not name, if it may.
+    /// The reason why an instruction may depend on values that it does not name, if it may.
     pub fn why_hidden(&self, id: InstructionId) -> Option<&str> {
         self.hidden()?.get(&id).map(|(reason, _)| &**reason)
     }
 
-    /// Computed once; `None` where no instruction has any.
+    /// All hidden operands. Computed once; `None` if no instruction has any.
     fn hidden(&self) -> Option<&Hidden> {
         once(&self.hidden, || {
             let receives = |opcode| matches!(opcode, Opcode::Recv | Opcode::Infeed);
@@ -75,7 +76,7 @@ struct Finder<'m> {
     m: &'m Module,
     /// The instructions that may depend on every value before them, with the reason.
     on_all: FxHashMap<InstructionId, String>,
-    /// The computations in which values may come from behind.
+    /// The computations in which a value may depend on later ones.
     is_ahead: FxHashSet<ComputationId>,
     found: Hidden,
 }
@@ -98,7 +99,7 @@ impl<'m> Finder<'m> {
         if receives.is_empty() {
             return finder;
         }
-        // What cannot be read may be a send.
+        // An instruction that cannot be read may be a send.
         let is_lost = !finder.on_all.is_empty();
         let mut sends: FxHashMap<Channel, Vec<InstructionId>> = FxHashMap::default();
         for (id, row) in (0..).zip(m.instructions()) {
@@ -128,7 +129,7 @@ impl<'m> Finder<'m> {
         finder
     }
 
-    /// The result of a call may depend on more than its operands where something inside does.
+    /// Adds the calls whose results may depend on more than their operands, because an instruction inside does.
     fn add_callers(&mut self) {
         let mut pending: Vec<ComputationId> = self.is_ahead.iter().copied().collect();
         pending.sort_unstable();
@@ -159,10 +160,10 @@ impl<'m> Finder<'m> {
             let mut start = 0;
             for (at, id) in order.iter().enumerate() {
                 poll();
-                // A value without leaves is read by none.
+                // A value without leaves is never read.
                 let reason = self.on_all.remove(id).filter(|_| has_leaves(self.m.shape(*id)));
                 if let Some(reason) = reason {
-                    // The one before has what is before it, so that the work is linear.
+                    // An earlier special instruction covers the values before it, so that the work is linear.
                     self.found.insert(*id, (reason, order[start..at].to_vec()));
                     start = at;
                 }

@@ -13,7 +13,7 @@ use crate::cursor::{clip, find, Cursor, Read, SHORT};
 use crate::error::{Diagnostic, Span};
 use crate::model::float::{self, Format};
 
-/// The most bytes of the arrays of a text that are written as one number: they take more memory than the text.
+/// The limit on bytes of arrays that a text writes as one number: these take more memory than the text.
 pub(crate) const MAX_ZEROS: u64 = 1 << 28;
 
 /// The value of a constant.
@@ -30,14 +30,14 @@ pub enum LiteralValue {
 pub(crate) struct Literal {
     pub is_elided: bool,
     /// The first element that XLA does not read: a nan whose payload its type cannot hold, or a real number for a
-    /// complex one. Only a check looks for it.
+    /// complex one. Only set by a check.
     pub doubtful: Option<Diagnostic>,
     /// The shapes before values in a literal, as XLA wrote them until 2019.
     pub shapes: Vec<Span>,
     /// The bytes of elements that are not written.
     zeros: u64,
     values: Option<Values>,
-    /// The lengths of rows by dimension, if they are asked for, and whether two of one dimension differ.
+    /// The lengths of rows by dimension, if requested, and whether two of one dimension differ.
     sizes: Vec<Option<i64>>,
     is_ragged: bool,
 }
@@ -49,7 +49,7 @@ struct Values {
     limit: usize,
     width: usize,
     bytes: Vec<u8>,
-    /// Elements that are not written, which are zeros at the end of an array, are left out.
+    /// Whether unwritten elements, the zeros at the end of an array, are left out.
     is_short: bool,
     done: Vec<LiteralValue>,
 }
@@ -67,8 +67,8 @@ pub(crate) fn check(c: &mut Cursor<'_>, shape: &Shape, zeros: &mut u64) -> Read<
     Ok(literal)
 }
 
-/// A literal that includes its shape: an array behind its shape, or a tuple of such literals in parentheses. Advances
-/// past it; the value is `None` if a part is elided.
+/// Reads a literal that includes its shape: an array behind its shape, or a tuple of such literals in parentheses. The
+/// value is `None` if a part is elided.
 pub(crate) fn with_shape(c: &mut Cursor<'_>, depth: usize, zeros: &mut u64) -> Read<(Shape, Option<LiteralValue>)> {
     if !c.accept_after_space(b'(') {
         let shape = shape_before_literal(c)?;
@@ -365,7 +365,7 @@ fn out_of_range(c: &Cursor<'_>, start: usize, t: ElementType) -> Diagnostic {
     Diagnostic::out_of_range(span, t.name(), c.str(span))
 }
 
-/// Why XLA does not read the element between `start` and the cursor.
+/// The reason why XLA does not read the element between `start` and the cursor, if it does not.
 #[inline]
 fn doubt(c: &Cursor<'_>, start: usize, t: ElementType) -> Option<Diagnostic> {
     let part = match (t.kind(), t) {
@@ -422,7 +422,7 @@ fn element(c: &mut Cursor<'_>, t: ElementType, put: &mut impl FnMut(u64)) -> Rea
             let value = match token(c) {
                 "true" => 1,
                 "false" => 0,
-                // Any other integer than 0 is true.
+                // Any integer except 0 is true.
                 word => u64::from(wrapped(word).ok_or_else(|| expected_number(c, start, t))? != 0),
             };
             put(value);

@@ -74,7 +74,7 @@ pub struct Ids {
     pub computations: Vec<i64>,
     /// The id of each instruction; none if the proto repeats ids.
     pub instructions: Vec<i64>,
-    /// The encoded fields of the module that text has no words for, such as the kind of device.
+    /// The encoded fields of the module that text cannot express, such as the kind of device.
     pub wordless: Vec<u8>,
     /// The id of the program in the profile that the module was read from.
     pub program: Option<u64>,
@@ -121,13 +121,13 @@ pub(crate) const INCONSISTENT: u8 = 4;
 /// The text omits the shape, which is inferred.
 pub(crate) const SHAPE_OMITTED: u8 = 8;
 
-/// It calls computations.
+/// The instruction calls computations.
 pub(crate) const CALLS: u8 = 16;
 /// The text gives no name; the span of the name is that of the opcode, and the name is in `made_up_names`.
 pub(crate) const UNNAMED: u8 = 32;
 /// The text of the instruction cannot be read, so its operation and operands are unknown.
 pub(crate) const LOST: u8 = 64;
-/// Beside [`LOST`]: the text does not have the computation of which it is the root.
+/// In addition to [`LOST`]: the root of a computation that the text does not have.
 pub(crate) const ABSENT: u8 = 128;
 
 /// An attribute: a name and the span of its value.
@@ -151,7 +151,7 @@ pub(crate) struct Inverse {
 }
 
 impl Inverse {
-    /// From pairs (to, from); `each` must list the same pairs both times.
+    /// Inverts pairs (to, from); `each` must list the same pairs both times.
     fn new(n: usize, each: impl Fn(&mut dyn FnMut(u32, u32))) -> Inverse {
         let mut starts = vec![0u32; n + 1];
         let mut last = vec![u32::MAX; n];
@@ -187,7 +187,7 @@ impl Instruction {
         Instruction { name, opcode, shape, ..Instruction::default() }
     }
 
-    /// Makes it one whose text cannot be read.
+    /// Marks the instruction as one whose text cannot be read.
     pub(crate) fn lose(&mut self) {
         self.opcode = Opcode::Unknown;
         self.flags = self.flags & UNNAMED | LOST;
@@ -365,12 +365,12 @@ impl Module {
         self.instructions[id as usize].flags & (UNNAMED_OPERANDS | LOST) != 0
     }
 
-    /// Whether it stands for the result of a computation that the text does not have.
+    /// Whether it is the placeholder root of a computation that the text does not have.
     pub(crate) fn is_absent(&self, id: InstructionId) -> bool {
         self.instructions[id as usize].flags & ABSENT != 0
     }
 
-    /// Why any value may be an operand, if [`Module::has_unnamed_operands`].
+    /// The reason why any value may be an operand, if [`Module::has_unnamed_operands`].
     pub fn unnamed_operands(&self, id: InstructionId) -> Option<&'static str> {
         match self.instructions[id as usize].flags {
             flags if flags & ABSENT != 0 => Some("a called computation is not in the text"),
@@ -385,8 +385,8 @@ impl Module {
         self.instructions[id as usize].flags & LOST != 0
     }
 
-    /// The instructions that were not read ([`Module::is_lost`]), in the order of the text. What is concluded from the
-    /// instructions of a module is proved only if there are none, and no [`Module::has_skipped_text`].
+    /// The instructions that could not be read ([`Module::is_lost`]), in the order of the text. Conclusions from the
+    /// instructions of a module are proved only if there are none, and if not [`Module::has_skipped_text`].
     pub fn unread(&self) -> impl Iterator<Item = InstructionId> + '_ {
         (0..self.instructions.len() as u32).filter(|&id| self.is_lost(id))
     }

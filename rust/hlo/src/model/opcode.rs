@@ -1,4 +1,4 @@
-//! The known operations, and everything that is known of one: its arity, the types of its operands, its traits.
+//! The known operations and their properties: arity, operand types, traits.
 //!
 //! The table is sorted by name, and row i is the variant with discriminant i. Any other operation is
 //! [`Opcode::Unknown`], and the module keeps its word.
@@ -20,8 +20,8 @@ pub enum Arity {
 
 use Arity::{Any, AtLeast, Fixed};
 
-/// The element types that the first operand may have, which are those of all operands where the operation takes several of
-/// one type.
+/// The element types that the first operand may have; also those of the other operands, if the operation requires one
+/// type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Types(pub u8, pub &'static str);
 
@@ -75,40 +75,40 @@ macro_rules! traits {
 }
 
 traits! {
-    /// The operands have one floating-point type. Others carry values of several types, or accumulate in a type of their
-    /// own.
+    /// The operands have one floating-point type. Other operations carry values of several types, or accumulate in
+    /// another type.
     ONE_FLOAT = 1;
     /// The result has the shape of every operand.
     ELEMENTWISE = 1 << 1 | Trait::ONE_FLOAT.0;
     /// XLA's parser takes `result_accuracy`.
     ACCURATE = 1 << 2;
-    /// XLA's parser requires the shape in the text: nothing else gives the element type, the sizes, the number of devices in
-    /// a group or the context values of the backend, or the parser does not infer it, although it could.
+    /// XLA's parser requires the shape in the text: nothing else determines the element type, the sizes, the number of
+    /// devices in a group or the context values of the backend, or the parser could infer it but does not.
     WRITTEN = 1 << 3;
-    /// The result has the float type that is inferred. Others may round it, as the verifiers of some backends allow; these
-    /// name or transfer a value, or call computations.
+    /// The result has the inferred float type, since the operation names or transfers a value, or calls computations.
+    /// Other operations may round the result, as the verifiers of some backends allow.
     KEEPS_TYPE = 1 << 4;
-    /// The rules of the verifier depend on the users, or on which instruction the operand is.
+    /// The rules of the verifier depend on the users, or on the identity of the operand.
     RELATED = 1 << 5;
-    /// Every element of the result is one of the operand, as it is: moved, repeated or left out.
+    /// Every element of the result is an element of the operand: they are moved, repeated or left out.
     MOVES = 1 << 6;
-    /// Every element of the result is one of the operands', or a truth value: a reduction with these alone does not depend
-    /// on the order.
+    /// Every element of the result is an element of an operand, or a truth value: a reduction with only such operations
+    /// does not depend on the order.
     SELECTS = 1 << 7;
-    /// The value may differ although operands and attributes are the same: it is random, or comes from elsewhere.
+    /// Equal operands and attributes may give different values: these are random, or come from elsewhere.
     VARIES = 1 << 8;
-    /// XLA makes no kernel of the instruction on a GPU.
+    /// XLA does not launch a kernel for the instruction on a GPU.
     NO_KERNEL = 1 << 9;
     /// The device groups name replicas even with a channel, and then include all their partitions.
     REPLICA_GROUPS = 1 << 10;
-    /// The result follows from the operands where these are known only modulo the size of their type.
+    /// Operands that are known only modulo the size of their type still determine the result.
     MODULAR = 1 << 11;
     /// A sum, a difference or a product.
     LINEAR = 1 << 12 | Trait::MODULAR.0;
 }
 
-/// A column of the table, for facts without which an answer would be wrong: each row has one of these words, which stand
-/// for traits. A row without one does not compile.
+/// A column of the table for facts that answers depend on. Each row has one of these words, which represent traits; a
+/// row without one does not compile.
 macro_rules! column {
     ($(#[$doc:meta])* $name:ident { $($word:ident = $bits:expr),* $(,)? }) => {
         $(#[$doc])*
@@ -131,18 +131,18 @@ column! {
 }
 
 column! {
-    /// What the elements of the result are.
+    /// The origin of the elements of the result.
     Elements { Moves = Trait::MOVES.0, Selects = Trait::SELECTS.0, Computes = 0 }
 }
 
 column! {
-    /// How it computes with integers: sums wrap, and those of `pred` are not sums of 0 and 1; most results need the whole
+    /// The arithmetic on integers: sums wrap, and sums of `pred` are not sums of 0 and 1; most results need the whole
     /// values of the operands.
     Arithmetic { Linear = Trait::LINEAR.0, Modular = Trait::MODULAR.0, Whole = 0 }
 }
 
 column! {
-    /// Whether XLA makes a kernel of it on a GPU.
+    /// Whether XLA launches a kernel for it on a GPU.
     Launch { Kernel = 0, NoKernel = Trait::NO_KERNEL.0 }
 }
 
@@ -157,25 +157,25 @@ column! {
         Written = Trait::WRITTEN.0,
         // A result of another float type is accepted, though not by a strict reading.
         KeepsType = Trait::KEEPS_TYPE.0,
-        // The rules among instructions skip it: the case of the rule fails.
+        // The rules among instructions skip it: the test case of the rule fails.
         Related = Trait::RELATED.0,
         // A test below fails: these are the operations that have `use_global_device_ids`.
         ReplicaGroups = Trait::REPLICA_GROUPS.0,
     }
 }
 
-/// Everything that is known of an operation.
+/// The properties of an operation.
 struct Row {
     opcode: Opcode,
     name: &'static str,
     arity: Arity,
     types: Types,
     traits: u16,
-    /// From the number of operands to the number of parameters of each called computation; empty where it is not fixed.
+    /// From the number of operands to the number of parameters of each called computation; empty if it is not fixed.
     parameters: &'static [fn(usize) -> usize],
 }
 
-/// The pattern of an operation if it is elementwise, else of one that is in any case.
+/// The pattern of an operation if it is elementwise, else of one that always is.
 macro_rules! if_elementwise {
     (Elementwise $variant:ident) => {
         $crate::Opcode::$variant
@@ -214,8 +214,8 @@ macro_rules! opcodes {
 
         static WORDS: Words<{ TABLE.len() }> = Words::new([$($name),*]);
 
-        /// The pattern of all elementwise operations, with which an exhaustive match need list the others alone. Parts of it
-        /// repeat each other.
+        /// The pattern of all elementwise operations, so that an exhaustive match lists only the others. Parts of it
+        /// repeat.
         macro_rules! elementwise {
             () => { $($crate::model::opcode::if_elementwise!($shape_rule $variant))|* };
         }
@@ -379,7 +379,7 @@ impl Opcode {
         TABLE[self as usize].arity
     }
 
-    /// Whether a trait is one of its own.
+    /// Whether the operation itself has a trait.
     pub fn has(self, t: Trait) -> bool {
         TABLE[self as usize].traits & t.0 == t.0
     }
@@ -408,7 +408,7 @@ impl Opcode {
         TABLE[self as usize].parameters.first().map(|of| of(n))
     }
 
-    /// How many operands it may have in words, unless it may have `n`.
+    /// The allowed number of operands in words, unless `n` is allowed.
     pub(crate) fn expected_operands(self, n: usize) -> Option<String> {
         match self.arity() {
             Fixed(expected) if usize::from(expected) != n => Some(expected.to_string()),
@@ -434,7 +434,7 @@ impl Opcode {
     }
 }
 
-/// Asynchronous operations with opcodes of their own: how they start, and how they end.
+/// Asynchronous operations with their own opcodes: the start and the end.
 const HALVES: &[[Opcode; 2]] = &[
     [Opcode::AllGatherStart, Opcode::AllGatherDone],
     [Opcode::AllReduceStart, Opcode::AllReduceDone],
@@ -538,7 +538,7 @@ mod tests {
         assert!(Opcode::names().filter(single).eq(["async-done", "async-start", "async-update"]));
     }
 
-    /// Groups name replicas where a flag makes them name devices.
+    /// Groups name replicas in the operations with a flag that makes them name devices.
     #[test]
     fn replica_groups_may_be_global() {
         let global = schema::key(b"use_global_device_ids").unwrap();

@@ -1,7 +1,7 @@
-//! Whether the shardings of a module are propagated: then a value without one is on every device.
+//! Decides whether the shardings of a module are propagated; if so, a value without a sharding is on every device.
 //!
-//! A program gives shardings to parameters, results and the calls that constrain a value; propagation gives them to the
-//! instructions between, and leaves them off values that every device has. Not here: what a sharding says.
+//! A program gives shardings to parameters, results and the calls that constrain a value; propagation adds them to the
+//! instructions between, except to values that every device has. Not here: the meaning of a sharding.
 
 use quasiaffine::interrupt::{once, poll};
 
@@ -21,8 +21,8 @@ const CONSTRAINED: &str = "the shardings are not propagated yet: propagation rem
 const BARE: &str = "the shardings are not propagated yet: only parameters and results have any";
 
 impl Module {
-    /// Why a value without a sharding may be split; `None` if it is on every device, since the shardings are
-    /// propagated. The name that XLA gives to a dumped file decides, and without one the instructions. Computed once.
+    /// The reason why a value without a sharding may be split; `None` if such values are on every device, since the
+    /// shardings are propagated. The name of a file that XLA dumped decides, otherwise the instructions. Computed once.
     pub fn why_not_propagated(&self) -> Option<&'static str> {
         *once(&self.propagation, || {
             let by_name = self.source.name.as_deref().and_then(of_file);
@@ -54,8 +54,8 @@ impl Module {
         (!is_propagated).then_some(BARE)
     }
 
-    /// Whether the sharding of an instruction is not one that programs give. They give one device to callbacks and
-    /// transfers, and mark results by a reshape that changes nothing.
+    /// Whether the sharding of an instruction must come from propagation. Programs themselves give one device to
+    /// callbacks and transfers, and mark results by a reshape that changes nothing.
     fn is_propagated_to(&self, i: InstructionId) -> bool {
         let Some(Value::Sharding(sharding)) = self.attribute_value(i, "sharding") else { return false };
         let is_given = match &sharding {
@@ -73,7 +73,7 @@ impl Module {
     }
 }
 
-/// What the name of a dumped file says: `Some(None)` for a module with propagated shardings, `None` for nothing.
+/// The verdict of the name of a dumped file: `Some(None)` for propagated shardings, `None` for no verdict.
 fn of_file(path: &str) -> Option<Option<&'static str>> {
     let name = path.rsplit(['/', '\\']).next()?;
     let is_dump = name.split('.').any(|part| {

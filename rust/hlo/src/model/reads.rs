@@ -1,8 +1,8 @@
-//! What was read of an instruction beyond its signature, and keys of it.
+//! Reads of an instruction beyond its signature, and keys of them.
 //!
-//! Who hands out a result that was computed from an instruction may hand it to every other instruction of which all that
-//! was read is equal. [`Module::signature`] covers most of it; each [`Read`] names something else. A key covers the
-//! signature, the reads, and what each of them gives, so that equal keys mean equal reads with equal results.
+//! A result computed from one instruction holds for every instruction for which all reads are equal.
+//! [`Module::signature`] covers most of them; each [`Read`] names another. A key covers the signature, the reads and
+//! the result of each, so that equal keys mean equal reads with equal results.
 
 use std::collections::BTreeSet;
 
@@ -14,10 +14,10 @@ use crate::model::module::{ComputationId, InstructionId, Module};
 use crate::model::signature::Hash;
 use crate::{Key, Trait};
 
-/// The numbers of the operands that lead from an instruction to a value that it is made of; none to itself.
+/// Operand numbers that lead from an instruction to a value it is computed from; empty for the instruction itself.
 pub type Path = SmallVec<[u32; 4]>;
 
-/// What the signature of an instruction does not cover, at the end of a path from it.
+/// A read that the signature of an instruction does not cover, at the end of a path from the instruction.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Read {
     /// The signature without the shapes of operands, and the value of a constant.
@@ -26,14 +26,14 @@ pub enum Read {
     Value(Path),
     /// The text of an attribute, or that there is none.
     Attribute(Path, Box<str>),
-    /// Which operands are one value.
+    /// The operands that are the same value.
     Repetition(Path),
     /// The answer to a question of this name.
     Answer(Path, Box<str>),
 }
 
 impl Read {
-    /// Whether the fingerprint of the instruction's computation covers it.
+    /// Whether the fingerprint of the instruction's computation covers this read.
     pub fn is_in_fingerprint(&self, m: &Module, id: InstructionId) -> bool {
         match self {
             Read::Attribute(path, name) => m.at(id, path).is_none_or(|at| m.is_semantic(at, name)),
@@ -48,8 +48,8 @@ impl Module {
         path.iter().try_fold(id, |at, &k| self.operand(at, k as usize))
     }
 
-    /// A key that is equal for instructions with this signature of which the same was read, with equal results. `answer`
-    /// gives the text of the answer to a question.
+    /// A key that is equal for instructions with this signature and equal reads with equal results. `answer` gives the
+    /// text of the answer to a question.
     ///
     /// # Errors
     /// Those of `answer`.
@@ -103,8 +103,9 @@ impl Module {
         Ok(h.finish())
     }
 
-    /// The signature of an instruction, by which rules share results. It tells, too, whether each computation that it runs,
-    /// and each that one of these does, has one caller: only then their fingerprints tell apart the values in them.
+    /// The signature of an instruction, by which rules share results. It also covers whether all computations that the
+    /// instruction runs, directly or indirectly, have one caller: only then do fingerprints identify the values in
+    /// them.
     pub fn rule_signature(&self, id: InstructionId) -> Key {
         let mut signature = self.signature(id);
         if !self.called_computations(id).all(|c| self.is_called_once(c)) {
@@ -122,8 +123,8 @@ impl Module {
         fingerprint
     }
 
-    /// Whether a computation, and each that it runs, has one caller at most. Those do not count that an operation applies
-    /// to elements.
+    /// Whether a computation, and each computation that it runs, has at most one caller. Computations that an operation
+    /// applies to elements do not count.
     pub fn is_called_once(&self, id: ComputationId) -> bool {
         let all = once(&self.called_once, || {
             let mut all = vec![true; self.computations().len()];

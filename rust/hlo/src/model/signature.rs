@@ -1,10 +1,10 @@
 //! Signatures: keys that are equal only for instructions whose rules must give equal results.
 //!
 //! A signature covers the opcode, the shapes of the result and of the operands with their layouts, every semantic
-//! attribute, the fingerprints of called computations, and the steps before an asynchronous one that binds more. It
-//! excludes names, metadata, sharding, and backend hints; [`Read`](crate::Read) tells what else a rule reads.
-//! What counts is the content: `slice={[1:2]}` and `slice={[1:2:1]}`, or 3.1415927 and 3.14159274, are equal.
-//! Equal signatures of different instructions require a collision of two independent 64-bit hashes.
+//! attribute, the fingerprints of called computations, and the earlier steps of an asynchronous one that binds more. It
+//! excludes names, metadata, sharding, and backend hints; a [`Read`](crate::Read) names anything else that a rule
+//! reads. Only the content counts: `slice={[1:2]}` and `slice={[1:2:1]}`, or 3.1415927 and 3.14159274, are equal. Equal
+//! signatures of different instructions require a collision of two independent 64-bit hashes.
 
 use quasiaffine::interrupt::{once, poll};
 use std::fmt::Write;
@@ -20,7 +20,7 @@ use crate::model::literal::{self, LiteralValue};
 use crate::model::module::{Attribute, ComputationId, InstructionId, Module, UNKNOWN_KEY};
 use crate::Opcode;
 
-/// A signature, a fingerprint, or a key of what was read.
+/// A signature, a fingerprint, or a key of reads.
 pub type Key = [u8; 16];
 
 impl Module {
@@ -33,7 +33,7 @@ impl Module {
             self.hash_shape(&mut h, operand);
         }
         if self.binds_late(id) {
-            // The operation is that of the start, its operands those of all steps.
+            // The start has the operation; all steps have operands.
             for step in self.async_steps(id) {
                 self.hash_operation(&mut h, step, &|c| self.fingerprint(c));
                 self.operands(step).for_each(|operand| self.hash_shape(&mut h, operand));
@@ -47,7 +47,7 @@ impl Module {
         self.binds_late(id)
     }
 
-    /// A hash of the signature and of the values of some operands, where they are constants or iotas.
+    /// A hash of the signature and of the values of some operands, if they are constants or iotas.
     pub fn signature_with_values(&self, id: InstructionId, operands: &[usize]) -> Key {
         let mut h = Hash::default();
         h.bytes(&self.signature(id));
@@ -103,7 +103,7 @@ impl Module {
                     h.text(name);
                     self.list(a.link).iter().for_each(|&c| h.bytes(&callee(c)));
                 }
-                // What hlomap does not read may mean anything, space too.
+                // Text that hlomap does not decode may mean anything; even space counts.
                 (_, Value::Raw(text)) => [name, text].iter().for_each(|text| h.text(text)),
                 (_, Value::Text(text)) if !text.is_empty() => {
                     [name, text.as_ref()].iter().for_each(|text| h.text(text))
@@ -142,7 +142,7 @@ impl Module {
         self.hash_literal(h, id);
     }
 
-    /// Hashes the value of a constant, however its numbers are spelled; its text if that does not say the value.
+    /// Hashes the value of a constant, however its numbers are spelled; its text if the value cannot be decoded.
     fn hash_literal(&self, h: &mut Hash, id: InstructionId) {
         let Some(text) = self.literal_text(id) else { return };
         let shape = self.shape(id);
@@ -161,7 +161,7 @@ impl Module {
     /// Hashes the shape of a value. Instructions share shapes, so each shape is printed once.
     fn hash_shape(&self, h: &mut Hash, id: InstructionId) {
         let row = &self.instructions()[id as usize];
-        // XLA lays out each constant.
+        // XLA gives each constant a layout.
         if row.opcode == Opcode::Constant && self.shape(id).as_array().is_some_and(|a| a.layout().is_none()) {
             return shape_hash(&with_layout(self.shape(id))).iter().for_each(|&w| h.word(w));
         }

@@ -31,7 +31,7 @@ impl<'a> Parser<'a> {
         scope: &mut Scope<'a>,
         depth: usize,
     ) -> Read<()> {
-        // An instruction is a step itself, which accounts for as many as it usually has.
+        // An instruction counts as a step itself, which covers the usual number of attributes.
         if all.len() >= 8 {
             poll();
         }
@@ -102,7 +102,7 @@ impl<'a> Parser<'a> {
         self.diagnose(|p| Diagnostic::new(name, text(p)));
     }
 
-    /// Reports space between the name of an attribute and its `=`, if the `=` is next.
+    /// Reports space between the name of an attribute and the `=` that follows.
     #[cold]
     fn space_before_equals(&mut self) {
         let mut c = self.c;

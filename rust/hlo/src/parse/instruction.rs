@@ -25,7 +25,7 @@ use crate::{Opcode, Trait};
 #[derive(Default)]
 pub(crate) struct Scope<'a> {
     pub rows: Vec<Instruction>,
-    /// Index into `rows` by name; `BROKEN` for an instruction that is being read.
+    /// Indices into `rows` by name; `BROKEN` for an instruction that is being read.
     pub names: Numbers<'a>,
     /// The name of the instruction that is being read; empty if it has none.
     pub reading: &'a [u8],
@@ -50,7 +50,7 @@ pub(crate) struct Scope<'a> {
     pub is_bare: bool,
     /// Some of its instructions are lost.
     pub is_broken: bool,
-    /// It is a single instruction, and operands have neither a shape nor a definition.
+    /// Whether it is a single instruction whose operands have neither a shape nor a definition.
     pub lacks_shapes: bool,
 }
 
@@ -69,7 +69,7 @@ pub(crate) enum Stem {
     Part { tuple: u32, index: i64 },
 }
 
-/// As many lines of a text may hold a brace or a quote that is not closed; past them the rest is lost, so that the time
+/// The number of lines of a text that may have an unclosed brace or quote; past them the rest is lost, so that the time
 /// stays linear.
 const MAX_UNCLOSED: u32 = 16;
 
@@ -77,14 +77,14 @@ pub(crate) const BROKEN: u32 = u32::MAX;
 pub(crate) const UNRESOLVED: u32 = u32::MAX;
 
 impl<'a> Parser<'a> {
-    /// Parses an instruction or skips what cannot be read; false where another computation begins, so that the brace
+    /// Parses an instruction, or skips text that cannot be read; false if another computation begins, so that the brace
     /// of this one is missing.
     pub(crate) fn instruction_or_recover(&mut self, scope: &mut Scope<'a>, depth: usize) -> bool {
         poll();
         let start = self.c;
         if let Err(e) = self.instruction(scope, depth) {
             let mut end = self.c.pos;
-            // Whatever is not closed would end with the text. A few such lines are read again to its end.
+            // An unclosed bracket swallows the rest of the text. For a few such lines, reading resumes at the error.
             if self.c.at_end() && self.n_unclosed < MAX_UNCLOSED {
                 self.n_unclosed += 1;
                 end = e.span.start as usize;
@@ -170,7 +170,7 @@ impl<'a> Parser<'a> {
         c.name("").is_ok() && c.accept_after_space(b'=')
     }
 
-    /// Whether an instruction without a name is next: a shape, or an opcode with operands and not with the parameters
+    /// Whether an instruction without a name is next: a shape, or an opcode with operands that are not the parameters
     /// of a computation.
     pub(crate) fn starts_unnamed_instruction(&self) -> bool {
         if self.at_shape() {

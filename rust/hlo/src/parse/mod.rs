@@ -50,7 +50,7 @@ pub fn parse_part(text: &str, start: (usize, usize), name: Option<&str>) -> Resu
     parse_source(Source::starting_at((start.0.max(1), start.1.max(1)), text, name), Vec::new(), false)
 }
 
-/// Parses a text of which the first module already has these diagnostics.
+/// Parses a text whose first module already has these diagnostics.
 pub(crate) fn parse_source(
     source: Source,
     diagnostics: Vec<Diagnostic>,
@@ -153,9 +153,9 @@ pub(crate) struct Parser<'a> {
     pub is_strict: bool,
     /// Departures from XLA's grammar that a reading that is not strict accepts silently.
     refusals: Vec<Diagnostic>,
-    /// Errors that cost an instruction or a computation of this module and not the module.
+    /// Errors that lose an instruction or a computation, but not the module.
     losses: Vec<Diagnostic>,
-    /// Lost lines of the text that end with it.
+    /// The number of lost lines that extend to the end of the text.
     n_unclosed: u32,
     /// The place of the last table of stack frames in the order of the tables, from 1; 0 if there are none.
     n_tables: usize,
@@ -282,12 +282,12 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Whether so many errors were found that similar names, which are slow to find, help no more.
+    /// Whether so many errors were found that suggestions of similar names, which are slow, are pointless.
     pub(crate) fn has_enough_problems(&self) -> bool {
         self.problems.len() + self.losses.len() >= MAX_PROBLEMS
     }
 
-    /// Refuses what is next if the reading is strict.
+    /// Reports an error if the reading is strict.
     pub(crate) fn refuse(&mut self, problem: impl FnOnce(&Self) -> Diagnostic) {
         if self.is_strict && self.refusals.len() < MAX_PROBLEMS {
             let problem = problem(self);

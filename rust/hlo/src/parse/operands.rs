@@ -1,10 +1,10 @@
 //! Parses operands: names, instructions as in `add(x, f32[2] multiply(y, z))`, or parts of a tuple, `add(x, t#0#1)`.
 //!
 //! Operands that are already defined are resolved at once, others when their computation ends. An instruction becomes a
-//! row of its computation when it is complete, before its user, and gets a name when the module ends. Those that are not
-//! complete form a stack, so that nesting is not limited and the time is proportional to the text. XLA allows no
-//! attributes here; a diagnostic reports them. Each part of a tuple is one get-tuple-element of its computation, whoever
-//! uses it.
+//! row of its computation when it is complete, before its user, and gets a name when the module ends. Incomplete
+//! instructions form a stack, so that nesting is not limited and the time is proportional to the text. XLA does not
+//! allow attributes here; a diagnostic reports them. Each part of a tuple is one get-tuple-element of its computation,
+//! shared by all users.
 
 use quasiaffine::interrupt::poll;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -103,8 +103,8 @@ impl<'a> Parser<'a> {
             }
             self.c.space();
         }
-        // A shape alone among bare instructions, or one before an undefined name, is that of a parameter. Those of a single
-        // instruction are numbered in the order of its operands.
+        // Among bare instructions, a shape without a name or before an undefined name is that of a parameter. The
+        // parameters of a single instruction are numbered in the order of its operands.
         let of_parameter = written.filter(|_| scope.is_bare);
         if let (Some((shape, span)), Some(b',' | b')')) = (of_parameter, self.c.peek()) {
             let row = Some(implicit_parameter(scope, None, shape, span));
@@ -128,7 +128,7 @@ impl<'a> Parser<'a> {
         Ok(Some(Operand { row, name, written }))
     }
 
-    /// `#i#j` behind the name of a tuple: the row of that part, which is added where it is new.
+    /// `#i#j` behind the name of a tuple: the row of that part, which is added if it is new.
     fn part(&mut self, scope: &mut Scope<'a>, name: Span) -> Read<u32> {
         let mut row = match scope.names.get(self.c.slice(name)).copied() {
             Some(row) if (row as usize) < scope.rows.len() => row,

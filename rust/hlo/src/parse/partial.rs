@@ -1,10 +1,9 @@
-//! Bare instructions, such as a line of a profile: what the rest of their module would tell.
+//! Bare instructions, such as a line of a profile: replacements for the rest of their module.
 //!
-//! A computation that they call and that the text does not have becomes one of which nothing is known but its signature,
-//! which follows from the call: its root is a lost instruction. So the call keeps its operation, operands and shapes, and
-//! whatever depends on the computation is unknown, as it is for a line that cannot be read. Operands of a single
-//! elementwise instruction whose names alone are written become parameters of the shape of the result. A strict reading
-//! refuses both.
+//! A called computation that the text does not have becomes one with the signature that follows from the call, and with
+//! a lost instruction as its root. So the call keeps its operation, operands and shapes, and everything that depends on
+//! the computation is unknown, as for a line that cannot be read. If the operands of a single elementwise instruction
+//! have names but no shapes, they become parameters with the shape of the result. A strict reading refuses both.
 
 use layout::{ArrayShape, ElementType, Shape};
 use quasiaffine::interrupt::poll;
@@ -24,7 +23,7 @@ type Signature = (Vec<Shape>, Shape);
 
 impl<'a> Parser<'a> {
     /// Adds parameters for the operands of a single instruction that are names without a shape, if the result has their
-    /// shape; else says that the shape is missing.
+    /// shape; else reports that the shape is missing.
     pub(super) fn add_operands(&mut self, scope: &mut Scope<'a>) {
         let Some(local) = scope.rows.len().checked_sub(1) else { return };
         let row = scope.rows[local].clone();
@@ -38,7 +37,7 @@ impl<'a> Parser<'a> {
         if self.is_strict || !row.opcode.has(Trait::ELEMENTWISE) || row.flags & SHAPE_OMITTED != 0 {
             return;
         }
-        // Another layout may be that of the result: a copy changes it.
+        // The layout is dropped: a copy may change it.
         let shape = self.m.shapes[row.shape as usize].without_layout().into_owned();
         let shape = self.intern(shape, row.name);
         scope.rows.pop();
@@ -59,7 +58,7 @@ impl<'a> Parser<'a> {
                 }
             };
         }
-        // Parameters that the text does not number have the order of the operands.
+        // Parameters without numbers in the text are numbered in the order of the operands.
         if scope.unnamed.iter().all(|(_, stem)| matches!(stem, Stem::Number)) {
             scope.parameters.clear();
             let mut is_numbered = vec![false; scope.rows.len()];
@@ -145,7 +144,7 @@ impl<'a> Parser<'a> {
         let n = operands.len();
         let whole = || operands.iter().map(|&shape| shape.clone()).collect();
         let pred = || scalar(ElementType::Pred);
-        // The parameters of what is applied to elements.
+        // The parameters of a computation that is applied to elements.
         let elements = |of: &[usize]| -> Option<Vec<Shape>> { of.iter().map(|&k| element(operands.get(k)?)).collect() };
         let reducer = |values: &[usize], inits: &[usize]| -> Option<Signature> {
             let accumulators = elements(inits)?;

@@ -13,7 +13,7 @@ use crate::parse::module::{Header, Signature};
 use crate::parse::{Numbers, Parser};
 use quasiaffine::interrupt::poll;
 
-/// Only so many names are compared with a misspelled one: edit distances to a million take long.
+/// The number of names that are compared with a misspelled one: edit distances to a million names take long.
 const CANDIDATES: usize = 5000;
 
 impl<'a> Parser<'a> {
@@ -32,7 +32,7 @@ impl<'a> Parser<'a> {
             self.lose(Diagnostic::expected(open, "an instruction", "an empty computation"));
             scope.is_broken = true;
         }
-        // The root may be what was lost.
+        // The root may be a lost instruction.
         if scope.is_broken && scope.root.is_none() {
             let local = scope.rows.len() as u32;
             let row = self.lost(Span::new(open.start as usize, open.start as usize), result);
@@ -157,7 +157,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Loses the instructions with an operand or a control predecessor that is not defined.
+    /// Marks the instructions with an undefined operand or control predecessor as lost.
     fn lose_unresolved(&mut self, scope: &mut Scope<'a>) {
         let m = &self.m;
         for row in &mut scope.rows {
@@ -183,7 +183,7 @@ impl<'a> Parser<'a> {
         Diagnostic::unknown_word(name, "operand", found, layout::nearest(found, rows))
     }
 
-    /// Compares a shape with that of its instruction, now or when that is known.
+    /// Compares a restated shape with that of its instruction, now or once the latter is known.
     fn restated(&mut self, row: &Instruction, restated: RestatedShape) {
         let RestatedShape { what, shape, span, .. } = restated;
         let (found, expected) = (&self.m.shapes[shape as usize], &self.m.shapes[row.shape as usize]);

@@ -1,7 +1,6 @@
 //! Parses the tables of stack frames between the header of a module and its computations.
 //!
-//! XLA writes four tables in a fixed order and rows with fixed fields; anything else is refused by a strict reading
-//! alone.
+//! XLA writes four tables in a fixed order and rows with fixed fields; only a strict reading refuses anything else.
 
 use super::Parser;
 use crate::attribute::fields;

@@ -27,7 +27,7 @@ use crate::model::metadata::quoted;
 use crate::model::module::{Attribute, InstructionId, Module};
 use crate::Opcode;
 
-/// What surrounds an attribute that is read.
+/// The context of an attribute that is read.
 pub(crate) struct ReadContext<'a, 'r> {
     /// The instruction.
     pub m: Message<'a>,
@@ -326,7 +326,7 @@ fn slice_rows(r: &ReadContext<'_, '_>, out: &mut String) -> Wire<bool> {
         rows.push(joined(row));
         rest = after;
     }
-    // Sizes that fit no slice are a row of their own, so that nothing is lost.
+    // Sizes that fit no slice form a separate row, so that nothing is lost.
     if !rest.is_empty() {
         rows.push(joined(rest));
     }

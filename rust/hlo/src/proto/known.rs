@@ -9,7 +9,7 @@ use layout::MAX_DEPTH;
 use super::messages::{self, message_name, FieldSpec, Type, COMPUTATION};
 use super::wire::{each_field, Field, Payload};
 
-/// By message and field number: [`UNKNOWN`], [`VALUE`], or `MESSAGE` plus the number of the message that it is.
+/// By message and field number: [`UNKNOWN`], [`VALUE`], or `MESSAGE` plus the number of the field's message.
 static FIELDS: LazyLock<Vec<[u8; 128]>> = LazyLock::new(|| {
     let row = |(message, row): (usize, &Vec<FieldSpec>)| {
         let mut fields = [UNKNOWN; 128];
@@ -29,7 +29,8 @@ const UNKNOWN: u8 = 0;
 const VALUE: u8 = 1;
 const MESSAGE: u8 = 2;
 
-/// Calls `found` with the name of the message and the number of each unknown field of a message, and of those inside it.
+/// Calls `found` for each unknown field of a message and of the messages inside it, with the name of the message and
+/// the number of the field.
 pub(super) fn each_unknown<'a>(
     message: usize,
     fields: impl Iterator<Item = Field<'a>>,

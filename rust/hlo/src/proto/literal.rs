@@ -71,7 +71,7 @@ pub(crate) fn read(m: Message<'_>, shape: &Shape, encoded: &[u8], out: &mut Stri
     }
 }
 
-/// A value that is left out.
+/// The text of an elided value.
 const ELIDED: &str = "{...}";
 
 fn array(m: Message<'_>, a: &ArrayShape, order: &ArrayShape, out: &mut String, limit: usize) -> Wire<()> {
@@ -223,7 +223,7 @@ fn element(bits: &[u64], t: ElementType, out: &mut String) {
     };
 }
 
-/// A `LiteralProto` of a value, or of the shape alone; `None` where it cannot hold the value: that of a buffer, of an
+/// A `LiteralProto` of a value, or of the shape alone; `None` if it cannot hold the value: that of a buffer, of an
 /// array without a size or of a type without a field. Zeros fill an array with fewer elements than the bounds of its
 /// dynamic dimensions, for which `sizes` gives those in use, as long as there is `room` for its bytes.
 pub(crate) fn write(

@@ -2,7 +2,7 @@
 //!
 //! A proto becomes text, which the parser reads. So a module from a proto passes the same checks as one from text, owns
 //! one text for all its names, and prints, pickles and compares alike. Any bytes give a module or an error with its
-//! offset, and the text is at most [`GROWTH`] times as long as the bytes. A proto that is written has what XLA's
+//! offset, and the text is at most [`GROWTH`] times as long as the bytes. A written proto has everything that XLA's
 //! messages have fields for; the rest of a text, such as unknown attributes and the number of replicas, is left out.
 
 mod device;
@@ -38,7 +38,7 @@ use wire::{bad, Message, Wire};
 /// The maximum ratio of the length of the text to the bytes; real modules grow less than tenfold.
 const GROWTH: usize = 64;
 
-/// The fields of a module that text has no words for, kept as they are: numbers of the module, prefetches, whether it is
+/// The fields of a module that text cannot express, kept as they are: numbers of the module, prefetches, whether it is
 /// dynamic, shardings of parameters and result, profiles, the assignment of devices and their kind.
 const WORDLESS: [u32; 10] = [5, 10, 11, 12, 13, 14, 15, 16, 21, 23];
 
@@ -54,9 +54,10 @@ fn push_int(out: &mut String, n: i64) {
 /// Messages nest modules at most this deep.
 const MAX_DEPTH: usize = 3;
 
-/// Calls `found` with each module in a message: an `HloModuleProto` itself, or a message that holds modules in its first
-/// field (HloProto, HloSnapshot, HloUnoptimizedSnapshot, HloModuleProtoWithConfig, TuningData). That field is repeated in
-/// a message for several modules, and where files of one module were joined; `found` says whether to go on.
+/// Calls `found` with each module in a message: an `HloModuleProto` itself, or a message that holds modules in its
+/// first field (HloProto, HloSnapshot, HloUnoptimizedSnapshot, HloModuleProtoWithConfig, TuningData). That field is
+/// repeated in a message for several modules, and in concatenated files of one module each; `found` returns whether to
+/// continue.
 fn find_modules<'a>(
     bytes: &'a [u8],
     at: usize,
@@ -65,7 +66,7 @@ fn find_modules<'a>(
 ) -> Wire<bool> {
     let m = Message::new(bytes, at)?;
     if is_module(m) {
-        // A module has one name: where a second one is, a second module begins.
+        // A module has one name: a second name begins a second module.
         let names = m
             .fields()
             .filter(|f| f.number == 1 && f.bytes().is_ok())
@@ -134,7 +135,7 @@ pub fn is_module_head(head: &[u8]) -> bool {
 }
 
 impl Ids {
-    /// Whether there is an id for each computation and instruction, with room for ids of wrappers.
+    /// Whether there is an id for each computation and instruction, and room for the ids of wrappers.
     pub(crate) fn fit(&self, m: &Module) -> bool {
         const LARGEST: i64 = 1 << 30;
         self.computations.len() == m.computations().len()
@@ -180,7 +181,7 @@ fn proto_at(bytes: &[u8], at: usize, name: Option<&str>, strict: bool) -> Result
     }
 }
 
-/// The most unknown fields that an error of a text names.
+/// The limit on unknown fields that an error of a text names.
 const MAX_LOST: usize = 10;
 
 /// Reads the modules of a proto in the text format.
@@ -201,7 +202,7 @@ pub(crate) fn parse_text_format(text: &str, name: Option<&str>, strict: bool) ->
     match read_modules(&encoded.bytes, 0, name, strict, encoded.lost.iter().map(moved).collect()) {
         Ok(read) => read,
         Err(e) => {
-            // A field that is not known, such as a word with a typing error, may be why.
+            // An unknown field, such as a misspelled one, may be the reason.
             let problem = encoded.problem(text, e);
             let mut problems: Vec<Diagnostic> = encoded.lost.into_iter().take(MAX_LOST).chain([problem]).collect();
             problems.sort_by_key(|p| p.span.start);

@@ -33,7 +33,7 @@ pub(crate) fn callees(opcode: &str, has_predicate: bool) -> &'static [&'static s
     }
 }
 
-/// As [`callees`], for `n` computations; `None` where the operation calls a different number of them.
+/// As [`callees`], for `n` computations; `None` if the operation calls a different number of them.
 pub(crate) fn callee_names(opcode: &str, has_predicate: bool, n: usize) -> Option<&'static [&'static str]> {
     let names = callees(opcode, has_predicate && n == 2);
     (names.len() == n || matches!(names, ["branch_computations" | "called_computations"])).then_some(names)
@@ -46,7 +46,7 @@ mod tests {
     use super::callees;
     use crate::{attributes_of, Form, Opcode, Owner};
 
-    /// The schema has the same attributes. A custom call may have one computation under either name.
+    /// The schema has these attributes, too. A custom call may have one computation under either name.
     #[test]
     fn called_computations_have_the_attributes_of_the_schema() {
         for opcode in Opcode::names() {

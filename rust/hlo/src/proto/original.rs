@@ -15,7 +15,7 @@ use crate::attribute::{self, unescape, Value};
 use crate::cursor::{Cursor, Read};
 use crate::error::Span;
 
-/// `{"name" {1,0}}`: the result of an instruction, or a part of it.
+/// `{"name" {1,0}}`: the result of an instruction, or a part of the result.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Array {
     name: String,
@@ -84,12 +84,12 @@ static DEBUG_FIELDS: LazyLock<Vec<OperationField>> = LazyLock::new(|| {
     schema::fields(ROWS, "", &[])
 });
 
-/// As many of these fields XLA reads in text, and these log modes.
+/// The number of leading fields that XLA reads in text, and the log modes that it reads.
 const N_READABLE: usize = 4;
 const READABLE_MODES: [&str; 2] = ["default", "fusion_debugger"];
 
-/// The rows of `debug_attributes` by array, each with its `DebugAttributesProto`s. What XLA does not read in text, but
-/// has in protos, is an error if `is_strict`.
+/// Reads the rows of `debug_attributes` by array, each with its `DebugAttributesProto`s. Content that XLA has in protos
+/// but does not read in text is an error if `is_strict`.
 pub(crate) fn debug_entries(c: &mut Cursor<'_>, is_strict: bool) -> Read<Vec<(Option<Array>, Vec<Encoder>)>> {
     c.expect(b'{', "`{` of debug attributes")?;
     let mut all = Vec::new();
@@ -251,7 +251,7 @@ pub(crate) fn write_recovery_table(text: &str, number: u32, d: &mut Encoder) -> 
     c.at_end().then_some(())
 }
 
-/// The fields that a text of one of these tables, or of an origin, becomes, for comparisons.
+/// The encoded fields of a text of one of these tables or of an origin, for comparisons.
 pub(crate) fn encoded(name: &str, text: &str) -> Option<Vec<u8>> {
     let mut d = Encoder::default();
     match name {

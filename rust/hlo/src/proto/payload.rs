@@ -6,10 +6,10 @@ use rustc_hash::FxHashMap;
 
 use super::wire::{bad, Encoder, Field, Message, Payload, Wire};
 
-/// The field of `HloModuleProto` that lists them.
+/// The field of `HloModuleProto` that lists the payloads.
 const LIST: u32 = 22;
 
-/// Those of a module that is read.
+/// The payloads of a module that is read.
 #[derive(Default)]
 pub(crate) struct Payloads<'a>(Vec<&'a [u8]>);
 
@@ -36,7 +36,7 @@ impl<'a> Payloads<'a> {
     }
 }
 
-/// Those of a module that is written, in the order of their first use.
+/// The payloads of a module that is written, in the order of their first use.
 #[derive(Default)]
 pub(crate) struct WrittenPayloads(RefCell<FxHashMap<Vec<u8>, i64>>);
 

@@ -1,10 +1,10 @@
-//! Profiles of XLA's profiler: `XSpace` (tsl/profiler/protobuf/xplane.proto), the times of HLO operations on each plane
-//! and the modules that lie beside them.
+//! Profiles of XLA's profiler: `XSpace` (tsl/profiler/protobuf/xplane.proto), with the times of HLO operations on each
+//! plane and the modules.
 //!
 //! An event belongs to an operation if it, or its metadata, has the stat `hlo_op`. No event is lost: each is counted
 //! under one operation or in [`Unmatched`]; any bytes give a profile or an error with its offset. An operation may run
-//! as several kernels, which events name: it ran as often as the kernel with the fewest events. Not here: which
-//! instruction an operation is.
+//! as several kernels, which events name: it ran as often as the kernel with the fewest events. Not here: the
+//! instruction that an operation is.
 
 use quasiaffine::interrupt::poll;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -21,12 +21,12 @@ pub struct Profile<'a> {
     pub programs: Vec<Program<'a>>,
 }
 
-/// A program that lies in a profile.
+/// A program in a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Program<'a> {
     /// The name of its module.
     pub name: &'a str,
-    /// Tells programs of one name apart.
+    /// The id, which distinguishes programs with one name.
     pub id: Option<u64>,
     /// An `HloProto`.
     pub proto: &'a [u8],
@@ -37,7 +37,7 @@ pub struct Program<'a> {
 /// One device, or the threads of the host.
 #[derive(Debug, Default)]
 pub struct Plane<'a> {
-    /// Such as `/device:GPU:0`.
+    /// The name, such as `/device:GPU:0`.
     pub name: &'a str,
     /// By first event.
     pub ops: Vec<OpTime<'a>>,
@@ -50,7 +50,7 @@ pub struct Plane<'a> {
 /// Events that belong to no operation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unmatched {
-    /// How many.
+    /// The number of events.
     pub n: u64,
     /// Their durations in picoseconds, which may overlap.
     pub ps: u128,
@@ -77,7 +77,7 @@ pub struct OpTime<'a> {
     pub calls: u64,
     /// The durations together, in picoseconds.
     pub ps: u128,
-    /// The middle one of the times of the executions; `None` where it cannot be told which events make up one.
+    /// The median of the times of the executions; `None` if the events of one execution cannot be identified.
     pub median_ps: Option<u64>,
 }
 
@@ -135,7 +135,7 @@ pub(crate) fn programs(bytes: &[u8]) -> Wire<Vec<Program<'_>>> {
 pub fn is_profile(head: &[u8]) -> bool {
     let Some((plane, _, is_cut)) = first_field(head) else { return false };
     let mut fields = Vec::new();
-    // What was decoded before an error, or before the end of the head, is enough.
+    // The fields before an error, or before the end of the head, suffice.
     let whole = each_field(plane, 0, |field| {
         fields.push(field);
         if fields.len() < 3 {
@@ -289,8 +289,8 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// The middle one of the times of the executions of an operation, if each has equally many events of every kernel: then
-/// the first events make up the first execution, and so on.
+/// The median of the times of the executions of an operation, if each has equally many events of every kernel: then the
+/// first events form the first execution, and so on.
 fn median(kernels: &mut [Kernel<'_>]) -> Option<u64> {
     let mut times: Vec<u64> = match kernels {
         [one] => one.events.iter().map(|event| event.1).collect(),

@@ -1,7 +1,7 @@
 //! Writes the text of an `HloModuleProto`.
 //!
-//! The fields become the text that says the same, and the parser reads it: so a module from a proto passes the checks
-//! of one from text. The proto refers to computations and instructions by id, the text by name. An operand id that does
+//! The fields become equivalent text, which the parser reads: so a module from a proto passes the checks of one
+//! from text. The proto refers to computations and instructions by id, the text by name. An operand id that does
 //! not exist or occurs twice leaves the operands unknown, as in a text that omits their names, with a diagnostic.
 
 use quasiaffine::interrupt::poll;
@@ -145,7 +145,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Appends a computation behind its name, and says whether several instructions of it have one id.
+    /// Appends a computation behind its name. Returns whether several of its instructions have one id.
     fn computation(&mut self, row: &Row<'a>, name: Span, order: Option<Message<'a>>) -> Wire<bool> {
         let mut fields = std::mem::take(&mut self.computation_fields);
         let index = Index { there: decode(row.bytes, row.at, &mut fields)?, fields: &fields };
@@ -234,7 +234,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The number of the entry computation, and whether the proto has an id for it that no computation has.
+/// The number of the entry computation, and whether the proto's id for it belongs to no computation.
 fn entry(m: Message<'_>, rows: &[Row<'_>]) -> Wire<(usize, bool)> {
     let (id, name) = (m.int(6), m.text(2)?);
     let by_name = rows.iter().position(|row| row.name == name);

@@ -164,8 +164,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Reports fields that no version of XLA had when this was written, and for an operation that is not known all but
-    /// those of every operation: they may carry meaning and are lost.
+    /// Reports fields of newer versions of XLA, and for an unknown operation all fields but those that every operation
+    /// has: they may carry meaning and are lost.
     fn report_unknown(&mut self, m: Message<'_>, opcode: Opcode, path: impl Fn() -> String) {
         // The shape is read by itself.
         self.unknown_fields(messages::INSTRUCTION, m.fields().filter(|f| f.number != 3), &path);
@@ -195,7 +195,7 @@ impl<'a> Reader<'a> {
         let Some(id) = unknown else { return self.check_length(row.at) };
         let path = path(scope.name, Some(row.name));
         if n == 1 && opcode.arity() == Arity::Any {
-            // A text cannot express that there is one.
+            // Text cannot express such an operand.
             return bad(row.at, format!("operand id {id} of {path}, expected the id of one instruction"));
         }
         self.operands.clear();

@@ -43,7 +43,7 @@ pub(crate) fn read(m: Message<'_>, text: &mut String) -> Wire<()> {
             text.push_str(" {");
             let mut space = "";
             for &(name, number) in fields {
-                // Of a number of more than 32 bits the wire keeps the lower.
+                // Of a number with more than 32 bits, the wire keeps the lower ones.
                 let value = i64::from(row.int(number) as i32) + i64::from(name == PARENT);
                 text.push_str(space);
                 text.push_str(name);

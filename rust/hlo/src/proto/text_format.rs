@@ -1,8 +1,8 @@
 //! The text format of protocol buffers: read into the wire format, by the table of messages.
 //!
-//! `computations { name: "e" id: 1 }` becomes the bytes that it stands for, which the reader of protos takes: nothing
-//! here knows what a module is. A field that the table does not have is skipped and reported. Errors have the line and
-//! column of the text. See <https://protobuf.dev/reference/protobuf/textformat-spec/>.
+//! `computations { name: "e" id: 1 }` becomes its encoded bytes, which the reader of protos takes; nothing here knows
+//! about modules. A field that the table does not have is skipped and reported. Errors have the line and column of the
+//! text. See <https://protobuf.dev/reference/protobuf/textformat-spec/>.
 
 use quasiaffine::interrupt::poll;
 use rustc_hash::FxHashSet;
@@ -17,7 +17,7 @@ use crate::parse::MAX_DIAGNOSTICS;
 /// Messages nest at most this deep.
 const MAX_DEPTH: usize = 100;
 
-/// The bytes of a length: a length that is always as long can be written behind its message.
+/// The number of bytes of a length: with a fixed size, a length can be filled in after its message.
 const LENGTH_BYTES: usize = 5;
 
 /// A text as bytes.
@@ -493,7 +493,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Advances past the value of a field, whatever it is.
+    /// Advances past the value of a field of any kind.
     fn skip(&mut self) -> Read<()> {
         self.space();
         self.accept(b':');
@@ -537,7 +537,7 @@ impl<'a> Reader<'a> {
                 _ => {
                     let rest = &self.text.as_bytes()[self.pos..];
                     let n = rest.iter().position(|b| b" \t\n\r,;{}<>[]#\"'".contains(b)).unwrap_or(rest.len());
-                    // A sign may stand apart from its number.
+                    // A sign may be separated from its number.
                     let is_sign = &rest[..n] == b"-";
                     self.pos += n.max(1);
                     if waiting.is_empty() && !is_sign {

@@ -39,7 +39,7 @@ pub(crate) struct Message<'a> {
 /// The decoded fields of a message with many lookups.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Index<'a> {
-    /// The bits of the fields that are present; see [`decode`].
+    /// The bits of the present fields; see [`decode`].
     pub there: u128,
     pub fields: &'a [Field<'a>],
 }
@@ -96,7 +96,7 @@ pub(crate) struct Field<'a> {
 }
 
 impl Field<'_> {
-    /// Whether the value is what an absent field stands for.
+    /// Whether the value is that of an absent field.
     pub fn is_default(&self) -> bool {
         match self.payload {
             Payload::Varint(v) | Payload::Fixed64(v) => v == 0,
@@ -262,9 +262,9 @@ impl<'a> Field<'a> {
     }
 }
 
-/// Where the field begins whose value begins at `at`, which is a string or a message with a tag of one byte.
+/// The start of the field whose value begins at `at`: a string or a message with a tag of one byte.
 pub(crate) fn tag_start(bytes: &[u8], at: usize) -> usize {
-    // The bytes of a length but for the last one have the upper bit, which a tag of one byte has not.
+    // All bytes of a length but the last have the upper bit, which a tag of one byte does not have.
     let mut start = at.saturating_sub(2);
     while start > 0 && bytes[start] >= 128 {
         start -= 1;
@@ -297,7 +297,7 @@ pub(crate) fn each_field<'a>(bytes: &'a [u8], at: usize, mut each: impl FnMut(Fi
     Ok(())
 }
 
-/// As [`next`], for a field whose tag, and whose value or length, have at most three bytes, as most have; `None` for
+/// As [`next`], for fields whose tag and whose value or length have at most three bytes, which are most; `None` for
 /// others.
 #[inline(always)]
 fn short<'a>(bytes: &'a [u8], pos: &mut usize, at: usize) -> Option<Field<'a>> {

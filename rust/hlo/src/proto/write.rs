@@ -31,8 +31,8 @@ use crate::model::opcode::{async_form, AsyncPhase};
 use crate::Opcode;
 
 impl Module {
-    /// The module as a serialized `HloModuleProto`. What XLA's messages have no field for (unknown attributes, the number
-    /// of replicas) is left out; `Err` says what they have a field for that cannot hold it: unnamed operands, or a value
+    /// Serializes the module as an `HloModuleProto`. Content without a field in XLA's messages (unknown attributes, the
+    /// number of replicas) is left out. `Err` names content that its field cannot hold: unnamed operands, or a value
     /// that changes what an operation does.
     pub fn to_proto(&self) -> Result<Vec<u8>, String> {
         if let Some(i) = (0..self.instructions().len() as u32).find(|&i| self.has_unnamed_operands(i)) {
@@ -124,7 +124,7 @@ pub(super) struct Writer<'m> {
     /// The names in use.
     pub computation_names: Names<'m>,
     pub instruction_names: Names<'m>,
-    /// Of asynchronous operations, see [`Module::async_bindings`]; computed on first use.
+    /// The bindings of asynchronous operations, see [`Module::async_bindings`]; computed on first use.
     pub bindings: Option<AsyncBindings<'m>>,
     payloads: WrittenPayloads,
     /// The bytes that may still fill arrays up to the bounds of their dynamic dimensions.
@@ -372,7 +372,7 @@ impl<'m> Writer<'m> {
         }
     }
 
-    /// Writes an attribute to its field; `None` where no field can hold it.
+    /// Writes an attribute to its field; `None` if no field can hold it.
     fn attribute(
         &self,
         i: InstructionId,

@@ -16,14 +16,14 @@ use crate::{Arity, Opcode};
 #[derive(Default)]
 pub(crate) struct Names<'m> {
     pub taken: FxHashSet<Cow<'m, str>>,
-    /// Names that no suffix may make.
+    /// Names that suffixes must not produce.
     pub reserved: FxHashSet<&'m str>,
     /// By name: the last suffix that was tried.
     pub suffixes: FxHashMap<Cow<'m, str>, u64>,
 }
 
 impl<'m> Names<'m> {
-    /// A name that is not in use, which it adds.
+    /// Adds and returns a name that is not in use.
     pub fn fresh(&mut self, wish: Cow<'m, str>) -> Cow<'m, str> {
         if self.taken.insert(wish.clone()) {
             return wish;
@@ -109,7 +109,7 @@ impl Writer<'_> {
     }
 
     /// The shapes of all operands and of the result of the operation that a short start wraps, of which later steps may
-    /// bind some. XLA gives those that no step binds a placeholder.
+    /// bind some. As in XLA, shapes that no step binds are placeholders.
     fn wrapped_shapes(&mut self, i: InstructionId, opcode: &str) -> (Vec<Shape>, Shape) {
         let m = self.m;
         let bindings = self.bindings.get_or_insert_with(|| m.async_bindings());

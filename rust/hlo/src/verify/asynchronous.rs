@@ -15,11 +15,11 @@ use crate::model::opcode::AsyncPhase;
 use crate::{Arity, Opcode};
 
 pub(super) struct Chains {
-    /// By step: the first step that is known, and the one before.
+    /// By step: the first known step, and the one before.
     of: FxHashMap<InstructionId, (InstructionId, Option<InstructionId>)>,
-    /// By step: how many steps come next.
+    /// By step: the number of steps that follow it directly.
     next: FxHashMap<InstructionId, u32>,
-    /// Steps that a loop or another computation carries on.
+    /// Steps that continue in a loop or another computation.
     carried: FxHashSet<InstructionId>,
     users: FxHashMap<InstructionId, Vec<InstructionId>>,
 }
@@ -64,7 +64,7 @@ impl Chains {
                     ends.extend(m.operands(i));
                 }
             }
-            // What reaches the end of a computation or a loop through carriers goes on there.
+            // A step that reaches the end of a computation or a loop through carriers continues there.
             while let Some(i) = ends.pop() {
                 if !is_seen.insert(i) {
                     continue;
@@ -154,7 +154,7 @@ impl Chains {
         law.require(is_prefix(result, root), format_args!("a prefix of the result {root}"), result)
     }
 
-    /// An operation in progress ends once, and nothing else uses it but what carries it.
+    /// An operation in progress ends once, and only carriers use it otherwise.
     fn consumers(&self, m: &Module, i: InstructionId) -> Law {
         let Some(users) = self.users.get(&i) else { return Ok(()) };
         let (law, name) = (Rule::OneConsumer, m.opcode_name(i));
@@ -220,7 +220,7 @@ fn async_thread(m: &Module, i: InstructionId) -> Option<String> {
     }
 }
 
-/// Both halves of a transfer, and the end of an operation of a kind of its own.
+/// Both halves of a transfer, and the end of an operation with its own opcodes.
 fn transfer(m: &Module, i: InstructionId) -> Law {
     use Opcode::*;
     let opcode = m.instructions()[i as usize].opcode;

@@ -22,7 +22,7 @@ pub(super) fn scatter(op: &Operation) -> Law {
 
 pub(super) fn select_and_scatter(op: &Operation) -> Law {
     selection(op)?;
-    // The start of an asynchronous one may bind fewer operands.
+    // The start of an asynchronous operation may bind fewer operands.
     match op.operands[..] {
         [_, value, init] => reducer(op, "scatter", &[value], &[init]),
         _ => Ok(()),

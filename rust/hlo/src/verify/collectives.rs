@@ -12,7 +12,7 @@ use crate::attribute::mesh::{product, Iota};
 use crate::attribute::Value;
 use crate::infer::Operation;
 
-/// An operation on arrays of the devices of a group; `are_uniform` if all groups have as many.
+/// An operation on the arrays of a group of devices; `are_uniform` if all groups must have equally many.
 pub(super) fn grouped(op: &Operation, are_uniform: bool) -> Law {
     arrays(&op.operands, op.name())?;
     groups(op, are_uniform)

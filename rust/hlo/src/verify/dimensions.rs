@@ -94,7 +94,7 @@ fn disjoint(op: &Operation, name: &'static str, other: &str) -> Law {
     Rule::DimensionRole.of(name).none(shared, format_args!("{name} without the dimensions of {other}"))
 }
 
-/// The number of flags of a list of them.
+/// The number of flags in a list.
 pub(super) fn n_flags(op: &Operation, name: &str) -> Option<usize> {
     match op.value(name) {
         Some(Value::Bools(flags)) => Some(flags.len()),

@@ -35,8 +35,8 @@ use crate::parse::MAX_PROBLEMS;
 use crate::Opcode;
 use rule::{Law, Violation};
 
-/// Whether a module that was read, with these problems, is accepted: a strict reading adds what it refuses. Both readers
-/// end with this, so that a text and the proto of the same module have the same verdict.
+/// Completes the problems of a module that was read: a strict reading adds what it refuses. Both readers end with this,
+/// so that a text and the proto of one module have the same verdict.
 pub(crate) fn admit(m: &Module, strict: bool, problems: &mut Vec<Diagnostic>) {
     if !strict {
         return;
@@ -49,7 +49,7 @@ pub(crate) fn admit(m: &Module, strict: bool, problems: &mut Vec<Diagnostic>) {
     }
 }
 
-/// The first rule that an instruction breaks, whose shape is consistent.
+/// Checks the rules of an instruction with a consistent shape; returns the first violation.
 pub(crate) fn instruction(m: &Module, i: InstructionId) -> Law {
     if m.has_unnamed_operands(i) {
         return Ok(());
@@ -143,7 +143,7 @@ fn own_rules(op: &Operation, opcode: Opcode) -> Law {
         CollectivePermuteDone => Ok(()),
         AllGatherDone | AllReduceDone | AsyncDone | AsyncStart | AsyncUpdate | CopyDone | Recv | RecvDone | Send
         | SendDone => Ok(()),
-        // Types, arity and shape inference say all.
+        // Types, arity and shape inference suffice.
         #[allow(unreachable_patterns)]
         elementwise!() => Ok(()),
         Abs | AfterAll | BatchNormGrad | BatchNormInference | BatchNormTraining | Bitcast | Broadcast | Call

@@ -45,7 +45,7 @@ pub(crate) fn check<'a>(m: &'a Module, suspects: &'a SuspectNames) -> impl Itera
     })
 }
 
-/// The name in print: its own, or one that is like it and not taken where XLA does not read its own.
+/// The name in print: the original, or a similar unused name if XLA does not read the original.
 #[inline]
 pub(crate) fn legal(name: Cow<'_, str>, named: Named, is_taken: impl Fn(&str) -> bool) -> Cow<'_, str> {
     match is_suspect(name.as_bytes()) && law(&name, named, named != Named::Module).is_err() {
@@ -54,7 +54,7 @@ pub(crate) fn legal(name: Cow<'_, str>, named: Named, is_taken: impl Fn(&str) ->
     }
 }
 
-/// XLA appends a `_` to types, too.
+/// Appends a `_`, as XLA does for types.
 #[cold]
 fn replaced(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let mut made = if begins_well(name) { format!("{name}_") } else { format!("_{name}") };

@@ -76,8 +76,8 @@ pub(super) fn sizes(sharding: &Sharding, name: &'static str) -> Law {
     }
 }
 
-/// The rules on a mesh and the axes of it that are used: as many devices as positions, and parts of axes that divide
-/// them and do not overlap.
+/// The rules on a mesh and on its used axes: as many devices as positions, and parts of axes that divide the axes and
+/// do not overlap.
 pub(super) fn mesh(mesh: &Mesh, used: &[&MeshAxis], law: About) -> Law {
     if let Some(device) = mesh.single_device() {
         return law.require(device >= 0, "a device from 0 on", device);
@@ -131,7 +131,7 @@ fn devices(sizes: &[i64], order: &DeviceOrder, what: &str, law: About) -> Law {
     law.none(twice(&mut list.clone()), "each device once")
 }
 
-/// The first device that a list has twice, which is sorted.
+/// Sorts a list and returns the first duplicate device.
 pub(super) fn twice(list: &mut [i64]) -> Option<String> {
     list.sort_unstable();
     list.windows(2).find(|w| w[0] == w[1]).map(|w| format!("device {} twice", w[0]))

@@ -137,7 +137,7 @@ fn origin(m: &Module, i: InstructionId) -> Law {
     }
     let Some(Value::Raw(text)) = m.attribute_value(i, NAME) else { return Ok(()) };
     let (leaves, empty) = match origin::parse(text) {
-        // XLA reads nothing as a tuple without parts.
+        // XLA reads empty braces as a tuple without parts.
         None if text == "{}" => (Vec::new(), vec![Vec::new()]),
         Some(origin) if origin.calls.is_none() || !origin.leaves.is_empty() => (origin.leaves, origin.empty),
         _ => return Ok(()),
@@ -145,7 +145,7 @@ fn origin(m: &Module, i: InstructionId) -> Law {
     let shape = m.shape(i);
     let mut expected = Vec::new();
     each_leaf(shape, &mut Vec::new(), &mut |index, _| expected.push(index.to_vec()));
-    // A proto lists leaves alone.
+    // A proto lists only leaves.
     let is_tuple = |index: &Vec<i64>| part(shape, index).is_some_and(|part| part.as_tuple().is_some());
     let is_like = leaves.iter().map(|leaf| &leaf.index).eq(&expected) && empty.iter().all(is_tuple);
     Rule::Origin.of(NAME).require(is_like, format_args!("the tuples of {shape}"), text)

@@ -1,11 +1,11 @@
-//! An invariant of all input: it gives modules or a few errors, every accessor of a module works, and its text, its print
-//! and its proto are that module.
+//! An invariant of all input: it gives modules or a few errors, every accessor of a module works, and the text, the
+//! print and the proto of a module give the same module.
 //!
 //! The tests and the fuzz targets share it.
 
 use hlo::{parse, parse_bytes, parse_part, parse_proto, DiagnosticKind, Module, Names};
 
-/// Reads bytes and asks what they hold for everything.
+/// Reads bytes and calls every accessor of the modules.
 pub fn read(bytes: &[u8]) {
     match parse_bytes(bytes, None, false) {
         Ok(modules) => modules.iter().for_each(touch),

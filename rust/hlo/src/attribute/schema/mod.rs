@@ -145,8 +145,8 @@ pub(crate) fn is_allowed(key: u16, owner: Owner) -> bool {
     INDEX.allowed[key as usize][i / 64] >> (i % 64) & 1 == 1
 }
 
-/// The problem of the first word in a value that the attribute of this owner does not have; XLA reads those of a list in
-/// any case.
+/// The problem of the first word in a value that the attribute of this owner cannot have. XLA ignores the letter case
+/// of words in lists.
 pub(crate) fn unknown_word(key: u16, owner: Owner, text: &str, span: Span) -> Option<Diagnostic> {
     let value = &text[span.range()];
     let operation = if let Owner::Instruction(opcode) = owner { opcode.name() } else { "" };
@@ -162,7 +162,7 @@ pub(crate) fn unknown_word(key: u16, owner: Owner, text: &str, span: Span) -> Op
     (!words.is_empty()).then(|| super::unknown_word(name(key), found, &words, span))
 }
 
-/// The words that an attribute of this owner may be; empty where the set is open.
+/// The words that an attribute of this owner may be; empty if the set is open.
 pub(crate) fn words(key: u16, owner: Owner) -> Vec<&'static str> {
     let row = &TABLE[key as usize];
     let Owner::Instruction(opcode) = owner else { return row.words.to_vec() };
@@ -224,7 +224,7 @@ pub struct AttributeSpec {
     pub form: Form,
     /// Whether the owner must have it.
     pub is_required: bool,
-    /// All words that its value may be; empty where the set is open.
+    /// All words that its value may be; empty if the set is open.
     pub words: &'static [&'static str],
 }
 

@@ -9,7 +9,7 @@
 use crate::attribute::comparison::ORDERS;
 use crate::attribute::form::Form;
 
-/// How the value of an attribute is encoded in its field.
+/// The encoding of an attribute's value in its field.
 #[derive(Clone, Copy)]
 pub(crate) enum Codec {
     Int,
@@ -22,19 +22,19 @@ pub(crate) enum Codec {
     Text,
     /// A string, an identifier in text.
     Name,
-    /// An enum: the word of each number, empty where a number has none and is not written in text.
+    /// An enum: the word of each number, empty if a number has none and is not written in text.
     Word(&'static [&'static str]),
     /// Repeated integers.
     Ints,
     /// A repeated enum: the word of each number.
     Words(&'static [&'static str]),
-    /// A wire form of its own, that of all values of its form.
+    /// A wire form shared by all values of its form.
     Irregular,
     Domain,
     SliceRows,
     ComparisonType,
     ComparisonOrder,
-    /// A flag that is true if the text lacks it, and false if the proto does.
+    /// A flag whose default is true in text and false in a proto.
     TrueInText,
     /// As `convolution_kind`.
     OldConvolutionKind,
@@ -68,21 +68,21 @@ impl Codec {
 pub(crate) struct Field {
     /// The operations that use this field; empty = all that the row lists.
     pub(super) operations: &'static str,
-    /// Field numbers from the instruction inwards; of an irregular codec, all fields among which it chooses.
+    /// Field numbers from the instruction inwards; for an irregular codec, all fields among which it chooses.
     pub path: &'static [u32],
     pub codec: Codec,
 }
 
-/// What an attribute can change. Signatures and the checks of shapes and rules leave out what it cannot.
+/// The effect of an attribute. Signatures, shape checks and rules ignore attributes without an effect on them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// What an operation reads or computes.
+    /// The attribute can change what an operation reads or computes.
     Semantic,
-    /// The rules of the verifier alone.
+    /// Only the rules of the verifier depend on the attribute.
     Verified,
-    /// What a custom call or an unknown operation does, which may give it any meaning, and how often a loop runs.
+    /// The attribute can change what a custom call or an unknown operation does, or how often a loop runs.
     Hint,
-    /// Nothing.
+    /// The attribute changes nothing.
     Annotation,
 }
 
@@ -92,9 +92,9 @@ pub(crate) struct Row {
     /// The operations that have it, `*` for all; `!` behind an operation that requires it. `module` and `computation`
     /// stand for the header of a module and the text behind the brace of a computation.
     pub(super) operations: &'static str,
-    /// All words that its value may be; empty where the set is open.
+    /// All words that its value may be; empty if the set is open.
     pub words: &'static [&'static str],
-    /// The value of an absent attribute, `false` as 0; `None` where an absent attribute differs from every value.
+    /// The value of an absent attribute, `false` as 0; `None` if an absent attribute differs from every value.
     pub default: Option<i64>,
     /// The operation that has another default, 1.
     true_on: Option<&'static str>,
@@ -175,7 +175,7 @@ impl Row {
         self.field_of("", path, codec)
     }
 
-    /// A field that only these operations use, or `*`: also those that the row does not list.
+    /// A field that only these operations use, or for `*` all operations, even if the row does not list them.
     const fn field_of(self, operations: &'static str, path: &'static [u32], codec: Codec) -> Row {
         let field = Some(Field { operations, path, codec });
         let fields = match self.fields {
