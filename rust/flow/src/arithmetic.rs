@@ -1,7 +1,8 @@
 //! The arithmetic operations that instructions take, and how often a fusion evaluates them.
 //!
-//! [`Work`] tells how the operations of an opcode are counted, and [`Questions`] count them. A fusion evaluates an element of
-//! an inner value once for each distinct way from an output element to it: for each point of the maps to the value.
+//! [`Work`] tells how the operations of an opcode are counted, and [`Questions`] count them. A fusion evaluates an
+//! element of an inner value once for each distinct path from an output element, that is, for each point of the maps to
+//! the value.
 
 use std::collections::hash_map::Entry;
 use std::iter::once;
@@ -65,11 +66,11 @@ pub struct Operations {
     pub flops: u128,
     /// Functions such as `exp`.
     pub transcendentals: u128,
-    /// Whether there are not fewer.
+    /// Whether the counts are exact; otherwise they are upper bounds.
     pub exact: bool,
 }
 
-/// Something, or the reason why it is not known.
+/// A value, or the reason why it is unknown.
 pub type Known<T> = Result<T, Text>;
 
 const NOTHING: Operations = Operations { flops: 0, transcendentals: 0, exact: true };
@@ -95,7 +96,7 @@ impl Operations {
         Operations::of(times(self.flops), times(self.transcendentals), self.exact && n.lower == n.upper)
     }
 
-    /// Those on some of `n` elements, at most.
+    /// The operations on some of `n` elements, at most.
     fn of_elements(self, some: Count, n: u128) -> Known<Operations> {
         if some.upper == n {
             return Ok(Operations { exact: self.exact && some.lower == n, ..self });
@@ -106,10 +107,10 @@ impl Operations {
     }
 }
 
-/// The operations of an instruction that are needed, and how many are evaluated where that is known.
+/// The operations of an instruction that are needed, and the number that is evaluated, if known.
 pub type Evaluated = (Operations, Option<u128>);
 
-/// Those of instructions inside a fusion, or why they are not known.
+/// The operations of instructions inside a fusion, or the reason why they are unknown.
 pub type Inside = Vec<(InstructionId, Known<Evaluated>)>;
 
 /// The arithmetic of an instruction outside fused computations. `None` is unknown.
@@ -117,9 +118,9 @@ pub type Inside = Vec<(InstructionId, Known<Evaluated>)>;
 pub struct Arithmetic {
     /// Arithmetic operations on the elements that are needed.
     pub flops: Option<i64>,
-    /// Functions such as `exp`, which take several.
+    /// Functions such as `exp`, which take several operations each.
     pub transcendentals: Option<i64>,
-    /// Operations that are evaluated for each one that is needed.
+    /// The number of evaluated operations per needed one.
     pub recomputed: Option<f64>,
 }
 
@@ -136,7 +137,8 @@ impl Arithmetic {
     }
 }
 
-/// By distinct maps, whether they are exact and the elements of their array: their points and the elements that they reach.
+/// The points and the reached elements of distinct maps. The key has the maps, whether they are exact, and the number
+/// of elements of their array.
 type Counts = FxHashMap<(SmallVec<[Map; 4]>, bool, u128), (Count, Count)>;
 
 impl<P: RuleProvider> Questions<'_, P> {
@@ -150,7 +152,8 @@ impl<P: RuleProvider> Questions<'_, P> {
         }
     }
 
-    /// Where the elements of the root are all that is needed, the propagation that gives the indexing counts, too.
+    /// The arithmetic of a fused computation. If only the elements of the root are needed, the propagation that gives
+    /// the indexing also gives the counts.
     fn of_fusion(&self, computation: ComputationId) -> Result<Arithmetic, P::Error> {
         let m = self.m;
         let root = m.root(computation);
@@ -176,8 +179,8 @@ impl<P: RuleProvider> Questions<'_, P> {
         Ok(arithmetic)
     }
 
-    /// The values inside a fused computation that have to be computed, values with the shapes of what is written, and the
-    /// operations of the instructions inside that have some, or of which none are known.
+    /// The values inside a fused computation that have to be computed, values with the shapes of the written data, and
+    /// the operations of the inner instructions that have any, or whose operations are unknown.
     pub fn fused(
         &self,
         computation: ComputationId,
@@ -199,8 +202,8 @@ impl<P: RuleProvider> Questions<'_, P> {
         Ok((starts, written, inside))
     }
 
-    /// The values inside a fused computation that have to be computed; updates of parameters in place, of which that are
-    /// the new elements; and the values with the shapes of what is written.
+    /// The values inside a fused computation that have to be computed, for updates of parameters in place only the new
+    /// elements; these updates; and the values with the shapes of the written data.
     fn outputs(&self, computation: ComputationId) -> Result<[Vec<InstructionId>; 3], P::Error> {
         let m = self.m;
         let root = m.root(computation);
@@ -236,7 +239,7 @@ impl<P: RuleProvider> Questions<'_, P> {
         Ok(value)
     }
 
-    /// The operations of what the passes reach in a fused computation, and those of updates in place.
+    /// The operations of the values that the passes reach in a fused computation, and of updates in place.
     fn evaluated(
         &self,
         passes: &[(&Schedule, &Propagation<'_>)],
@@ -317,7 +320,7 @@ impl<P: RuleProvider> Questions<'_, P> {
             [one] => (touched(one), distinct(one)),
             _ => reads::count(&maps),
         };
-        // Where elements meet, bounds of the union's reads do not tell the reads of each map.
+        // If maps share elements, bounds on the reads of the union do not bound the reads of each map.
         if maps.len() > 1 {
             paths.lower = if maps.iter().all(|map| touched(map).is_exact()) { paths.upper } else { 0 };
         }
@@ -364,7 +367,9 @@ impl<P: RuleProvider> Questions<'_, P> {
             Work::Once => (self.of_callee(id)?, Ok(Count::exact(1))),
             Work::Counted => return self.counted(id),
             Work::Loop | Work::Branch => return unknown(&format!("{}: runs computations", m.opcode_name(id))),
-            Work::Unknown => return unknown(&format!("{}: no operations are known of this opcode", m.opcode_name(id))),
+            Work::Unknown => {
+                return unknown(&format!("{}: the operations of this opcode are unknown", m.opcode_name(id)))
+            }
         };
         Ok(each.and_then(|each| each.times(n?)))
     }
@@ -395,7 +400,7 @@ impl<P: RuleProvider> Questions<'_, P> {
         }
     }
 
-    /// How often the whole output reads elements of operand 0.
+    /// The number of reads of operand 0 by the whole output.
     fn reads(&self, id: InstructionId) -> Result<Known<Count>, P::Error> {
         let index = self.first_array(id).map(|(index, _)| index).unwrap_or_default();
         let indexing = self.unplaced(id, &index, Direction::Backward)?;
@@ -414,7 +419,7 @@ impl<P: RuleProvider> Questions<'_, P> {
         })
     }
 
-    /// The operations of a computation that is called once. Those that it calls are computed before, so that nothing
+    /// The operations of one call of a computation. The computations that it calls come first, so that nothing
     /// recurses.
     pub fn once(&self, computation: ComputationId) -> Result<Known<Operations>, P::Error> {
         let m = self.m;
@@ -445,7 +450,7 @@ impl<P: RuleProvider> Questions<'_, P> {
         }
     }
 
-    /// Those of the output; of a tuple those of its first array.
+    /// The number of elements of the output, or of the first array in it.
     fn n_elements(&self, id: InstructionId) -> Known<u128> {
         let n = self.first_array(id).map_or(Some(0), |(_, array)| array.n_elements());
         Ok(n.ok_or_else(|| format!("{}: the number of elements is unknown", self.m.instruction_name(id)))? as u128)

@@ -1,7 +1,7 @@
 //! The table of a module as an Arrow record batch: one message of Arrow's IPC format, in one buffer.
 //!
 //! Readers of Arrow take such a message without copies, so that a table crosses into another library in one call,
-//! however many columns it has. The message has no schema; that of the columns is known to both. Source: the Arrow
+//! however many columns it has. The message has no schema, since both sides know the columns. Source: the Arrow
 //! columnar format and its flatbuffers `Message.fbs` and `Schema.fbs`, metadata version 5.
 
 use std::iter::{once, repeat_n};
@@ -14,7 +14,7 @@ use crate::columns::{Kind, Run, Value, View, COLUMNS};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLong(pub u64);
 
-/// The runs of rows that are written in one step.
+/// The number of runs of rows written in one step.
 const RUNS_OF_A_STEP: usize = 1 << 10;
 
 /// All columns of the rows of a module, in order: a mark, the size of the head, the head and the body. The head is the
@@ -70,9 +70,9 @@ fn n_zeros(n: usize) -> usize {
 struct Body {
     /// The rows.
     n: usize,
-    /// The place of the head, zeros that many buffers share, such as those of nulls, and the other buffers.
+    /// Room for the head, zeros that many buffers share, such as those of nulls, and the other buffers.
     bytes: Vec<u8>,
-    /// Where the zeros begin, from which positions count.
+    /// The start of the zeros, from which positions count.
     start: usize,
     /// Length and number of nulls of each array.
     nodes: Vec<[i64; 2]>,
@@ -130,12 +130,12 @@ impl Body {
         Ok(())
     }
 
-    /// A buffer of zeros, at the place of all these.
+    /// Adds a buffer of zeros, which all share one place.
     fn zeros(&mut self, n_bytes: usize) {
         self.buffers.push([0, n_bytes as i64]);
     }
 
-    /// A buffer of so many bytes: those that `each` adds.
+    /// Adds a buffer of `n_bytes` bytes, which `each` appends.
     fn buffer(&mut self, runs: &[Run], n_bytes: usize, mut each: impl FnMut(&mut Vec<u8>, &Run)) {
         let end = self.bytes.len() + n_bytes;
         self.buffers.push([(self.bytes.len() - self.start) as i64, n_bytes as i64]);
@@ -164,8 +164,8 @@ impl Body {
         }
     }
 
-    /// The start of each text or list behind those before it, and the end of the last, which is returned. `lengths` gives
-    /// those of a run, each with a number of repetitions.
+    /// Adds the offset of each text or list, and the end of the last, which is returned. `lengths` gives the lengths in
+    /// a run, each with a number of repetitions.
     fn offsets<L: Iterator<Item = (usize, u32)>>(
         &mut self,
         runs: &[Run],
@@ -202,7 +202,7 @@ impl Body {
     }
 }
 
-/// Adds so many copies of a text or word, at least one.
+/// Appends `n` copies of a text or word, at least one.
 fn extend(bytes: &mut Vec<u8>, unit: &[u8], n: u32) {
     let (at, mut done) = (bytes.len(), 1);
     bytes.extend_from_slice(unit);

@@ -1,7 +1,7 @@
-//! Whether an instruction leaves the elements of an operand where they are.
+//! Decides whether an instruction leaves the elements of an operand in place.
 //!
-//! The answer is that of the maps between positions in memory: true exactly if both buffers have one size and every
-//! element of the output has the position of the one operand element that it reads.
+//! The answer compares positions in memory: true exactly if both buffers have one size and every element of the output
+//! has the position of the only operand element that it reads.
 
 use layout::{buffer_bytes, buffer_elements, linear_index, transpose_is_bitcast, ArrayShape, Shape};
 use quasiaffine::{equivalent, then, Equivalence, Map, Points, Program};
@@ -9,7 +9,7 @@ use quasiaffine::{equivalent, then, Equivalence, Map, Points, Program};
 use crate::indexing::{is_identity_on, InstructionIndexing, OperandIndexing};
 
 /// Whether the output has every element of an operand, the part `at` of its indexing, at the same position in memory;
-/// `None` where that is undecided, and for values that are not arrays.
+/// `None` if that is undecided, and for values that are not arrays.
 pub fn is_bitcast(indexing: &InstructionIndexing, at: Option<usize>, output: &Shape, operand: &Shape) -> Option<bool> {
     let (output, operand) = (output.as_array()?, operand.as_array()?);
     let is_same = output == operand;
@@ -38,7 +38,8 @@ pub fn is_bitcast(indexing: &InstructionIndexing, at: Option<usize>, output: &Sh
     by_positions(m, output, operand)
 }
 
-/// Compares the positions of an output element and of what it reads; first at some points, which decides most cases.
+/// Compares the positions of an output element and of the operand element that it reads; first at some points, which
+/// decides most cases.
 fn by_positions(m: &Map, output: &ArrayShape, operand: &ArrayShape) -> Option<bool> {
     let (own, read) = (linear_index(output).ok()?, then(m, &linear_index(operand).ok()?).ok()?);
     let domain = read.domain();
@@ -64,7 +65,7 @@ fn by_positions(m: &Map, output: &ArrayShape, operand: &ArrayShape) -> Option<bo
             return Some(false);
         }
     }
-    // With ranges an element may be read of several, which happen to be one at these points.
+    // With ranges an output element may read several elements, which may coincide at these points.
     if domain.vars.len() != domain.n_dims {
         return None;
     }

@@ -1,6 +1,6 @@
 //! The reflexive transitive closure of maps: one iteration composed with itself until no new map is found.
 //!
-//! An array with more than [`MAX_MAPS`] maps is read as a whole, so the closure terminates. Maps are followed only where
+//! An array with more than [`MAX_MAPS`] maps is read as a whole, so the closure terminates. Maps are followed only if
 //! they may lead to an array that is not read as a whole anyway, as a [`Reach`] tells.
 
 use std::collections::BTreeMap;
@@ -19,16 +19,16 @@ use crate::schedule::Step;
 use crate::shapes;
 use crate::state::whole;
 
-/// The number of distinct maps to one array. More become one map of the whole array.
+/// The limit on distinct maps to one array. More become one map of the whole array.
 pub const MAX_MAPS: usize = 8;
 
-/// The maps of one iteration, each with the array that its results index; without runtime variables, since an offset has
-/// another value in another iteration.
+/// The maps of one iteration, each with the array that its results index; without runtime variables, since offsets may
+/// change between iterations.
 pub type Maps = Vec<(ShapeIndex, Map)>;
 
-/// The maps from one array of a value to all its arrays, after any number of iterations, and to every element of the
-/// arrays `all`; sorted by array. Without `all` there is a map to each array that is reached, but not all of them. `step`
-/// is called at most once for each array.
+/// The maps from one array of a value to all its arrays after any number of iterations, and to every element of the
+/// arrays `all`; sorted by array. If `all` is `None`, each reached array has a map, but not all its maps. `step` is
+/// called at most once for each array.
 pub fn closure<E: From<quasiaffine::Error>>(
     shape: &Shape,
     start: &ShapeIndex,
@@ -36,7 +36,7 @@ pub fn closure<E: From<quasiaffine::Error>>(
     reach: &Reach,
     step: &mut dyn FnMut(&ShapeIndex) -> Result<Maps, E>,
 ) -> Result<Maps, E> {
-    // The arrays to which no more maps are needed.
+    // The arrays that need no more maps.
     let mut known = Numbers::default();
     all.as_deref().unwrap_or(std::slice::from_ref(start)).iter().for_each(|index| known.add(&reach.set(index)));
     let sizes = shapes::sizes_at(shape, start);
@@ -94,17 +94,17 @@ pub fn closure<E: From<quasiaffine::Error>>(
     Ok(maps.filter(|(_, map)| map.state() != State::Empty).collect())
 }
 
-/// The arrays that an iteration may lead to from each array of a loop's value: all that rules mention, whether or not the
-/// elements meet. Nothing is known by default.
+/// The arrays that an iteration may lead to from each array of a loop's value: all arrays that rules mention, whether
+/// or not elements meet. Nothing is known by default.
 #[derive(Debug, Default)]
 pub struct Reach {
     numbers: FxHashMap<ShapeIndex, usize>,
-    /// By number; `None` where not all that is read is known.
+    /// By number; `None` if some reads are unknown.
     from: Vec<Option<Numbers>>,
 }
 
 impl Reach {
-    /// All that the rules mention in one pass from the arrays that change.
+    /// Collects all arrays that the rules mention in one pass from the arrays that change.
     pub(crate) fn of<E>(setting: Setting<'_>, parameter: InstructionId, rule: &mut Rule<'_, E>) -> Result<Reach, E> {
         let Setting { m, schedule, .. } = setting;
         let Some(&root) = schedule.order.first() else { return Ok(Reach::default()) };
@@ -161,7 +161,7 @@ impl Reach {
         Ok(Reach { numbers, from })
     }
 
-    /// Whether any number of iterations leads from an array to those alone that are known.
+    /// Whether any number of iterations leads from an array only to known arrays.
     fn stays_within(&self, index: &ShapeIndex, known: &Numbers) -> bool {
         let mut seen = self.set(index);
         let mut waiting: Vec<u32> = seen.list().collect();

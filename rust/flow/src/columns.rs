@@ -1,7 +1,7 @@
 //! The columns of the table of a module: the one definition of their names, types and meanings, and their values.
 //!
-//! A [`View`] gives the values of a column, each once, and tells which of them the rows have; [`crate::arrow`] writes all
-//! columns. Those computed elsewhere (`Source::Elsewhere`) are null here.
+//! A [`View`] gives the values of a column, each once, and the rows that have them; [`crate::arrow`] writes all
+//! columns. Columns computed elsewhere (`Source::Elsewhere`) are null here.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -82,7 +82,7 @@ enum Source {
     Elsewhere,
 }
 
-/// The columns as a table: below its meaning each name, with the type and the part of a row that has the value.
+/// The columns as a table: for each its meaning, then its name, type and the part of a row with the value.
 macro_rules! columns {
     ($($(#[doc = $line:literal])+ $name:ident: $kind:ident = $source:ident $(($value:expr))?;)*) => {
         /// All columns, in order.
@@ -182,7 +182,7 @@ columns! {
     sharding: Text = Elsewhere;
     /// Sharding that the module gives to the operand; null without one.
     operand_sharding: Text = Elsewhere;
-    /// Bytes of the operand that devices read and do not hold, at most, all outputs together; null where the output has
+    /// Bytes of the operand that devices read and do not hold, at most, all outputs together; null if the output has
     /// no sharding, unless the module is after propagation.
     remote_bytes: Int = Elsewhere;
     /// Reason why the maps of this pair are unknown; null if they are known.
@@ -227,15 +227,15 @@ pub struct View<'m> {
     /// By part of a row, its runs.
     runs: [OnceCell<Vec<Run>>; 7],
     instructions: Vec<InstructionId>,
-    /// Those of `instructions`, where a column needs them.
+    /// The labels of `instructions`, if a column needs them.
     labels: Vec<Label<'m>>,
     stacks: FxHashMap<i64, Vec<Text>>,
 }
 
-/// The frames of one stack in a cell.
+/// The limit on frames of one stack in a cell.
 const MAX_FRAMES: usize = 100;
 
-/// The items that take one step together.
+/// The number of items that count as one step.
 const ITEMS_OF_A_STEP: usize = 1 << 10;
 
 /// The column with this name.

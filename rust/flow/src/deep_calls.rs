@@ -1,4 +1,5 @@
-//! Calls that nest deeply: the innermost computations are computed first, so that no stack grows with a program.
+//! Deeply nested calls: the innermost computations are computed first, so that stack depth does not grow with a
+//! program.
 
 use hlo::{ComputationId, Module};
 use quasiaffine::interrupt::{once, poll};
@@ -8,10 +9,10 @@ use crate::propagate::Direction;
 use crate::query::{Questions, RuleProvider};
 use crate::shapes;
 
-/// Calls that nest less deeply are followed recursively.
+/// The depth up to which calls are followed recursively.
 const DEEP_CALLS: u32 = 16;
 
-/// The computations whose deep calls are computed, and whether that was forward.
+/// The computations whose deep calls are computed, with the direction: whether forward.
 pub(crate) type Prepared = FxHashSet<(ComputationId, bool)>;
 
 impl<P: RuleProvider> Questions<'_, P> {
@@ -20,13 +21,13 @@ impl<P: RuleProvider> Questions<'_, P> {
         once(&self.propagator.depths, || depths_of_calls(self.m))[computation as usize] > DEEP_CALLS
     }
 
-    /// Where calls nest deeply, computes the innermost computations first.
+    /// If calls nest deeply, computes the innermost computations first.
     pub(crate) fn prepare(&self, computation: ComputationId, direction: Direction) -> Result<(), P::Error> {
         let (m, is_forward) = (self.m, direction != Direction::Backward);
         for here in self.call_order(computation, is_forward) {
             self.cache().prepared.insert((here, is_forward));
             let unfinished = Unfinished { questions: self, computation: (here, is_forward) };
-            // Its callers then find the results for all its arrays.
+            // Callers then find the results for all arrays.
             let own = match is_forward {
                 false => vec![(Direction::Backward, m.root(here))],
                 true => m.parameters(here).iter().zip(0..).map(|(&p, k)| (Direction::Forward(k), p)).collect(),
@@ -41,7 +42,7 @@ impl<P: RuleProvider> Questions<'_, P> {
         Ok(())
     }
 
-    /// The unprepared computations with deep calls that are reached from one by calls, innermost first.
+    /// The unprepared computations with deep calls that a computation calls, directly or indirectly, innermost first.
     fn call_order(&self, computation: ComputationId, is_forward: bool) -> Vec<ComputationId> {
         let (mut order, mut seen) = (Vec::new(), Prepared::default());
         let mut pending = vec![(computation, false)];
@@ -60,7 +61,7 @@ impl<P: RuleProvider> Questions<'_, P> {
     }
 }
 
-/// A computation under preparation. Dropped by an error or an interrupt, it is prepared again when it is asked for.
+/// A computation under preparation. If an error or an interrupt drops this, the next question prepares it again.
 struct Unfinished<'a, P: RuleProvider> {
     questions: &'a Questions<'a, P>,
     computation: (ComputationId, bool),
@@ -72,7 +73,7 @@ impl<P: RuleProvider> Drop for Unfinished<'_, P> {
     }
 }
 
-/// How deeply calls of any kind nest in each computation, itself included.
+/// The nesting depth of calls of any kind in each computation, itself included.
 fn depths_of_calls(m: &Module) -> Vec<u32> {
     let mut depths = vec![1u32; m.computations().len()];
     for c in m.callees_first() {

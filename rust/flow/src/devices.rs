@@ -1,17 +1,17 @@
 //! Propagation between devices: a group and a position in it are two more dimensions and results of every map.
 //!
 //! A map stays within a group, so maps over one table compose like any other maps. The rules of such a propagation give
-//! maps with these dimensions; nothing else in this crate differs between the two kinds.
+//! maps with these dimensions; the rest of this crate treats both kinds alike.
 
 use quasiaffine::{Domain, Expr, Interval, Map, Variable};
 use smallvec::SmallVec;
 
 use crate::indexing::is_identity_on;
 
-/// The shape of a table of device groups. The device numbers in it are the caller's business.
+/// The shape of a table of device groups. The device numbers are up to the caller.
 #[derive(Clone, Debug)]
 pub struct DeviceTable {
-    /// Neighbouring groups of one size, with that size.
+    /// Runs of neighbouring groups of equal size, with that size.
     pub runs: Vec<(Interval, i64)>,
     /// Whether each device has one group and position. A device with several is followed from one of them only, so
     /// maps may leave it only once.
@@ -38,7 +38,7 @@ impl DeviceTable {
         groups.lo == 0 && is_identity_on(m, &sizes)
     }
 
-    /// Whether two maps are about a common group: others compose to nothing.
+    /// Whether two maps have a common group; otherwise their composition is empty.
     pub(crate) fn share_group(&self, first: &Map, second: &Map) -> bool {
         match (groups_of(first), groups_of(second)) {
             (Some(a), Some(b)) => a.lo <= b.hi && b.lo <= a.hi,
@@ -46,7 +46,7 @@ impl DeviceTable {
         }
     }
 
-    /// All elements of an array on the devices of the same group: one map for each run that these maps are about.
+    /// All elements of an array on the devices of the same group: one map for each run that these maps cover.
     pub(crate) fn whole(&self, maps: &[Map], sizes: &[i64]) -> Vec<Map> {
         let run = |&(groups, n): &(Interval, i64)| {
             let inside = |m: &&Map| groups_of(m).is_none_or(|g| g.lo <= groups.hi && groups.lo <= g.hi);

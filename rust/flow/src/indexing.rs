@@ -1,5 +1,5 @@
-//! The indexing of one instruction, as its rule gives it: which elements of each operand, or of each output, belong
-//! together with an element.
+//! The indexing of one instruction, as its rule gives it: the elements of each operand, or of each output, that belong
+//! to an element.
 //!
 //! A map has one dimension for each dimension of the array that the question is about, and one result for each
 //! dimension of the array that its shape index leads to. In a propagation [between devices](crate::devices) both are
@@ -25,18 +25,18 @@ pub type Text = Arc<str>;
 /// A union of maps into one value, each with the array of the value that its results index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Footprint {
-    /// A propagation gives distinct maps; a rule may give one twice.
+    /// The maps. Those of a propagation are distinct; a rule may repeat one.
     pub maps: Vec<(ShapeIndex, Map)>,
-    /// Whether the union is exactly the elements that the operation mentions; otherwise it may contain more.
+    /// Whether the union consists of exactly the elements that the operation uses; otherwise it may contain more.
     pub exact: bool,
-    /// Why the union is not exact.
+    /// The reason why the union is not exact.
     pub reason: Option<Text>,
-    /// Whether the elements may be on other devices. The maps do not tell which ones.
+    /// Whether the elements may be on other devices. The maps do not tell on which.
     pub crosses_devices: bool,
 }
 
 impl Default for Footprint {
-    /// Nothing is read.
+    /// The footprint of reading nothing.
     fn default() -> Footprint {
         Footprint { maps: Vec::new(), exact: true, reason: None, crosses_devices: false }
     }
@@ -48,7 +48,7 @@ impl Footprint {
         self.maps.iter().any(|(_, m)| m.domain().n_runtime() > 0)
     }
 
-    /// The elements for all values of the runtime variables. Where there are some, the footprint is not exact, for this
+    /// The elements for all values of the runtime variables. If there are any, the footprint is inexact, for this
     /// reason.
     ///
     /// # Errors
@@ -56,7 +56,7 @@ impl Footprint {
     pub fn for_any_runtime(&self, reason: &str) -> quasiaffine::Result<Footprint> {
         let mut found = self.clone();
         for (_, m) in found.maps.iter_mut().filter(|(_, m)| m.domain().n_runtime() > 0) {
-            // How often an element is read is not known either.
+            // The number of reads of an element is not known either.
             (found.exact, *m) = (false, eliminate_ranges(&for_any_runtime(m)?, SIMPLIFY));
         }
         if !found.exact {
@@ -81,7 +81,7 @@ pub enum OperandIndexing {
 }
 
 impl OperandIndexing {
-    /// The footprint, where it is known.
+    /// The footprint, if known.
     pub fn footprint(&self) -> Option<&Footprint> {
         match self {
             OperandIndexing::Unknown(_) => None,
@@ -103,13 +103,13 @@ pub type Unions = Vec<(ShapeIndex, Arc<Union>)>;
 pub struct InstructionIndexing {
     /// The sizes of the array that the question is about.
     pub sizes: SmallVec<[i64; 4]>,
-    /// By the number of the operand or output, in the order of the rule. Nothing is read of those that are missing.
+    /// By number of the operand or output, in the order of the rule. Nothing is read of missing ones.
     pub parts: Vec<(u32, OperandIndexing)>,
     /// Whether any map has a runtime variable.
     pub has_runtime: bool,
-    /// Of a fused computation the arithmetic that it takes, once it is counted.
+    /// The arithmetic of a fused computation, once it is counted.
     pub(crate) arithmetic: Option<Arithmetic>,
-    /// The indexing that differs from this one in the numbers of its sources alone, and whose counts therefore hold.
+    /// An indexing that differs only in the numbers of its sources, so that its counts apply here.
     renumbered: Option<Arc<InstructionIndexing>>,
     counts: OnceLock<Vec<Vec<Counts>>>,
     unions: OnceLock<Vec<Unions>>,
@@ -120,7 +120,7 @@ pub struct InstructionIndexing {
 pub(crate) const SIMPLIFY: Options =
     Options { keep_point_dims: false, drop_unused: true, solve: false, rescale: false, fast_path: FastPath::On };
 
-/// Writes the ranges of one map that an equality leaves one value by the other variables.
+/// Solves the equalities of one map for ranges.
 pub(crate) fn solve_alone(map: &mut Map) {
     if let Some(solved) = solve(std::iter::once(&*map)) {
         *map = simplify(&solved[0], Options { solve: true, ..SIMPLIFY });
@@ -130,7 +130,7 @@ pub(crate) fn solve_alone(map: &mut Map) {
 impl InstructionIndexing {
     /// The indexing for an array of these sizes.
     pub fn new(sizes: &[i64], mut parts: Vec<(u32, OperandIndexing)>) -> InstructionIndexing {
-        // The ranges of all operands are one space of iterations.
+        // The operands share one iteration space of ranges.
         while let Some(solved) = solve(footprints(&parts).flat_map(|f| &f.maps).map(|(_, m)| m)) {
             let options = Options { keep_point_dims: true, ..Options::default() };
             maps_of(&mut parts).zip(solved).for_each(|(m, solved)| *m = simplify(&solved, options));
@@ -139,7 +139,7 @@ impl InstructionIndexing {
         InstructionIndexing { sizes: SmallVec::from_slice(sizes), parts, has_runtime, ..InstructionIndexing::default() }
     }
 
-    /// The indexing of an array that is one of operand `k` as it is; `union` is that of the map.
+    /// The indexing of an array that is an array of operand `k`, unchanged; `union` is the union of `map`.
     pub(crate) fn handed_on(k: u32, index: ShapeIndex, map: Map, union: Arc<Union>) -> InstructionIndexing {
         let sizes: SmallVec<[i64; 6]> = map.domain().dims().iter().map(|v| v.interval.hi + 1).collect();
         let unions = OnceLock::from(vec![vec![(index.clone(), union)]]);
@@ -150,7 +150,7 @@ impl InstructionIndexing {
 
     /// The position in `parts` of an operand or output.
     pub fn find(&self, number: u32) -> Option<usize> {
-        // Mostly no part is left out.
+        // Usually no part is left out.
         let at = number as usize;
         if self.parts.get(at).is_some_and(|(k, _)| *k == number) {
             return Some(at);
@@ -164,7 +164,7 @@ impl InstructionIndexing {
         maps.flat_map(|(_, m)| m.domain().runtime()).filter_map(|v| v.source.as_ref().map(|s| s.id)).collect()
     }
 
-    /// Whether a runtime source is [`named`](crate::query::named), so that the result of a rule belongs to one instruction.
+    /// Whether a runtime source is [`named`](crate::query::named), so that a rule's result belongs to one instruction.
     pub fn names_values(&self) -> bool {
         self.has_runtime && self.sources().iter().any(|&source| source < 0)
     }
@@ -201,7 +201,7 @@ impl InstructionIndexing {
         }
         let free = |part: &OperandIndexing| match part {
             OperandIndexing::Unknown(reason) => OperandIndexing::Unknown(reason.clone()),
-            OperandIndexing::Known(f) => match f.for_any_runtime("an offset has other values in other iterations") {
+            OperandIndexing::Known(f) => match f.for_any_runtime("an offset changes between iterations") {
                 Ok(found) => OperandIndexing::Known(found),
                 Err(error) => OperandIndexing::Unknown(error.to_string().into()),
             },
@@ -210,13 +210,13 @@ impl InstructionIndexing {
         once(&self.free, || Arc::new(InstructionIndexing::new(&self.sizes, parts()))).clone()
     }
 
-    /// For each part the counts of the unions of its maps, by shape index. Computed once.
+    /// For each part, the counts of the unions of its maps by shape index. Computed once.
     fn counts(&self) -> &[Vec<Counts>] {
         if let Some(other) = &self.renumbered {
             return other.counts();
         }
         once::<Vec<_>>(&self.counts, || {
-            // Arrays of one shape often have equal maps, and so have operands.
+            // Arrays of equal shapes often have equal maps, as do operands.
             let mut known: FxHashMap<Vec<&Map>, Counts> = FxHashMap::default();
             let mut of = |maps| *known.entry(maps).or_insert_with_key(|maps| Counts::new(maps));
             self.parts.iter().map(|(_, part)| arrays_of(part).into_iter().map(|(_, maps)| of(maps)).collect()).collect()
@@ -294,7 +294,7 @@ fn n_sources(m: &Map) -> usize {
 
 /// Whether a map is the identity on the whole of an array of these sizes.
 ///
-/// The identity on some of the elements, as for the first operand of a concatenate, restricts the maps before it.
+/// The identity on only some elements, as for the first operand of a concatenate, restricts the maps before it.
 pub fn is_identity_on(m: &Map, sizes: &[i64]) -> bool {
     let domain = m.domain();
     m.state() == State::Defined

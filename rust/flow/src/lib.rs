@@ -2,11 +2,11 @@
 //!
 //! [`Questions::query`] answers every question: a [`Query`] asks which elements belong to the elements of one array,
 //! backward or forward, for an instruction or a computation. The indexing rules of operations come from a
-//! [`RuleProvider`], which is asked once for all instructions of which it reads the same; [`propagate`] composes them, [`rows`] tabulates
-//! them, and [`arithmetic`] counts the operations on what they reach.
+//! [`RuleProvider`], which is asked once for all instructions of which it reads the same; [`propagate`] composes them,
+//! [`rows`] tabulates them, and [`arithmetic`] counts the operations on the elements that they reach.
 //!
 //! The maps to a value are the union, over its uses, of the maps to the user followed by the user's rule. Between
-//! [`devices`], maps have two more dimensions and results, and the law is the same. Nothing recurses with the length of
+//! [`devices`], maps have two more dimensions and results, and obey the same law. Nothing recurses with the length of
 //! a program. Propagation knows no operation and reads no attribute; [`columns`] and [`trip_counts`] do.
 //!
 //! ```

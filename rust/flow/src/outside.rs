@@ -3,17 +3,17 @@
 use quasiaffine::{Constraint, Domain, Expr, Interval, Kind, Map, Result, Variable};
 use smallvec::SmallVec;
 
-/// An expression is `inside`; it is in `all` in any case.
+/// The condition that an expression lies in `inside`; it always lies in `all`.
 pub struct Condition {
     /// The compared expression.
     pub expr: Expr,
-    /// Its values where the condition holds.
+    /// The values for which the condition holds.
     pub inside: Interval,
-    /// All its values.
+    /// All values of the expression.
     pub all: Interval,
 }
 
-/// For each condition the points below and above it at which those before it hold, as maps to `results`.
+/// For each condition, the points below and above it at which all earlier conditions hold, as maps to `results`.
 ///
 /// The domain has no constraints. A piece has the runtime variables up to the last one that its conditions use.
 ///
@@ -72,7 +72,7 @@ mod tests {
                 "(d0, d1) -> (), domain: d0 in [2, 4], d1 in [4, 4]",
             ]
         );
-        // A condition that never holds: nothing is left for those behind it.
+        // A condition that never holds leaves no points for later ones.
         let all = ["(d0, d1) -> (), domain: d0 in [0, 6], d1 in [0, 4]"];
         assert_eq!(text(vec![side(0, 0, -1, 7), side(1, 0, 3, 5)]), all);
         assert!(text(vec![side(0, 0, 6, 7)]).is_empty());

@@ -1,8 +1,8 @@
 //! The number of elements, and of bytes, that a union of maps reads of an operand.
 //!
-//! `lower <= true number <= upper`. The maps of a union may overlap, so without a proof that they are disjoint, and
-//! unless they are windows, the sum of their counts is an upper bound, and the largest of them a lower one. The lower
-//! bound is 0 where the union is not exact; where it is unknown, the number lies between 0 and the size of the operand.
+//! `lower <= true number <= upper`. The maps of a union may overlap. Without a proof that they are disjoint, and unless
+//! they are windows, the sum of their counts is an upper bound, and the largest count a lower bound. The lower bound is
+//! 0 if the union is not exact. If the union is unknown, the number lies between 0 and the size of the operand.
 
 use std::sync::Arc;
 
@@ -27,23 +27,23 @@ pub struct Reads {
     pub touched: (i64, Option<i64>),
     /// The number of distinct elements: lower and upper bound.
     pub distinct: (i64, Option<i64>),
-    /// The upper bound of the distinct elements, times the bytes that each takes in memory.
+    /// The upper bound of the distinct elements, in bytes of memory.
     pub bytes: Option<i64>,
-    /// The upper bound of the reads, less that of the distinct elements, in bytes.
+    /// The upper bound of the reads minus that of the distinct elements, in bytes.
     pub bytes_reread: Option<i64>,
-    /// Why any element may be read, if so.
+    /// The reason why any element may be read, if so.
     pub unknown: Option<Text>,
 }
 
 impl Reads {
-    /// Reads per distinct element, where both counts are known and anything is read.
+    /// Reads per distinct element, if both counts are known and anything is read.
     pub fn reuse(&self) -> Option<f64> {
         let known = |(lower, upper): (i64, Option<i64>)| upper.filter(|&n| n == lower && n > 0);
         Some(known(self.touched)? as f64 / known(self.distinct)? as f64)
     }
 }
 
-/// The counts of a union of maps, whatever the array is that they lead to.
+/// The counts of a union of maps, for an array of any shape.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
     /// Floor divisions and remainders in all maps.
@@ -53,7 +53,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Those of distinct maps into one array.
+    /// Counts distinct maps into one array.
     pub fn new(maps: &[&Map]) -> Counts {
         let divmod = maps.iter().map(|m| m.cost().divmods).fold(0, u64::saturating_add);
         let (touched, distinct) = count(maps);
@@ -66,12 +66,12 @@ impl Counts {
 pub struct Union {
     /// The texts of the maps.
     pub texts: Vec<Text>,
-    /// How much they read.
+    /// The counts of their reads.
     pub counts: Counts,
 }
 
 impl Union {
-    /// The union of distinct maps into one array, which have these counts.
+    /// The union of distinct maps into one array, with their counts.
     pub fn new(maps: &[&Map], counts: Counts) -> Union {
         let text = |m: &&Map| Text::from(m.to_text(Style::Line).unwrap_or_else(|e| format!("<{e}>")));
         Union { texts: maps.iter().map(text).collect(), counts }
@@ -96,7 +96,7 @@ impl Union {
     }
 }
 
-/// The number of reads by distinct maps into one array, and of the elements that they reach.
+/// The number of reads by distinct maps into one array, and the number of elements that they reach.
 pub fn count(maps: &[&Map]) -> (Count, Count) {
     let parts: Vec<_> = maps.iter().map(|m| (touched(m), distinct(m))).collect();
     let few = maps.len() <= MAX_PAIRWISE;
@@ -119,7 +119,7 @@ pub fn count(maps: &[&Map]) -> (Count, Count) {
         (lower(&mut parts.iter().map(|p| p.1.lower), elements_apart), total(&mut parts.iter().map(|p| p.1.upper)));
     if few && (touched.0 < touched.1 || distinct.0 < distinct.1) {
         if let Some((points, elements)) = count_windows(maps) {
-            // As many points as elements: no two maps share a read.
+            // With as many points as elements, no two maps share a read.
             let apart = points.is_exact() && points == elements;
             touched = (if apart { points.lower } else { touched.0 }, points.upper);
             distinct = (elements.lower, elements.upper);
@@ -170,7 +170,7 @@ fn disjoint(maps: &[&Map], of: impl Fn(&Map) -> Vec<Interval>) -> bool {
     boxes.iter().enumerate().all(|(i, a)| boxes[i + 1..].iter().all(|b| apart(a, b)))
 }
 
-/// The number of elements of an array, where it is bounded, and the bits that each takes in memory.
+/// The number of elements of an array, if it is bounded, and the bits that each takes in memory.
 fn extent(shape: &Shape) -> (Option<u128>, u128) {
     match shapes::array_of(shape) {
         None => (Some(0), 0),
@@ -182,7 +182,7 @@ fn bytes(elements: u128, bits: u128) -> u128 {
     elements.checked_mul(bits).map_or(u128::MAX, |n| n.div_ceil(8))
 }
 
-/// A bound beyond 64 bits is unknown, never the greatest number.
+/// The bound in 64 bits; a larger one is unknown, never saturated.
 fn fitting(n: u128) -> Option<i64> {
     i64::try_from(n).ok()
 }

@@ -1,7 +1,7 @@
 //! The rows of the table of a module: the elements of each operand that every instruction outside fused computations
 //! reads.
 //!
-//! Instructions with equal signatures share their cells, which are computed once; cells refer to parts, of which few
+//! Instructions with equal signatures share their cells, which are computed once; cells refer to parts, and few parts
 //! are distinct, however many rows a wide tuple has. Cells that depend on a runtime source belong to one instruction.
 
 use std::ops::Range;
@@ -20,10 +20,10 @@ use crate::reads::{self, Reads, Union};
 use crate::shapes;
 use crate::trip_counts;
 
-/// The number of rows of one instruction.
+/// The limit on rows of one instruction.
 const MAX_ROWS: usize = 1 << 20;
 
-/// The number of characters in the text of a shape. Only tuples exceed it.
+/// The limit on characters in the text of a shape. Only tuples exceed it.
 const MAX_SHAPE_TEXT: usize = 1000;
 
 /// A row: an instruction, one of its operands, and the number of the cells.
@@ -31,7 +31,7 @@ const MAX_SHAPE_TEXT: usize = 1000;
 pub struct Row {
     /// The instruction.
     pub instruction: InstructionId,
-    /// The operand, where the text names its operands.
+    /// The operand, if the text names its operands.
     pub operand: Option<InstructionId>,
     /// The position of the cells in [`Rows::cells`].
     pub cells: u32,
@@ -53,7 +53,7 @@ pub struct Cells {
 /// An array or token in an output.
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// Where it is in the output.
+    /// The shape index in the output.
     pub index: ShapeIndex,
     /// The text of its shape.
     pub shape: Text,
@@ -61,12 +61,12 @@ pub struct Output {
     pub bytes: Option<i64>,
 }
 
-/// An array or token in an operand, with the number of that.
+/// An array or token in an operand, with the number of the operand.
 #[derive(Clone, Debug)]
 pub struct Operand {
     /// The number of the operand.
     pub number: u32,
-    /// Where it is in the operand.
+    /// The shape index in the operand.
     pub index: ShapeIndex,
     /// The text of its shape.
     pub shape: Text,
@@ -86,11 +86,11 @@ pub struct Answer {
 pub struct Rows {
     /// In text order.
     pub rows: Vec<Row>,
-    /// Those of instructions with equal signatures once.
+    /// The cells, once for all instructions with equal signatures.
     pub cells: Vec<Cells>,
     /// The distinct outputs.
     pub outputs: Vec<Output>,
-    /// The distinct operands; `None` where the text names none, and in a row about several.
+    /// The distinct operands; `None` if the text names none, and in a row about several.
     pub operands: Vec<Option<Operand>>,
     /// The distinct answers.
     pub answers: Vec<Answer>,
@@ -172,7 +172,7 @@ type ErrorText<'a, E> = dyn Fn(E) -> Result<String, E> + 'a;
 struct Shapes<'m> {
     texts: Vec<Text>,
     by_value: FxHashMap<&'m Shape, u32>,
-    /// Hashing a wide tuple at each of its uses would take long.
+    /// Numbers by address, since hashing a wide tuple at each use would take long.
     by_address: FxHashMap<*const Shape, u32>,
 }
 
@@ -192,15 +192,15 @@ impl<'m> Shapes<'m> {
     }
 }
 
-/// Where the reads of an answer come from: a union and whether it is exact, or the text of a reason or an error. The
-/// answer keeps either alive, so that no other one gets its address.
+/// The origin of the reads of an answer: a union and whether it is exact, or the text of a reason or an error. The
+/// answer keeps it alive, so that its address stays unique.
 #[derive(PartialEq, Eq, Hash)]
 enum Origin {
     Union(*const Union, bool),
     Text(*const u8),
 }
 
-/// An array or token in an operand, with the number of that.
+/// An array or token in an operand, with the number of the operand.
 type Place<'a> = (u32, ShapeIndex, &'a Shape);
 
 struct CellBuilder<'a, P: RuleProvider> {
@@ -216,15 +216,15 @@ struct CellBuilder<'a, P: RuleProvider> {
 }
 
 impl<'a, P: RuleProvider> CellBuilder<'a, P> {
-    /// Builds the cells of an instruction; whether all instructions with its signature share them.
+    /// Builds the cells of an instruction. Returns whether all instructions with its signature share them.
     fn instruction(&mut self, id: InstructionId) -> Result<bool, P::Error> {
         let (m, n_before) = (self.questions.m, self.found.cells.len());
         let Signature { traits, inlined, .. } = self.questions.signature(id)?;
         self.count(id)?;
         let mut is_shared = true;
-        // Of n outputs, each may leave nearly all of n operands unread.
+        // Each of n outputs may leave nearly all of n operands unread.
         let mut unread: Vec<Option<Cells>> = Vec::new();
-        // Of a loop or a conditional, many outputs may come from the same elements as the one before.
+        // Many outputs of a loop or a conditional may have the indexing of the one before.
         let mut last: Option<(Arc<InstructionIndexing>, Range<usize>)> = None;
         for (output, shape) in shapes::leaves(m.shape(id)) {
             poll();
@@ -232,7 +232,7 @@ impl<'a, P: RuleProvider> CellBuilder<'a, P> {
             if self.found.cells.len() - n_before > MAX_ROWS {
                 let i = output.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
                 let comma = if output.len() == 1 { "," } else { "" };
-                let left_out = format!("those from output ({i}{comma}) on are left out");
+                let left_out = format!("outputs from ({i}{comma}) on are left out");
                 let error = format!("UnsupportedError: too many outputs and operands, {left_out}");
                 self.push_text(number, None, None, &error.into(), Err);
                 return Ok(is_shared);
@@ -284,7 +284,7 @@ impl<'a, P: RuleProvider> CellBuilder<'a, P> {
         Ok(is_shared && !(inlined.is_some() && repeats_operands(m, id)))
     }
 
-    /// Counts the arithmetic of an instruction, that of the cells that follow.
+    /// Counts the arithmetic of an instruction, for its cells, which follow.
     fn count(&mut self, id: InstructionId) -> Result<(), P::Error> {
         let found = self.questions.arithmetic(id);
         let found = found.or_else(|error| (self.message)(error).map(|_| Arithmetic::default()))?;
@@ -292,8 +292,8 @@ impl<'a, P: RuleProvider> CellBuilder<'a, P> {
         Ok(())
     }
 
-    /// The rows of an output and operand k, which is part `at` of the indexing. `whole` is the shape of the output where
-    /// that is not a tuple.
+    /// The rows of an output and operand k, which is part `at` of the indexing. `whole` is the shape of an output that
+    /// is not a tuple.
     fn operand(
         &mut self,
         id: InstructionId,
@@ -426,7 +426,7 @@ mod tests {
         }
     }
 
-    /// Of a call with n outputs and n operands the parts are few; the rows are n * n.
+    /// A call with n outputs and n operands has n * n rows, but few parts.
     #[test]
     fn wide_calls_share_their_cells() {
         let n = 20;

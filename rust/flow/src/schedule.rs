@@ -1,8 +1,7 @@
 //! The order in which a propagation visits values: each after all values through which it is reached.
 //!
-//! A fusion or call is entered where it is the only caller of its computation, or the instruction that the question is
-//! about. Entering a computation for two callers would mix their values, so the indexing of other calls is computed as
-//! a whole.
+//! A fusion or call is entered if it is the only caller of its computation, or the subject of the question. Entering a
+//! computation for two callers would mix their values, so the indexing of other calls is computed as a whole.
 
 use quasiaffine::interrupt::poll;
 use std::collections::hash_map::Entry::Vacant;
@@ -14,7 +13,7 @@ use smallvec::SmallVec;
 
 use crate::shapes;
 
-/// The instructions that a propagation goes through. It stops at all others.
+/// The instructions that a propagation visits. It stops at all others.
 #[derive(Debug)]
 pub struct Region {
     inside: Inside,
@@ -31,7 +30,7 @@ enum Inside {
     Set(FxHashSet<InstructionId>),
 }
 
-/// Where the maps to a value are carried on to.
+/// The step by which the maps to a value continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Nowhere: the value is outside the region.
@@ -57,7 +56,7 @@ pub struct Schedule {
     /// The steps of the values.
     pub steps: Vec<Step>,
     positions: FxHashMap<InstructionId, u32>,
-    /// The users of the values, by position; those that take one element of a tuple by which they take.
+    /// The users of the values, by position; a user that takes one element of a tuple is listed under that element.
     users: FxHashMap<(u32, Option<u32>), SmallVec<[u32; 2]>>,
 }
 
@@ -117,7 +116,7 @@ impl Region {
     }
 }
 
-/// The computation that an instruction calls, where it calls exactly one.
+/// The called computation, if an instruction calls exactly one.
 pub fn only_callee(m: &Module, id: InstructionId) -> Option<ComputationId> {
     let mut called = m.called_computations(id);
     let first = called.next()?;
@@ -190,7 +189,7 @@ impl Schedule {
         Schedule { order, steps, positions, users: FxHashMap::default() }
     }
 
-    /// The positions of the users of a value, of which these elements count.
+    /// The positions of the users of these elements of a value.
     pub(crate) fn users<'s>(&'s self, value: u32, elements: &'s [u32]) -> impl Iterator<Item = u32> + 's {
         let keys = elements.iter().copied().map(Some).chain([None]);
         keys.filter_map(move |element| self.users.get(&(value, element))).flatten().copied()

@@ -1,5 +1,6 @@
-//! The leaves of a value: its arrays, its buffers, which are their arrays, and its tokens and opaque values. These have
-//! no elements and are followed as a whole, as an array without dimensions: what they carry may depend on anything.
+//! The leaves of a value: its arrays, its buffers, which count as their arrays, and its tokens and opaque values. The
+//! latter have no elements and are followed as a whole, like an array without dimensions: their content may depend on
+//! anything.
 
 use layout::{ArrayShape, Shape, UNBOUNDED};
 use smallvec::SmallVec;
@@ -54,7 +55,7 @@ pub fn any_leaf(shape: &Shape, is_it: &dyn Fn(&Shape) -> bool) -> bool {
     }
 }
 
-/// Whether a value is more than tuples.
+/// Whether a value has any leaf.
 pub fn has_leaves(shape: &Shape) -> bool {
     any_leaf(shape, &|_| true)
 }
@@ -74,7 +75,7 @@ pub fn is_unbounded(shape: &Shape) -> bool {
     array_of(shape).is_some_and(|a| a.dims().contains(&UNBOUNDED))
 }
 
-/// The sizes of an array, -1 where a size is unbounded; empty for anything else.
+/// The sizes of an array, with -1 for an unbounded one; empty for anything else.
 pub fn sizes(shape: &Shape) -> impl Iterator<Item = i64> + '_ {
     let dims = array_of(shape).map_or(&[][..], ArrayShape::dims);
     dims.iter().map(|&n| if n == UNBOUNDED { -1 } else { n })

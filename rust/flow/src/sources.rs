@@ -1,7 +1,7 @@
 //! The numbers of runtime sources: a value has the number of its instruction.
 //!
-//! A value in a computation with one caller keeps its number. With several callers the computation has different values
-//! in each call, so each call renumbers them, and so do crossings to other devices.
+//! A value in a computation with one caller keeps its number. A computation with several callers has different values
+//! in each call, so each call renumbers them, and so does each crossing to another device.
 
 use std::sync::Mutex;
 
@@ -42,7 +42,7 @@ impl Sources {
         self.assign(None, source)
     }
 
-    /// The number of a source in one call; equal whenever it is asked for.
+    /// The number of a source in one call; always the same one.
     fn in_call(&self, m: &Module, caller: InstructionId, source: i64) -> i64 {
         let n = m.instructions().len() as i64;
         // The sum of several callers' offsets could equal that of others.

@@ -17,20 +17,20 @@ use crate::indexing::{remap_sources, solve_alone, Footprint, OperandIndexing, Sh
 use crate::propagate::{Mode, CONDITIONAL};
 use crate::shapes;
 
-/// The number of distinct maps to one array. More become one map of the whole array, which is not exact.
+/// The limit on distinct maps to one array. More become one map of the whole array, which is not exact.
 pub const MAX_MAPS: usize = 128;
 
-/// The variables and nodes of all maps to one array: as many of shifted windows in four dimensions as there may be maps.
-/// Each value that the array is made of takes a composition with each of them, so bigger ones become one map of the whole
-/// array, too; of a single one as big, first the ranges are eliminated, which keeps its elements but not how often each is
-/// read.
+/// The limit on variables and nodes of all maps to one array, enough for [`MAX_MAPS`] shifted windows in four
+/// dimensions. Each value that the array is computed from takes a composition with each map, so larger maps also become
+/// one map of the whole array. If a single map is so large, its ranges are eliminated first, which keeps its elements
+/// but not the number of reads.
 pub const MAX_SIZE: u64 = 2000;
 
-/// The maps that a search comes down to where it is of use: with more, it would be needed again at the next value.
+/// The largest useful result of a search: with more maps, the next value would need a search again.
 const FEW_MAPS: usize = MAX_MAPS / 8;
 
-/// The most maps that are searched, which takes longer than linear: a value has more of them where it is put together of
-/// very many parts, which stay apart.
+/// The limit on maps for a search, which takes more than linear time. A value with more maps is put together from very
+/// many parts, which stay apart.
 const MANY_MAPS: usize = 4 * MAX_MAPS;
 
 /// Up to this number of maps a linear search is faster than hashing.
@@ -42,11 +42,11 @@ pub type Use = (InstructionId, u32);
 /// A map to an array.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// Simplified, unless no composition was needed.
+    /// The map, simplified unless no composition was needed.
     pub map: Map,
     /// The uses through which the map was reached, each once.
     pub uses: SmallVec<[Use; 2]>,
-    /// Whether a condition on runtime values was left out, so that the map may have too much by itself.
+    /// Whether a condition on runtime values was left out, so that the map by itself may have too many elements.
     is_wider: bool,
 }
 
@@ -56,9 +56,9 @@ pub struct Array {
     /// Distinct maps, in the order in which they were found.
     pub entries: Vec<Entry>,
     by_hash: FxHashMap<u64, SmallVec<[u32; 1]>>,
-    /// Why any element may be read, if so.
+    /// The reason why any element may be read, if so.
     pub unknown: Option<Text>,
-    /// `Some` where the maps may contain too much, with the reason where one is known.
+    /// `Some` if the maps may contain too much, with the reason if one is known.
     pub(crate) inexact: Option<Option<Text>>,
     /// Whether the maps no longer tell how often an element is read, since a box has replaced too many.
     pub(crate) is_uncounted: bool,
@@ -67,16 +67,16 @@ pub struct Array {
 }
 
 impl Array {
-    /// Adds a map, or its use to the equal map that is there already.
+    /// Adds a map, or adds its use to an equal map.
     pub(crate) fn add(&mut self, map: Map, usage: Option<Use>, is_wider: bool) {
         let uses = &mut self.entry(map, is_wider).uses;
-        // A user is visited once, so what it has given already stands at the end.
+        // A user is visited once, so its earlier uses are at the end.
         if let Some(new) = usage.filter(|new| !uses.iter().rev().take_while(|u| u.0 == new.0).any(|u| u == new)) {
             uses.push(new);
         }
     }
 
-    /// The entry of a map, which is added if it is not there.
+    /// The entry of a map, added if missing.
     fn entry(&mut self, map: Map, is_wider: bool) -> &mut Entry {
         let at = self.find(&map).unwrap_or_else(|| {
             let at = self.entries.len();
@@ -118,14 +118,14 @@ impl Array {
         !self.entries.is_empty() || self.unknown.is_some()
     }
 
-    /// Merges the maps into fewer, as [`State::merge`]. Where a box would replace what is left, they are searched for a few
-    /// maps that say the same.
+    /// Merges the maps into fewer, as [`State::merge`]. If a box would replace the result, a search looks for a
+    /// few equivalent maps.
     fn merge(&mut self, counting: Counting, merged: &mut Merged) {
         if self.entries.len() < 2 {
             return;
         }
         let counting = if self.is_uncounted { Counting::Elements } else { counting };
-        // A box is searched for no fewer maps.
+        // A box needs no search.
         let is_searched = counting == Counting::Elements && self.inexact.is_none();
         let fewer = |(maps, counting, is_searched): &(Vec<Map>, _, bool)| {
             let mut fewer = merge(maps, *counting);
@@ -146,7 +146,7 @@ impl Array {
         self.refill(fewer.iter().map(joined).collect());
     }
 
-    /// Leaves out the maps at whose points another one has all of the array, which is of this shape.
+    /// Drops the maps at whose points another map has the whole array, of this shape.
     fn keep_whole(&mut self, shape: &Shape) {
         let has_all = |map: &Map| map.results().len() == shapes::sizes(shape).count() && is_whole(map, shape);
         if self.entries.len() < 2 || !self.entries.iter().any(|e| has_all(&e.map)) {
@@ -185,7 +185,7 @@ impl Array {
         self.refill(changed);
     }
 
-    /// Replaces the maps, and leaves how far they can be trusted.
+    /// Replaces the maps, without changing their exactness.
     fn refill(&mut self, entries: Vec<Entry>) {
         (self.entries, self.by_hash, self.size) = Default::default();
         for Entry { map, uses, is_wider } in entries {
@@ -195,7 +195,7 @@ impl Array {
     }
 }
 
-/// Unions in fewer maps, also by a search or not; `None` of those that stay as they are. Unions go from value to value.
+/// Cached unions in fewer maps, with or without a search; `None` if the maps stay. Equal unions occur at many values.
 pub(crate) type Merged = FxHashMap<(Vec<Map>, Counting, bool), Option<Vec<Coalesced>>>;
 
 fn distinct<'u>(uses: impl Iterator<Item = &'u Use>) -> SmallVec<[Use; 2]> {
@@ -232,7 +232,7 @@ impl State {
                         state.array(index).add(identity, None, false);
                     }
                 }
-                // Compositions are quadratic in the number of runs.
+                // The number of compositions is quadratic in the number of runs.
                 Some(table) if table.runs.len() > MAX_MAPS => state.mark_unknown(index, &"too many maps".into()),
                 Some(table) => table.identities(&sizes).for_each(|map| state.array(index).add(map, None, false)),
             }
@@ -269,7 +269,7 @@ impl State {
         self.arrays.iter().flat_map(|(index, array)| array.entries.iter().map(move |e| (index, e)))
     }
 
-    /// Adds all that is in another state, with renumbered sources.
+    /// Adds everything from another state, with renumbered sources.
     pub(crate) fn take(&mut self, other: &State, usage: Option<Use>, new: &dyn Fn(i64) -> Option<i64>) {
         self.is_raw |= other.is_raw;
         self.crosses_devices |= other.crosses_devices;
@@ -293,8 +293,8 @@ impl State {
         self.array(index).inexact.get_or_insert_with(|| reason.cloned());
     }
 
-    /// Marks the arrays with maps that are wider by a condition on runtime values. Until then another map may have all of
-    /// an array as it is.
+    /// Marks the arrays with maps that lack a condition on runtime values as inexact. Before that, another map may turn
+    /// out to have the whole array anyway.
     pub(crate) fn mark_wider(&mut self) {
         for at in 0..self.arrays.len() {
             let (index, array) = &mut self.arrays[at];
@@ -321,7 +321,7 @@ impl State {
         self.arrays.iter().any(|(_, array)| array.is_reached())
     }
 
-    /// Why any element of an array may be read, if so.
+    /// The reason why any element of an array may be read, if so.
     pub fn unknown(&self) -> Option<&Text> {
         self.arrays.iter().find_map(|(_, array)| array.unknown.as_ref())
     }
@@ -363,8 +363,8 @@ impl State {
         self.arrays.iter_mut().for_each(|(_, array)| array.merge(counting, merged));
     }
 
-    /// Replaces more maps of an array than the budget, or too big ones, by a box around their elements; whether the maps may
-    /// have other points now. Tiles that may read all of an array have no other reads of it.
+    /// Replaces the maps of an array that exceed the budget, in number or size, by a box around their elements. Returns
+    /// whether the maps may have other points now. Tiles that may read all of an array have no other reads of it.
     pub(crate) fn keep_budget(&mut self, shape: &Shape, name: &str, mode: Mode<'_>) -> bool {
         let is_over = |a: &Array| a.entries.len() > mode.max_maps() || a.size > MAX_SIZE;
         let is_big = |map: &Map| mode.devices().is_none() && size_of(map) > MAX_SIZE;
@@ -402,7 +402,7 @@ impl State {
         !over.is_empty()
     }
 
-    /// Leaves out the maps at whose points another one has all of the array: they add no elements.
+    /// Drops the maps at whose points another map has the whole array: they add no elements.
     pub(crate) fn keep_whole(&mut self, shape: &Shape) {
         for (index, array) in &mut self.arrays {
             if let Some(own) = shapes::at(shape, index) {
@@ -454,7 +454,8 @@ fn box_of(dims: SmallVec<[Variable; 4]>, ranges: &[Interval]) -> Map {
     Map::from_parts(domain, (0..ranges.len() as u32).map(Expr::range).collect())
 }
 
-/// Whether a map has all elements of an array at each point of its dims: each result runs over its dimension on its own.
+/// Whether a map has all elements of an array at each point of its dims: each result runs over its dimension
+/// independently.
 pub(crate) fn is_whole(map: &Map, shape: &Shape) -> bool {
     let domain = map.domain();
     let runs_over = |(e, n): (&Expr, i64)| match e {
@@ -508,10 +509,10 @@ mod tests {
         let whole = "(d0)[s0] -> (s0), domain: d0 in [0, 7], s0 in [0, 3]";
         let one = "(d0) -> (d0 floordiv 2), domain: d0 in [0, 7]";
         assert_eq!(kept(&[one, whole]), [1]);
-        // At other points it says nothing, and less than all of the array stands for nothing.
+        // At other points a map proves nothing, and a part of the array replaces no map.
         assert_eq!(kept(&["(d0)[s0] -> (s0), domain: d0 in [0, 6], s0 in [0, 3]", one]), [0, 1]);
         assert_eq!(kept(&["(d0)[s0] -> (s0), domain: d0 in [0, 7], s0 in [0, 2]", one]), [0, 1]);
-        // Of two that stand for each other one is left.
+        // Of two maps that could replace each other, one stays.
         assert_eq!(kept(&[whole, "(d0)[s0, s1] -> (s1), domain: d0 in [0, 7], s0 in [0, 1], s1 in [0, 3]"]), [0]);
     }
 }

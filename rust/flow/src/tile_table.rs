@@ -1,6 +1,6 @@
 //! The cost of tiles of given sizes: a row of columns for each candidate.
 //!
-//! Everything that does not depend on the sizes is worked out once, in [`TilePlan::new`]; a candidate then costs a
+//! Everything that does not depend on the sizes is computed once, in [`TilePlan::new`]; a candidate then costs a
 //! look-up for each group of results of each read. Candidates are independent, so threads share them.
 
 use std::collections::BTreeMap;
@@ -23,26 +23,26 @@ const MIN_PART: usize = 1024;
 /// An array that tiles read or write.
 pub struct TiledArray {
     map: Option<TiledMap>,
-    /// The parameters that are the dimensions of the map.
+    /// The numbers of the parameters that are the map's dimensions.
     numbers: SmallVec<[u32; 8]>,
     exact: bool,
     is_write: bool,
     /// The bits of an element in memory.
     bits: i64,
     dims: Vec<i64>,
-    /// For each dimension the digits of its positions in memory, minor first; none where the layout has no strides.
+    /// For each dimension, the digits of its positions in memory, minor first; `None` if the layout has no strides.
     digits: Option<Vec<Vec<Digit>>>,
-    /// Elements that all tiles touch, at most, and whether that is exact.
+    /// An upper bound on the elements that all tiles touch, and whether it is exact.
     distinct: (u128, bool),
-    /// Elements that all tiles read together at least.
+    /// A lower bound on the elements that all tiles read together.
     least_read: u128,
-    /// Whether what is read depends on a sequential parameter.
+    /// Whether the read elements depend on a sequential parameter.
     is_sequential: bool,
 }
 
 impl TiledArray {
     /// An array with a map from [some](tiles::over) of the parameters of `sizes`, the first `n_parallel` of which are
-    /// parallel; `None` where nothing is known of what is read. For `few_points` see [`TiledMap::new`].
+    /// parallel; `None` if the reads are unknown. For `few_points` see [`TiledMap::new`].
     ///
     /// # Errors
     /// Those of [`tiles::numbers_of`].
@@ -60,7 +60,7 @@ impl TiledArray {
         let elements = shape.dims().iter().fold(1u128, |n, &d| n.saturating_mul(d.max(0) as u128));
         let count = map.map(distinct);
         let distinct = count.map_or((elements, false), |n| (n.upper.min(elements), exact && n.is_exact()));
-        // A runtime value may leave none.
+        // A runtime value may leave no element.
         let is_fixed = map.is_some_and(|map| map.domain().runtime().is_empty());
         let least_read = count.filter(|_| is_fixed).map_or(0, |n| n.lower);
         let is_sequential = map.is_some_and(|map| depends_on_steps(map, &own, n_parallel));
@@ -88,7 +88,7 @@ impl TiledArray {
         Some((self.map.as_ref()?.map(), &self.numbers))
     }
 
-    /// See [`TiledMap::largest_tile`]; of all parameters, of which those that make no difference have the number 0.
+    /// See [`TiledMap::largest_tile`]; with a number for every parameter, 0 if it makes no difference.
     pub fn largest_tile(&self, n: &[i64], runtime: &[i64]) -> Option<(Vec<i64>, Vec<TileBox>)> {
         let (own, runs) = self.map.as_ref()?.largest_tile(&of_numbers(n, &self.numbers), runtime)?;
         let mut tile = vec![0; n.len()];
@@ -120,11 +120,11 @@ pub struct Limits {
     pub multiple_of: Vec<i64>,
     /// The most elements of tiles beyond the end of a dimension, in percent of the dimension; negative means no limit.
     pub max_overshoot_percent: i64,
-    /// Whether every box is in memory at once, in `stages` buffers; otherwise only boxes that change with the steps are.
+    /// Whether every box has `stages` buffers in memory; otherwise only boxes that change with the steps have.
     pub buffers_all: bool,
 }
 
-/// The resources of a device, as far as columns need them; 0 is unknown.
+/// The resources of a device that columns need; 0 means unknown.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DeviceCounts {
     /// Multiprocessors.
@@ -140,7 +140,7 @@ pub struct DeviceCounts {
 }
 
 named! {
-    /// Why a candidate is not legal.
+    /// The reason why a candidate is not legal.
     #[allow(missing_docs, reason = "the names of the reasons say it")]
     Reason {
         UnknownMap = "unknown_map";
@@ -190,7 +190,7 @@ macro_rules! columns {
             $($(#[$doc])* pub $name: Vec<$kind>,)*
         }
 
-        /// Which columns are asked for. The others stay empty.
+        /// The requested columns. The others stay empty.
         #[derive(Clone, Debug, Default)]
         pub struct Wanted {
             $($(#[$doc])* pub $name: bool,)*
@@ -205,7 +205,7 @@ macro_rules! columns {
         }
 
         impl Columns {
-            /// Room for the rows of some candidates.
+            /// Allocates the rows of `n` candidates.
             fn with_capacity(n: usize, n_reads: usize, wanted: &Wanted) -> Columns {
                 let n = n.saturating_mul(n_reads.max(1));
                 Columns { $($name: Vec::with_capacity(if wanted.$name { n } else { 0 }),)* }
@@ -221,7 +221,7 @@ macro_rules! columns {
 columns! {
     /// Whether every read is a box and every rule holds.
     legal: bool,
-    /// 0, or the number of the first reason why not.
+    /// 0, or the number of the first reason against the candidate.
     reason: i16,
     /// Tiles of the output.
     grid: i64,
@@ -231,7 +231,7 @@ columns! {
     tile_bytes: i64,
     /// Whether `tile_bytes` is exact.
     tile_bytes_exact: bool,
-    /// Elements of tight boxes for each element that is read.
+    /// Elements of tight boxes per element read.
     waste: f64,
     /// Whether `waste` is exact.
     waste_exact: bool,
@@ -239,7 +239,7 @@ columns! {
     read_bytes: i64,
     /// Whether `read_bytes` is exact.
     read_bytes_exact: bool,
-    /// Bytes that any tile reads, each counted once.
+    /// Bytes that tiles read, each counted once.
     distinct_bytes: i64,
     /// Whether `distinct_bytes` is exact.
     distinct_bytes_exact: bool,
@@ -249,11 +249,11 @@ columns! {
     run_bytes: i64,
     /// Whether `run_bytes` is exact.
     run_bytes_exact: bool,
-    /// Sectors of the largest tile, read run by run, in the mean over the places where runs begin.
+    /// Sectors of the largest tile, read run by run, averaged over the places where runs begin.
     sectors: i64,
-    /// Whether they are that many at every place.
+    /// Whether `sectors` is that number at every place.
     sectors_exact: bool,
-    /// `tile_bytes` for each byte of these sectors.
+    /// `tile_bytes` per byte of these sectors.
     efficiency: f64,
     /// Bytes that all tiles write.
     write_bytes: i64,
@@ -261,11 +261,11 @@ columns! {
     live_bytes: i64,
     /// Bytes of shared memory.
     smem_bytes: i64,
-    /// Bytes that must come from memory: each once.
+    /// Bytes that must come from memory, each once.
     dram_bytes_lower: i64,
-    /// Bytes of all sectors of all tiles, where nothing is cached.
+    /// Bytes of all sectors of all tiles, without any caching.
     dram_bytes_upper: i64,
-    /// Rounds of blocks on the device; 0 where the device is unknown.
+    /// Rounds of blocks on the device; 0 if the device is unknown.
     waves: i64,
     /// Blocks of the last round.
     tail: i64,
@@ -279,7 +279,7 @@ pub struct TilePlan {
     n_parallel: usize,
     arrays: Vec<TiledArray>,
     tiled_output: usize,
-    /// Bytes of the elements that are read or written, each once, at least.
+    /// A lower bound on the bytes that are read or written, each once.
     least: Option<i64>,
 }
 
@@ -309,7 +309,7 @@ fn depends_on_steps(map: &Map, sizes: &[i64], n_parallel: usize) -> bool {
     domain.vars.iter().zip(sizes).skip(n_parallel).any(is_part) || exprs.any(|e| e.any_var(&is_step))
 }
 
-/// `None` where they do not fit into 64 bits.
+/// The bytes of elements; `None` if they do not fit into 64 bits.
 fn bytes(elements: u128, bits: i64) -> Option<i64> {
     // Most products have 64 bits.
     if let (Ok(n), Ok(bits)) = (u64::try_from(elements), u64::try_from(bits)) {
@@ -329,7 +329,7 @@ fn shown(n: Option<i64>) -> i64 {
     n.unwrap_or(-1)
 }
 
-/// Bytes of the elements that some maps into one array reach together, at least.
+/// A lower bound on the bytes that some maps into one array reach together.
 fn least_bytes(of_one: &[&TiledArray], sizes: &[i64]) -> Option<i64> {
     let numbers: SmallVec<[u32; 8]> = (0..sizes.len() as u32).collect();
     let variable = |k: u32| Variable::new(Interval::new(0, sizes[k as usize].saturating_sub(1)));
@@ -344,7 +344,7 @@ fn least_bytes(of_one: &[&TiledArray], sizes: &[i64]) -> Option<i64> {
     bytes(if exact.len() > 1 { together().unwrap_or(0).max(alone) } else { alone }, bits)
 }
 
-/// How many tiles of `n` a dimension has.
+/// The number of tiles of size `n` in a dimension.
 const fn tiles_of(size: i64, n: i64) -> i64 {
     if size > 0 {
         (size - 1) / n + 1
@@ -359,23 +359,22 @@ fn gcd(a: i64, b: i64) -> i64 {
 
 /// Runs of tiles in memory.
 struct Runs {
-    /// Elements of the longest run of any tile, at most.
+    /// An upper bound on the elements of the longest run of any tile.
     longest: u128,
     is_exact: bool,
-    /// Whether all runs of the largest tile are as long.
+    /// Whether all runs of the largest tile have that length.
     is_regular: bool,
     /// A divisor of the number of the bit at which a run of the largest tile begins.
     begin_bits: i64,
-    /// No tile has more runs than the largest one.
+    /// Whether no tile has more runs than the largest tile.
     are_fewer_elsewhere: bool,
-    /// Lines along one dimension that have all elements of a box, at most, and the elements of a line.
+    /// An upper bound on the lines along one dimension that cover a box, and the elements of a line.
     lines: (u128, u128),
 }
 
 impl TilePlan {
-    /// A plan for parameters of these sizes, parallel ones first. Of the arrays that are written, `tiled_output` is the
-    /// one whose dimensions are the parallel parameters, by its number among all arrays. Of arrays with equal `values` the
-    /// elements are the same ones.
+    /// A plan for parameters of these sizes, parallel ones first. `tiled_output` is the number, among all arrays, of
+    /// the written array whose dimensions are the parallel parameters. Arrays with equal `values` share their elements.
     pub fn new(
         sizes: Vec<i64>,
         n_parallel: usize,
@@ -389,7 +388,7 @@ impl TilePlan {
         TilePlan { sizes, n_parallel, arrays, tiled_output, least }
     }
 
-    /// How many values each parameter has.
+    /// The number of values of each parameter.
     pub fn sizes(&self) -> &[i64] {
         &self.sizes
     }
@@ -404,7 +403,7 @@ impl TilePlan {
         self.sizes.len()
     }
 
-    /// A row for each of `n` candidates; `candidates` has a size for each parameter, row by row.
+    /// Computes a row for each of `n` candidates; `candidates` has a size for each parameter, row by row.
     pub fn evaluate(&self, candidates: &[i64], n: usize, request: &Request, threads: usize) -> Columns {
         let k = self.sizes.len();
         let n_reads = self.arrays.iter().filter(|array| !array.is_write).count();
@@ -456,7 +455,7 @@ impl TilePlan {
             }
         };
         let (mut live, mut held, mut shared, mut written) = (Some(0i64), Some(0i64), Some(0i64), Some(0i64));
-        // Those that all tiles read, and those of all sectors of all tiles.
+        // The bytes that all tiles read, and those of all sectors of all tiles.
         let (mut moved, mut most) = (Some(0i64), Some(0i64));
         let mut greatest = Some(0i64);
         if grid.is_none() || steps.is_none() {
@@ -593,7 +592,7 @@ impl TilePlan {
 
 impl Request {
     fn sector(&self) -> i64 {
-        // A power of two or not, no memory moves more at once.
+        // The limit applies whether or not sectors are powers of two: no memory moves more at once.
         match self.device.sector_bytes {
             1..=MAX_SECTOR => self.device.sector_bytes,
             _ => 32,
@@ -615,7 +614,7 @@ impl Request {
 }
 
 impl Limits {
-    /// The elements of a box of these sizes, `None` where they do not fit into 64 bits.
+    /// The elements of a box of these sizes, `None` if they do not fit into 64 bits.
     fn elements(&self, mut sizes: impl Iterator<Item = i64>) -> Option<i64> {
         let power = |n: i64| i64::try_from((n as u64).checked_next_power_of_two()?).ok();
         let rounded = |n: i64| if self.power_of_two && n > 0 { power(n) } else { Some(n) };
@@ -624,7 +623,7 @@ impl Limits {
 }
 
 impl TiledArray {
-    /// Bounds what tiles read by what there is; `n_tiles` are those that count for this array.
+    /// Bounds the reads of tiles by the size of the array; `n_tiles` tiles count for this array.
     fn bound(&self, count: &mut TileCount, n_tiles: u128) {
         if !count.largest_exact {
             for (run, &size) in count.runs.iter_mut().zip(&self.dims) {
@@ -637,7 +636,7 @@ impl TiledArray {
         }
     }
 
-    /// Every tile may read the whole array.
+    /// The count if every tile may read the whole array.
     fn everything(&self, n_tiles: u128) -> TileCount {
         let whole = |&size: &i64| BoxRun { size, stride: 1, first: 0, gap: 0, is_uniform: false };
         let runs = self.dims.iter().map(whole).collect();
@@ -647,7 +646,7 @@ impl TiledArray {
         TileCount { refusal, runs, largest, largest_exact, elements, elements_exact, boxes, boxes_exact }
     }
 
-    /// Whether the tiles of an output are those that tiles of the same size cut it into.
+    /// Whether the tiles of an output partition it into tiles of one size.
     fn agrees(&self, count: &TileCount, grid: i64) -> bool {
         let tiles = count
             .runs
@@ -662,8 +661,8 @@ impl TiledArray {
         last.into_iter().all(|((run, &size), &of)| run.size >= size || run.size % of.max(1) == 0)
     }
 
-    /// The contiguous runs of tiles. A box has the positions of a few digits, each with so many values: the low ones are
-    /// contiguous as long as each begins where those below it end.
+    /// The contiguous runs of tiles. The positions of a box have a few digits: the low ones are contiguous as long as
+    /// each begins where those below it end.
     fn runs(&self, count: &TileCount) -> Runs {
         let largest = count.largest.max(1);
         let Some(digits) = &self.digits else {
@@ -688,7 +687,7 @@ impl TiledArray {
             }
         }
         parts.sort_unstable_by_key(|part| part.stride);
-        // Of the positions so far: the end, the first, the last and the longest run.
+        // For the positions so far: the end, and the first, the last and the longest run.
         let (mut end, mut first, mut last, mut longest) = (1i128, 1i128, 1i128, 1i128);
         let (mut is_regular, mut are_fewer_elsewhere, mut is_uniform) = (true, true, true);
         for part in &parts {
@@ -716,7 +715,7 @@ impl TiledArray {
     }
 }
 
-/// The bits whose multiples buffers begin at.
+/// The alignment of buffers in bits.
 const BUFFER_BITS: i64 = 2048;
 
 impl Runs {
@@ -725,7 +724,7 @@ impl Runs {
         gcd(sector * 8, self.begin_bits).max(1)
     }
 
-    /// The sectors of the largest tile: of the places where a run can begin in a sector, all are as frequent.
+    /// The sectors of the largest tile, if all places where a run can begin in a sector are equally frequent.
     fn sectors(&self, count: &TileCount, bits: i64, sector: i64) -> u128 {
         let (begin, sector) = (self.begins_at(sector) as u128, sector as u128 * 8);
         let pieces = self.longest.saturating_mul(bits as u128).div_ceil(begin);
@@ -733,7 +732,7 @@ impl Runs {
         of_run.saturating_mul(count.largest.div_ceil(self.longest.max(1))).div_ceil(sector)
     }
 
-    /// The sectors of all tiles, at most.
+    /// An upper bound on the sectors of all tiles.
     fn most_sectors(&self, count: &TileCount, bits: i64, sector: i64, n_tiles: u128) -> u128 {
         // A run begins at most `begin` bits before the end of a sector.
         let of_run = |n: u128, begin: i64| {
@@ -760,11 +759,11 @@ impl Runs {
 struct Part {
     stride: i64,
     n: i64,
-    /// Whether all tiles have as many.
+    /// Whether all tiles have equally many values.
     is_uniform: bool,
 }
 
-/// The digits that a run along a dimension has, minor first, or a box around them; whether it has them all.
+/// Collects the digits of a run along a dimension, minor first, or of a box around it. Returns whether they are exact.
 fn digits_of(run: &BoxRun, place: i64, digits: &[Digit], parts: &mut SmallVec<[Part; 8]>) -> bool {
     if run.size <= 1 {
         return true;
@@ -807,7 +806,7 @@ fn beginning(digits: &[Digit], place: i64) -> i64 {
         } else if k + 1 == digits.len() {
             found = gcd(found, (place / digit.weight).saturating_mul(digit.stride));
         } else {
-            // The digit of 0 is 0, and so is that of the whole digit's multiples.
+            // The digit of 0 is 0, as is that of multiples of the whole digit.
             let step = gcd(place / digit.weight, digit.size);
             found = gcd(found, if step == digit.size { 0 } else { step.saturating_mul(digit.stride) });
         }

@@ -1,10 +1,10 @@
 //! Propagations whose maps go from tiling parameters: the dimensions of an output, then every range that a rule adds on
 //! the way.
 //!
-//! A range belongs to the instruction whose rule has it and to its place among the rule's ranges, so that both operands
-//! of a dot read along one parameter. Before two maps are composed the ranges of the second become dimensions
-//! (`Parameters::lift`), which simplification neither merges nor drops. Ranges of an operand that only supplies runtime
-//! values, such as the index vectors of a gather, are not parameters: there is nothing to tile.
+//! An instruction and the place among the ranges of its rule identify a range, so that both operands of a dot read
+//! along one parameter. Before two maps are composed, the ranges of the second become dimensions (`Parameters::lift`),
+//! which simplification neither merges nor drops. Ranges of an operand that only supplies runtime values, such as the
+//! index vectors of a gather, are not parameters: there is nothing to tile.
 //!
 //! A program has as many parameters as contractions, and a map uses a few of them: its dimensions are those of the output
 //! and the parameters that it uses, in the order of their numbers, and each has the name of its parameter. [`over`] adds
@@ -42,7 +42,7 @@ pub struct Parameter {
 pub struct Parameters {
     /// The sizes of the output's dimensions, which are the first parameters.
     pub parallel: SmallVec<[i64; 6]>,
-    /// The others, in the order in which they are met, users first.
+    /// The other parameters, in the order of the traversal, users first.
     pub sequential: Vec<Parameter>,
     numbers: FxHashMap<Parameter, u32>,
     names: Vec<Arc<str>>,
@@ -51,7 +51,7 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// The parameters of everything that is reached from some arrays of the first value of a schedule, for tiles of an
+    /// Collects the parameters of everything reached from some arrays of the first value of a schedule, for tiles of an
     /// array of the sizes `parallel`.
     pub fn collect<E>(
         m: &Module,
@@ -115,12 +115,12 @@ impl Parameters {
         }
     }
 
-    /// How many parameters there are.
+    /// The number of parameters.
     pub fn len(&self) -> usize {
         self.parallel.len() + self.sequential.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no parameters.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -135,7 +135,7 @@ impl Parameters {
         }
     }
 
-    /// How many values each parameter has.
+    /// The number of values of each parameter.
     pub fn sizes(&self) -> Vec<i64> {
         (0..self.len() as u32).map(|number| self.size(number)).collect()
     }
@@ -153,8 +153,8 @@ impl Parameters {
         Map::new(domain, (0..n_dims as u32).map(Expr::dim)).ok()
     }
 
-    /// The map to an output of these sizes whose dimensions are dimensions of the tiled one: those that lead to the same
-    /// elements of a value, which is known by its maps from the parameters and from the output.
+    /// The map to an output of these sizes whose dimensions correspond to dimensions of the tiled output: dimensions
+    /// that lead to the same elements of a value, given by the maps to it from the parameters and from the output.
     pub(crate) fn tied(&self, tiled: &state::State, own: &state::State, sizes: &[i64]) -> Option<Map> {
         let mut ties: SmallVec<[Option<u32>; 6]> = SmallVec::from_elem(None, sizes.len());
         for ((at, a), (index, b)) in tiled.entries().flat_map(|a| own.entries().map(move |b| (a, b))) {
@@ -177,14 +177,14 @@ impl Parameters {
         Some(self.identity()?.with_results(ties.into_iter().map(Expr::dim).collect()))
     }
 
-    /// Whether a map leads to all elements of an array, whatever the parameters are.
+    /// Whether a map leads to all elements of an array, for all values of the parameters.
     pub(crate) fn has_all(&self, map: &Map, shape: &Shape) -> bool {
         let dims = map.domain().dims();
         let is_all = |(v, &n): (&Variable, &i64)| v.interval == Interval::new(0, n.saturating_sub(1));
         dims.len() == self.parallel.len() && dims.iter().zip(&self.parallel).all(is_all) && is_whole(map, shape)
     }
 
-    /// The parameters that all of some maps use, each with its values in any of them.
+    /// The parameters that all of these maps use, each with its values in any of them.
     pub(crate) fn common(&self, maps: &[Map]) -> SmallVec<[Variable; 4]> {
         let mut found: Option<SmallVec<[Variable; 4]>> = None;
         for dims in maps.iter().map(|m| m.domain().dims()) {
@@ -276,13 +276,13 @@ impl Parameters {
     }
 }
 
-/// The most outputs that are tied to a tiled one of another shape, since each takes a propagation of its own: a kernel has
-/// few, a whole program a thousand.
+/// The limit on outputs that are tied to a tiled output of another shape, since each takes a propagation: a kernel has
+/// few outputs, a whole program a thousand.
 const MAX_TIED_OUTPUTS: usize = 16;
 
 impl<P: RuleProvider> Questions<'_, P> {
     /// The tiling parameters of one of some arrays of the first value of a schedule, and for each of these arrays the
-    /// map from the parameters to it; `None` where the tiles of the tiled array say nothing of it.
+    /// map from the parameters to it; `None` if the tiles of the tiled array do not determine it.
     pub fn parameters(
         &self,
         schedule: &Schedule,
@@ -336,7 +336,7 @@ fn number_of(v: &Variable) -> Option<u32> {
     v.name.as_deref()?.strip_prefix(NAME)?.parse().ok()
 }
 
-/// The numbers of the parameters that a map has as dimensions.
+/// The numbers of the parameters that are a map's dimensions.
 ///
 /// # Errors
 /// [`Error::Name`](quasiaffine::Error::Name) if a dimension is not a parameter.
@@ -360,7 +360,7 @@ pub fn without_names(map: &Map) -> Map {
     }
 }
 
-/// A map over other parameters: all that it uses are among them, and `variable` makes those that it lacks.
+/// A map over other parameters, which include all that it uses; `variable` makes the missing ones.
 pub fn over(map: &Map, numbers: &[u32], variable: &dyn Fn(u32) -> Variable) -> quasiaffine::Result<Map> {
     let (domain, known) = (map.domain(), numbers_of(map)?);
     if known[..] == *numbers {
@@ -388,7 +388,7 @@ fn suppliers(indexing: &InstructionIndexing) -> FxHashSet<i64> {
     }
 }
 
-/// Where the elements of an array come from unchanged: through calls and tuples.
+/// The array from which the elements of an array come unchanged, through calls and tuples.
 fn origin<E>(
     m: &Module,
     schedule: &Schedule,
@@ -415,8 +415,8 @@ fn origin<E>(
     Ok((id, index))
 }
 
-/// The map from the parameters to an output that does not depend on the tiled one and has as many elements: those at the
-/// same place of the order.
+/// The map from the parameters to an output that is independent of the tiled one and has as many elements: it pairs
+/// elements with equal row-major positions.
 fn beside(parameters: &Parameters, shape: &Shape) -> Option<Map> {
     let identity = parameters.identity()?;
     let sizes: SmallVec<[i64; 6]> = shapes::sizes(shape).collect();

@@ -1,14 +1,14 @@
-//! How often the computations of a module run, as far as the loops around them tell.
+//! The number of times that the computations of a module run, by the trip counts of the loops around them.
 //!
-//! A body runs as often as its `while` times the trip count, a condition once more, and any other called computation as
-//! often as its caller.
+//! A body runs once per iteration of its `while`, a condition once more, and any other called computation as often as
+//! its caller.
 
 use hlo::{ComputationId, InstructionId, Module, Opcode, Value};
 use quasiaffine::interrupt::poll;
 
 use crate::query::RuleProvider;
 
-/// By computation, the product of the trip counts of the loops around it; `None` where one is unknown, the product
+/// By computation, the product of the trip counts of the loops around it; `None` if one is unknown, the product
 /// exceeds 64 bits, or callers differ.
 ///
 /// # Errors
@@ -31,7 +31,7 @@ pub fn of_computations<P: RuleProvider>(m: &Module, rules: &P) -> Result<Vec<Opt
             let condition = if is_loop { computation(m, id, "condition") } else { None };
             for callee in m.called_computations(id) {
                 if is_done[callee as usize] {
-                    // The computations call each other in a circle.
+                    // The computations call each other in a cycle.
                     return Ok(vec![None; n]);
                 }
                 let factor = if condition == Some(callee) { trips.and_then(|t| t.checked_add(1)) } else { trips };
