@@ -5,7 +5,7 @@ use std::fmt;
 /// The result of an operation that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why an expression or a map could not be formed.
+/// The reason why an expression or a map could not be formed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// A value does not fit into 64 bits; the text says which operation.

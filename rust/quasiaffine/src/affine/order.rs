@@ -1,4 +1,4 @@
-//! The order of atoms by what they stand for.
+//! The order of atoms by their structure.
 //!
 //! Numbers of atoms follow the order in which an expression is read, so two contexts may number the same atoms
 //! differently. If forms of equal cost compete, this order decides, and every context decides alike: an expression

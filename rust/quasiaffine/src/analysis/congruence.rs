@@ -1,4 +1,4 @@
-//! Congruences: what is known of a value modulo a number.
+//! Congruences: facts about a value modulo a number.
 //!
 //! After P. Granger, "Static analysis of arithmetical congruences", International Journal of Computer Mathematics 30
 //! (1989); Halide's `ModulusRemainder` and TVM's `ModularSet` are the same domain.

@@ -23,7 +23,7 @@ pub(crate) type Samples = SmallVec<[Sample; 6]>;
 /// take within 1 % of the same instructions.
 pub(crate) const POINTS: usize = 4;
 
-/// Where the points between lie, as parts of 2^32 of the interval of each variable in turn.
+/// The places of the inner points, as parts of 2^32 of the interval of each variable in turn.
 const BETWEEN: [[u32; 7]; POINTS - 2] = [
     [0x9e37_79b9, 0x3c6e_f372, 0xdaa6_6d2b, 0x78dd_e6e4, 0x1715_609d, 0xb54c_da56, 0x5384_540f],
     [0x6a09_e667, 0xbb67_ae85, 0x2c6e_f372, 0xe54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab],

@@ -1,4 +1,4 @@
-//! How many elements a map touches: points of its domain, and distinct images.
+//! The number of elements that a map touches: points of its domain, and distinct images.
 //!
 //! Variables fall into independent groups (two are in one group if a constraint or a result uses both), and the counts
 //! of groups multiply. Within a group the number is exact if the constraints are intervals or residues and the image is
@@ -262,8 +262,8 @@ impl Group {
         }
     }
 
-    /// The map with one result for a quotient beside its remainder: `(a, b)` with `b` in `[0, n - 1]` takes as many values as
-    /// `a * n + b`.
+    /// The map with a quotient and its remainder joined into one result: `(a, b)` with `b` in `[0, n - 1]` has as many
+    /// values as `a * n + b`.
     fn with_fewer_results(&self, cx: &AffineContext, domain: &Domain, forms: &[AffineForm]) -> Option<Map> {
         let residue = |form: &AffineForm| as_residue(cx, form).filter(|(num, _)| num.constant == form.constant);
         let has_div = |form: &AffineForm, n: i64| {

@@ -64,7 +64,7 @@ pub fn equivalent(a: &Map, b: &Map) -> Equivalence {
     if a.domain().n_dims != b.domain().n_dims {
         return Unknown("the maps have different numbers of dimensions");
     }
-    let differ_in = |m: &Map| first_point(m).map_or(Unknown("whether a domain has a point"), Different);
+    let differ_in = |m: &Map| first_point(m).map_or(Unknown("it is unknown whether a domain is empty"), Different);
     match (a.state(), b.state()) {
         (State::Empty, State::Empty) => return Equal,
         (State::Empty, _) => return differ_in(&b),
@@ -253,7 +253,7 @@ impl<'a> Pair<'a> {
         // The number of points that may be compared with all values of the ranges.
         let limit = POINTS / size(a.domain().ranges()).max(size(b.domain().ranges()));
         if limit == 0 {
-            return Equivalence::Unknown("the range variables have too many values to go through");
+            return Equivalence::Unknown("the range variables have too many values to compare");
         }
         // Over both boxes, so that a point in one domain alone is seen.
         let mut hull = a.domain().clone();
@@ -269,7 +269,7 @@ impl<'a> Pair<'a> {
         match (0..n).filter(|i| x[*i] != y[*i]).map(point).find(|point| self.is_possible(point)) {
             Some(point) => Equivalence::Different(point),
             None if size(hull.dims()) <= limit => Equivalence::Equal,
-            None => Equivalence::Unknown("too many points to go through, and no difference in a sample of them"),
+            None => Equivalence::Unknown("too many points to compare, and a sample shows no difference"),
         }
     }
 }

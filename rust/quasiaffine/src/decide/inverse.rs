@@ -190,7 +190,7 @@ fn solve(cx: &AffineContext, mut open: Vec<Equation>, domain: &Domain) -> Result
     Ok(solved.into_iter().collect())
 }
 
-/// The next equation and atom to eliminate with: quotients before dimensions, dimensions if they stand alone.
+/// The next equation and atom to eliminate with: quotients before dimensions, dimensions once they are alone.
 fn pick(open: &[Equation], n_dims: usize) -> Option<(usize, AtomId, i64)> {
     let unit = |k: i64| k == 1 || k == -1;
     let other = open.iter().enumerate().find_map(|(i, e)| {

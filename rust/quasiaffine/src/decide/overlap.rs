@@ -74,7 +74,7 @@ pub fn overlap(first: &[Map], second: &[Map]) -> Result<Overlap> {
 /// The maps of one side that may have a point.
 struct Operand {
     images: Vec<Image>,
-    /// Why some maps are left out, if any are.
+    /// The reason why some maps are left out, if any are.
     unknown: Option<&'static str>,
 }
 

@@ -158,7 +158,7 @@ fn read(map: &Map, moving: &mut Vec<Moving>) -> Option<Window> {
             moving.len() - 1
         }));
     }
-    // At most one point variable, with its sign, and what is added to it.
+    // At most one point variable, with its sign, and the rest of the sum.
     let mut split = |e: &Expr| {
         let form = cx.linear(e).ok()?;
         let (mut point, mut rest) = (None, Edge::fixed(i128::from(form.constant)));

@@ -47,16 +47,16 @@ pub struct NormalCheck<'a> {
     options: Options,
 }
 
-/// How a map uses a variable: bits.
+/// The uses of a variable in a map, as bits.
 type Uses = u8;
 
-/// It occurs in a result or a constraint.
+/// The variable occurs in a result or a constraint.
 const USED: Uses = 1;
-/// It occurs in a quotient or a remainder of a result.
+/// The variable occurs in a quotient or a remainder of a result.
 const DIVIDED: Uses = 2;
-/// It occurs in a div that is not by itself a whole result.
+/// The variable occurs in a div that is not by itself a whole result.
 const BESIDE: Uses = 4;
-/// It occurs in a constraint.
+/// The variable occurs in a constraint.
 const CONSTRAINED: Uses = 8;
 
 /// The variables of the expressions examined so far.

@@ -147,7 +147,7 @@ impl<'a> Related<'a> {
                 if rest.len() + usize::from(fact.modulus.is_some()) >= form.len() {
                     continue;
                 }
-                // `x mod n = x - n*(x floordiv n)`, if the div may cancel against what is left of `x`.
+                // `x mod n = x - n*(x floordiv n)`, where the div may cancel against the rest of `x`.
                 let mut ends_of_all = self.ends(&rest).plus(of_multiple(q, fact.interval));
                 for (factor, part) in own.into_iter().map(|own| (-1, &self.facts[own])).chain([(q, fact)]) {
                     if let Some(n) = part.modulus {
@@ -253,7 +253,7 @@ mod tests {
             ("(d0 * 3 + d1 + 3) floordiv 4", "d0 - d1 in [0, 3]", false),
             ("(d0 * 3 + d1 + 3) floordiv 4", "d0 - d1 in [0, 4]", true),
             ("d2 + (d0 floordiv 2) mod 2", "d0 + d1 in [1, 15]", true),
-            // An equality could be another form of what is divided.
+            // An equality could give another form of the numerator.
             ("(d0 * 3 + d1) floordiv 7", "d0 + d2 in [8, 8]", false),
             ("d1 * 3 + d2", "d0 + d2 in [8, 8]", true),
         ];

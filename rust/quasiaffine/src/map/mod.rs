@@ -142,7 +142,7 @@ impl Map {
     /// An interval with every value of an expression over the domain, tight if that is cheap.
     ///
     /// # Errors
-    /// [`Error::Overflow`] if a value may leave 64 bits.
+    /// [`Error::Overflow`] if a value may overflow 64 bits.
     pub fn bounds(&self, e: &Expr) -> Result<Interval> {
         match self.state() {
             State::Undefined => Err(Error::Undefined),

@@ -19,13 +19,13 @@ use crate::simplify::trace::Statement;
 /// The result of reducing a constraint.
 #[allow(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
 pub enum Reduced {
-    /// It holds everywhere.
+    /// The constraint holds everywhere.
     Implied,
-    /// It holds nowhere.
+    /// The constraint holds nowhere.
     Contradiction,
-    /// It is an interval of one variable, by flat number.
+    /// The constraint is an interval of one variable, by flat number.
     Variable(usize, Interval),
-    /// It stays: the form, whose constant is 0 and whose parts these are, lies in the interval.
+    /// The constraint stays: the form, with constant 0 and these parts, lies in the interval.
     Kept(AffineForm, Interval, Summands),
 }
 

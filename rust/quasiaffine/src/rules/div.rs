@@ -249,8 +249,8 @@ pub(crate) fn affine(k: i64, c: i64, n: i64, interval: Interval) -> Option<(i64,
     (interval.lo..=interval.hi).all(|u| line(u).is_some() && line(u) == value(u)).then_some((first, slope))
 }
 
-/// `(g*x + y) floordiv (g*m) = (x + k) floordiv m` where `k*g <= y < (k+1)*g` over the domain; of a factor that is not a multiple
-/// of `g`, what is left of the nearest multiple belongs to `y`
+/// `(g*x + y) floordiv (g*m) = (x + k) floordiv m` where `k*g <= y < (k+1)*g` over the domain; of a factor that is not
+/// a multiple of `g`, the difference from the nearest multiple belongs to `y`
 ///
 /// The summands are those of [`summands`]: a remainder is one of them, though its two terms need not share a factor.
 pub(super) fn common_factor(cx: &mut AffineContext, d: &mut Division) -> Result<bool, Stop> {
@@ -364,7 +364,7 @@ fn inner_quotient(cx: &mut AffineContext, d: &mut Division, sign: i64) -> Result
         rest.add_term(-sign, atom)?;
         let rounding = if sign < 0 { m - 1 } else { 0 };
         let mut numerator = AffineForm::constant(rounding);
-        // A numerator that needs more than 64 bits would overflow if the division it replaces does not.
+        // A numerator that needs more than 64 bits would overflow although the division it replaces does not.
         if numerator.add_scaled(sign, inner).is_err() || numerator.add_scaled(m, &rest).is_err() {
             continue;
         }

@@ -124,9 +124,9 @@ pub fn extract(cx: &mut AffineContext, form: &AffineForm) -> Result<Expr, Stop> 
 /// Facts about an expression, learned while writing it.
 #[derive(Clone, Copy, Default)]
 pub struct Notes {
-    /// An intermediate value may overflow 64 bits.
+    /// An intermediate value of the expression may overflow 64 bits.
     pub may_overflow: bool,
-    /// It has divs that the form does not have, so that only reading it back shows an equal form.
+    /// The expression has divs that the form does not have, so that only reading it back shows an equal form.
     pub introduces_divs: bool,
 }
 
@@ -371,7 +371,7 @@ pub(crate) struct DivTerm {
     n: i64,
 }
 
-/// `k` where all of `k*x` stands beside `-k*n*(x floordiv n)`: nothing is shorter than `k*(x mod n)` then.
+/// `k` if the other terms include all of `k*x` for `-k*n*(x floordiv n)`: then nothing is shorter than `k*(x mod n)`.
 fn whole_fold(coefficient: i64, num: &AffineForm, n: i64, rest: &AffineForm) -> Option<i64> {
     // Most divs have no such terms, and this check is cheaper than a division.
     if coefficient.unsigned_abs() < n.unsigned_abs() {

@@ -98,7 +98,7 @@ type MapOfDomain = fn(&Domain) -> Map;
 
 struct Parser<'a> {
     text: &'a str,
-    /// Where the current token starts, and where the text after it starts.
+    /// The starts of the current token and of the text after it.
     at: usize,
     next: usize,
     token: Token<'a>,

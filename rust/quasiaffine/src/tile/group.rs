@@ -1,6 +1,6 @@
 //! Results that share variables, and the elements that they reach together in tiles of given sizes.
 //!
-//! `Group::answer` goes through the products of the classes of all variables. If the image of a product is not known to
+//! `Group::answer` enumerates the products of the classes of all variables. If the image of a product is not known to
 //! be a box, points are enumerated if there are few; else the numbers are bounds.
 
 use crate::analysis::wide_interval::{interval, WideInterval};

@@ -1,6 +1,6 @@
 //! The image of all tiles of one class at once.
 //!
-//! The entry point is [`image`]. In a tile every variable is a start plus a *digit* that counts from 0, and every
+//! The entry point is `image`. In a tile every variable is a start plus a *digit* that counts from 0, and every
 //! result becomes a base plus a sum of strides times digits. A floor division or remainder by `c` splits a digit if `c`
 //! divides its strides evenly, into a low and a high digit: then both parts are sums of digits again, for every base
 //! that can occur. Bases are known up to a gap: each tile has a number plus a multiple of the gap.

@@ -7,8 +7,8 @@
 //! that share a dimension belong to one group ([`group`]); groups are independent, so their numbers multiply.
 //!
 //! Laws:
-//! * a tile that is called a box is one, and holds exactly what is read;
-//! * what is not a box has a bounding box that holds everything that is read;
+//! * a tile that is called a box is one, and consists of exactly the elements read;
+//! * any other tile has a bounding box with all elements read;
 //! * a number is exact or an upper bound, and says which.
 //!
 //! XLA's symbolic tiles (`symbolic_tile.cc`) answer the same question for powers of two.

@@ -32,8 +32,9 @@ pub enum Counting {
     Elements,
     /// As `Elements`, for maps whose ranges keep their form.
     Pairs,
-    /// How often, too: at each point of the dims, a joined map has the ranges of the maps that it stands for, each with
-    /// its values. If two of them have the same ranges and results at a point, these are one read, as in equal maps.
+    /// The number of reads, too: at each point of the dims, a joined map has the ranges of the maps that it replaces,
+    /// each with its values. If two of them have the same ranges and results at a point, these are one read, as in
+    /// equal maps.
     Reads,
 }
 

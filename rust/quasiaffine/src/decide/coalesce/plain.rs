@@ -112,7 +112,7 @@ mod tests {
                     && !plainly_contains(&map(&chosen), &row, Counting::Elements)
             );
         }
-        // A range that has a second use does not take all values beside it.
+        // A range with a second use does not take all its values independently of that use.
         let diagonal = over("s0, s0", "d0 in [0, 6], d1 in [0, 4], s0 in [0, 6]");
         let square = over("d0, d1", "d0 in [0, 6], d1 in [0, 4], s0 in [0, 0]");
         assert!(!plainly_contains(&diagonal, &square, Counting::Pairs));

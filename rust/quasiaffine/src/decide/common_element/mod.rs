@@ -52,8 +52,8 @@ pub struct CommonElement {
 
 pub(crate) const NOT_DECIDED: &str = "not decided within the effort for one question";
 pub(crate) const UNDEFINED: &str = "nothing is known about an undefined map";
-const TOO_WIDE: &str = "the numbers of the maps are too large to decide it";
-const RUNTIME: &str = "it may depend on the values of the runtime variables";
+const TOO_WIDE: &str = "the numbers in the maps are too large to decide";
+const RUNTIME: &str = "the answer may depend on the values of the runtime variables";
 
 /// A map, and its simplified form with all variables as dims, which has the same points.
 pub(crate) struct Side {
