@@ -57,13 +57,13 @@ impl<T> From<T> for Arg<'_, T> {
     }
 }
 
-/// The most items that one argument may have, those of sequences inside it included: far more than any program needs,
-/// and read in some hundredths of a second.
+/// The limit on items of one argument, including those of nested sequences: far more than any program needs, and read
+/// in some hundredths of a second.
 pub const MAX_ITEMS: usize = 1 << 20;
 
 pyo3::create_exception!(_core, TooManyItems, PyValueError);
 
-/// Reads the items of a sequence, and counts them against those that its argument may still have.
+/// Reads the items of a sequence, and counts them against the limit of its argument.
 ///
 /// The length that a sequence reports is used to refuse it, never to reserve memory: `range(1 << 40)` and
 /// `np.broadcast_to(0, 1 << 40)` are as small as they look, and a class may report any length.
@@ -90,7 +90,7 @@ pub fn read_items<'py, T>(
 
 /// The kind of a parameter: its conversion, and how the message of an exception describes it.
 pub trait Kind<'a, 'py>: Sized {
-    /// The value of an object, which may have `left` items.
+    /// Converts an object, which may have `left` items.
     fn read(object: Borrowed<'a, 'py, PyAny>, left: &mut usize) -> PyResult<Self>;
 
     /// A phrase such as "an int".
@@ -245,7 +245,7 @@ impl<'a, 'py, T: Kind<'a, 'py>> Named for Arg<'py, T> {
     }
 }
 
-/// The exception for an argument `got` whose conversion raised `error`, because of `item` where it is a sequence.
+/// The exception for an argument `got` whose conversion raised `error`, because of `item` if it is a sequence.
 fn refused<'py>(
     function: &str,
     takes: &str,
@@ -271,7 +271,7 @@ fn refused<'py>(
     too_many(function, takes, error, py)
 }
 
-/// The exception of [`read_items`] in the words of a function; any other as it is.
+/// Rewords the exception of [`read_items`] for a function; keeps any other exception.
 pub fn too_many(function: &str, takes: &str, error: PyErr, py: Python<'_>) -> PyErr {
     if error.is_instance_of::<TooManyItems>(py) {
         return PyValueError::new_err(format!("hm.{function}: expected {takes}, got {}", error.value(py)));

@@ -33,8 +33,8 @@ pub enum Owner {
 /// ``(low, high, interior)``, ``window`` a :class:`Window`, ``dim_labels`` a
 /// :class:`ConvolutionDimensionNumbers`, ``sharding`` a :class:`Sharding`, ``replica_groups``
 /// :class:`ReplicaGroups`, ``frontend_attributes`` a dict, ``sparsity_config`` and ``block_scaling_config`` a dict of
-/// the items of each side, ``result_accuracy`` a :class:`ResultAccuracy`, ``backend_config`` a :class:`JsonObject`
-/// where it is one, else text;
+/// the items of each side, ``result_accuracy`` a :class:`ResultAccuracy`, ``backend_config`` a :class:`JsonObject`,
+/// or text if it is not JSON;
 /// ``input_output_alias``, ``buffer_donor`` and ``output_to_operand_aliasing`` are tuples of
 /// :class:`InputOutputAlias`, :class:`BufferDonor` and :class:`OperandAlias`.  An unknown attribute, or one whose
 /// value cannot be decoded, is its text.  A missing name raises :class:`~hlomap.errors.NotFoundError`, a
@@ -48,7 +48,7 @@ pub enum Owner {
 pub struct Attributes {
     module: Handle,
     owner: Owner,
-    /// Notes what is read of those of an instruction, where a rule asks.
+    /// Records reads of an instruction's attributes on behalf of a rule.
     watch: Option<Box<Watch>>,
 }
 
@@ -228,7 +228,7 @@ impl Attributes {
         } else if other.is_instance_of::<PyDict>() {
             dict(self)?.eq(other)?
         } else {
-            // Other mappings compare themselves with this one; what is not a mapping is not equal.
+            // Other mappings compare themselves with this one; any other object is not equal.
             return Ok(py.NotImplemented().into_bound(py));
         };
         is_equal.into_bound_py_any(py)

@@ -1,4 +1,4 @@
-//! What many classes have alike.
+//! Helpers that many classes share.
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -26,10 +26,10 @@ macro_rules! getters {
     };
 }
 
-/// What the value of a Python function gives.
+/// The result of a Python function.
 pub type Object<'py> = PyResult<Bound<'py, PyAny>>;
 
-/// The method `to_string` of what prints as HLO: its name in messages, and the text by options.
+/// The method `to_string` of classes that print as HLO: its name in messages, and the text by options.
 macro_rules! prints {
     ($class:ty, $this:ident, $options:ident; $(#[$doc:meta])* to_string = $name:literal, $text:expr;) => {
         #[pymethods]
@@ -50,7 +50,7 @@ macro_rules! prints {
     };
 }
 
-/// Copies of values that do not change are the values themselves.
+/// `copy` of an immutable value returns the value itself.
 macro_rules! copies_are_same {
     ($($class:ty)*) => {$(
         #[pymethods]

@@ -1,8 +1,8 @@
 //! Releases the interpreter lock while the core crates work, and takes it now and then to look for signals.
 //!
-//! Python runs the handlers of signals, such as that of Ctrl-C, on its main thread alone and only with the lock. So
-//! every [`PERIOD`] a call of that thread takes the lock and lets Python run them; where one raises, the work ends by
-//! [`quasiaffine::interrupt`] and the exception is that of the call.
+//! Python runs signal handlers, such as that of Ctrl-C, only on its main thread and only with the lock. So every
+//! [`PERIOD`] a call on that thread takes the lock and lets Python run them; if one raises, [`quasiaffine::interrupt`]
+//! ends the work and the call raises the exception.
 
 use std::cell::RefCell;
 use std::sync::OnceLock;
@@ -12,13 +12,13 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use quasiaffine::interrupt::{n_steps, on_threads, poll, unwatched, watched, Interrupted};
 
-/// How long a call does not look for signals.
+/// The interval between checks for signals.
 const PERIOD: Duration = Duration::from_millis(40);
 
 /// The innermost call of this thread that runs without the lock.
 #[derive(Default)]
 struct Call {
-    /// When to look for signals; `None` before anybody asked.
+    /// The time of the next check for signals; `None` before the first.
     next: Option<Instant>,
     /// A thread on which Python handles no signals.
     signals_disabled: bool,
@@ -40,16 +40,16 @@ pub fn unlocked<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyR
     value.ok_or_else(|| PyKeyboardInterrupt::new_err(()))
 }
 
-/// [`unlocked`] for work of any type, so that only one copy of it is compiled.
+/// The part of [`unlocked`] that does not depend on a type, so that it is compiled once.
 fn detached(py: Python<'_>, work: &mut (dyn FnMut() + Send)) -> PyResult<()> {
-    // The handler of a signal may make calls of its own.
+    // A signal handler may itself make calls.
     let outer = CALL.take();
     let done = py.detach(|| watched(has_raised, work));
     let call = CALL.replace(outer);
     done.map_err(|Interrupted| call.raised.unwrap_or_else(|| PyKeyboardInterrupt::new_err(())))
 }
 
-/// [`unlocked`] for work that is long; what takes microseconds keeps the lock, since releasing and taking it takes as long.
+/// [`unlocked`] for long work; work of microseconds keeps the lock, since releasing and taking it takes as long.
 ///
 /// # Errors
 /// As [`unlocked`].
@@ -61,12 +61,12 @@ pub fn unlocked_if<T: Send>(py: Python<'_>, is_long: bool, work: impl FnOnce() -
     }
 }
 
-/// Takes the interpreter lock within unlocked work. No unwinding passes through what Python calls back.
+/// Takes the interpreter lock within unlocked work. Unwinding never passes through Python callbacks.
 pub fn locked<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
     unwatched(|| Python::attach(work))
 }
 
-/// Objects are made with the interpreter lock; signals are looked for after so many.
+/// The number of objects made with the interpreter lock between two checks for signals.
 const OBJECTS_BETWEEN_SIGNALS: usize = 1 << 12;
 
 /// Looks for signals now and then in a loop that makes object `i` with the interpreter lock.
@@ -79,7 +79,7 @@ pub fn poll_locked(py: Python<'_>, i: usize) -> PyResult<()> {
     Ok(())
 }
 
-/// Whether the handler of a signal has raised. Asked often; the clock decides whether it looks.
+/// Whether a signal handler has raised. Called often; the clock decides whether it checks.
 fn has_raised() -> bool {
     let now = Instant::now();
     let is_due = CALL.with_borrow_mut(|call| {
@@ -113,7 +113,7 @@ fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
 
 /// The number of threads to start if a caller asks for `threads`: no more than the machine runs at once.
 ///
-/// The count reads files of the system (27 us), so it is made once in a process, when a call first asks for two threads.
+/// Counting reads system files (27 us), so it happens once in a process, when a call first asks for two threads.
 pub fn n_threads(threads: usize) -> usize {
     static PROCESSORS: OnceLock<usize> = OnceLock::new();
     match threads {

@@ -252,7 +252,7 @@ impl PyExpr {
 
     /// The expression with variables replaced by number; a variable past the end of its list stays.
     ///
-    /// Raises :class:`~hlomap.errors.MapError` where a divisor becomes a constant below 1.
+    /// Raises :class:`~hlomap.errors.MapError` if a divisor becomes a constant below 1.
     ///
     /// >>> import hlomap as hm
     /// >>> print(hm.Expr.parse("d0 * 8 + s0").substitute(dims=[hm.Expr.range(0)], ranges=[3]))

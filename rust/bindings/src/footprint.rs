@@ -50,9 +50,9 @@ getters! { PyFootprint, self, py;
     /// The maps, each behind the leaf that its results index.
     maps: PyResult<Bound<'py, PyTuple>> =
         tuple_of(py, self.0.maps.iter().map(|(index, m)| Ok((index_tuple(py, index)?, PyMap::from(m.clone())))));
-    /// Whether these are exactly the elements; otherwise there may be more than those.
+    /// Whether the maps give exactly the elements; otherwise they may give more.
     exact: bool = self.0.exact;
-    /// Why they are not exact.
+    /// The reason why the maps are not exact.
     reason: Option<&str> = self.0.reason.as_deref();
     /// Whether the elements may be on other devices.
     crosses_devices: bool = self.0.crosses_devices;
@@ -79,7 +79,7 @@ impl PyFootprint {
         Ok(PyFootprint(Footprint { maps, exact, reason: reason.map(Text::from), crosses_devices }))
     }
 
-    /// The elements for all values of the runtime variables.  They are more than those that are read, for this
+    /// The elements for all values of the runtime variables.  They include elements that are not read, for this
     /// ``reason``.
     #[pyo3(signature = (reason, /))]
     fn for_any_runtime(&self, reason: &str) -> PyResult<PyFootprint> {
@@ -117,7 +117,7 @@ impl PyFootprint {
         Ok(self.with(maps.collect::<PyResult<_>>()?))
     }
 
-    /// The same pairs of elements, seen from those of the one array, of these sizes, that the maps lead to.
+    /// The converse relation: from the elements of the array, of these sizes, to which the maps lead.
     #[pyo3(signature = (sizes, /))]
     fn inverse(&self, py: Python<'_>, sizes: Vec<i64>) -> PyResult<PyFootprint> {
         if self.0.maps.is_empty() {
@@ -231,8 +231,8 @@ pub fn _single_map(
 
 /// The points at which conditions do not all hold, in disjoint pieces, each mapped to ``results``.
 ///
-/// A condition is an expression, its bounds where it holds, and its bounds in any case.  Variables are given as to
-/// ``_single_map``.
+/// A condition is an expression, its bounds if the condition holds, and its bounds in any case.  Variables are given as
+/// to ``_single_map``.
 #[pyfunction]
 #[pyo3(signature = (dims, results, conditions, *, ranges=None, runtime=None))]
 pub fn _outside(
@@ -251,7 +251,7 @@ pub fn _outside(
     Ok(footprint(outside(&domain, &exprs(results)?, conditions.collect()).or_raise()?))
 }
 
-/// Each element to the element with the same index; ``sizes`` are those of the array, or its shape.
+/// Maps each element to the element with the same index; ``sizes`` are those of the array, or its shape.
 #[pyfunction]
 #[pyo3(signature = (sizes, /))]
 pub fn _identity_map(sizes: &Bound<'_, PyAny>) -> PyResult<PyFootprint> {
@@ -259,7 +259,7 @@ pub fn _identity_map(sizes: &Bound<'_, PyAny>) -> PyResult<PyFootprint> {
     Ok(footprint([Map::identity(domain).or_raise()?]))
 }
 
-/// Every element to every element of the target; both are given by their sizes or shapes.
+/// Maps every element to every element of the target; both arrays are given by sizes or shapes.
 #[pyfunction]
 #[pyo3(signature = (sizes, target, /))]
 pub fn _map_to_all(sizes: &Bound<'_, PyAny>, target: &Bound<'_, PyAny>) -> PyResult<PyFootprint> {
@@ -268,7 +268,8 @@ pub fn _map_to_all(sizes: &Bound<'_, PyAny>, target: &Bound<'_, PyAny>) -> PyRes
     Ok(footprint([Map::new(domain, results).or_raise()?]))
 }
 
-/// The index into an array of sizes ``target`` with the linear index that ``variables`` have in one of sizes ``source``.
+/// The index into an array of sizes ``target`` whose linear index is that of ``variables`` in an array of sizes
+/// ``source``.
 #[pyfunction]
 #[pyo3(signature = (variables, source, target, /))]
 pub fn _delinearize(variables: Vec<ExprLike>, source: Vec<i64>, target: Vec<i64>) -> PyResult<Vec<PyExpr>> {
@@ -318,9 +319,9 @@ pub struct PyReach(pub Arc<Reach>);
 /// The maps from one array of a value to all its arrays after any number of iterations of a loop, and to every element of
 /// the arrays ``whole``: a footprint that is not exact, for this ``reason``.
 ///
-/// ``step`` gives what one iteration mentions from an array, without runtime variables.  The result is unknown where one of
-/// them is.  ``crosses_devices`` is that of what has led to ``whole``.  Where that is None, only the arrays count to which
-/// the maps lead.
+/// ``step`` gives the footprint of one iteration from an array, without runtime variables.  The result is unknown if
+/// one of these is.  ``crosses_devices`` is that of the footprints that led to ``whole``.  If ``whole`` is None, only
+/// the reached arrays count.
 #[pyfunction]
 #[pyo3(signature = (shape, start, reach, step, whole, crosses_devices, reason, /))]
 pub fn _closure<'py>(

@@ -39,7 +39,7 @@ impl From<Arc<InstructionIndexing>> for PyInstructionIndexing {
     }
 }
 
-/// The array that a rule is about, and the number of its parts, of which there may be very many.
+/// The array that a rule is about, and the number of parts, which may be very large.
 struct Subject<'m> {
     m: &'m Module,
     id: InstructionId,
@@ -124,7 +124,8 @@ impl<'m> Subject<'m> {
 
 /// The result of a rule that `call` calls, for an array of the output, or of operand `direction`.
 ///
-/// All parts are unknown where a dimension is unbounded, where the attributes and shapes do not fit, so that rules need not check it, and where a number does not fit in 64 bits.
+/// All parts are unknown if a dimension is unbounded, if the attributes and shapes do not fit, so that rules need not
+/// check that, or if a number does not fit in 64 bits.
 pub fn checked_call<'py>(
     instruction: &Bound<'py, PyInstruction>,
     index: &ShapeIndex,
@@ -146,7 +147,7 @@ pub fn checked_call<'py>(
     Ok(subject.indexing((0..subject.n as u32).map(|k| (k, OperandIndexing::Unknown(reason.clone()))).collect()))
 }
 
-/// Why no rule answers for an array, if none does.
+/// The reason why no rule answers for an array, if none does.
 fn unanswerable(instruction: &PyInstruction, index: &ShapeIndex, direction: i64) -> Option<String> {
     let (m, id): (&Module, _) = (&instruction.module, instruction.id);
     if let Some(reason) = m.inconsistency(id) {
@@ -162,10 +163,10 @@ fn unanswerable(instruction: &PyInstruction, index: &ShapeIndex, direction: i64)
     arrays.any(shapes::is_unbounded).then(|| "elements along an unbounded dimension are not followed".into())
 }
 
-/// The characters of an exception's message that a reason repeats.
+/// The limit on characters of an exception's message in a reason.
 const MAX_MESSAGE: usize = 1000;
 
-/// What an error of a rule says about attributes and shapes; any other error is raised.
+/// The reason in an error of a rule about attributes and shapes; any other error is raised.
 fn reason_of(py: Python<'_>, error: PyErr) -> PyResult<String> {
     if error.is_instance_of::<HlomapError>(py) || error.is_instance_of::<PyOverflowError>(py) {
         return error.value(py).str()?.extract();
@@ -184,7 +185,7 @@ fn reason_of(py: Python<'_>, error: PyErr) -> PyResult<String> {
 }
 
 /// The result of ``rule(*arguments)``, for an array of the output (direction -1), or of operand ``direction``; unknown,
-/// with a reason, where no rule answers and where the rule fails.
+/// with a reason, if no rule answers or the rule fails.
 #[pyfunction]
 #[pyo3(signature = (instruction, index, direction, rule, *arguments, on_devices=false))]
 pub fn checked_rule(
@@ -207,7 +208,7 @@ fn is_mapping(object: &Bound<'_, PyAny>) -> PyResult<bool> {
 }
 
 getters! { PyInstructionIndexing, self, py;
-    /// The parts by number, as rules give them; nothing is read of those that are missing.
+    /// The parts by number, as rules give them; nothing is read of missing parts.
     parts: PyResult<Bound<'py, PyDict>> = {
         if let Some(parts) = self.parts.get() {
             return Ok(parts.bind(py).clone());
@@ -249,7 +250,7 @@ pub fn index_tuple<'py>(py: Python<'py>, index: &ShapeIndex) -> PyResult<Bound<'
     PyTuple::new(py, index.iter())
 }
 
-/// Why a closure ends early.
+/// The reason why a closure ends early.
 pub enum End {
     Unknown(Py<PyAny>),
     Raised(PyErr),
@@ -268,7 +269,7 @@ impl From<quasiaffine::Error> for End {
     }
 }
 
-/// An answer in Python, or what is unknown.
+/// An answer in Python, or `Unknown` with its reason.
 pub fn in_python<'py, T>(py: Python<'py>, found: Result<T, End>, answer: impl FnOnce(T) -> Object<'py>) -> Object<'py> {
     match found {
         Ok(found) => answer(found),

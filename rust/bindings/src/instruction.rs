@@ -30,7 +30,7 @@ use crate::watch::{Watch, What};
 pub struct PyInstruction {
     pub module: Handle,
     pub id: InstructionId,
-    /// Notes what is read of it, where a rule asks.
+    /// Records reads of the instruction on behalf of a rule.
     pub watch: Option<Box<Watch>>,
 }
 
@@ -48,7 +48,7 @@ pub fn watched(
 }
 
 impl PyInstruction {
-    /// Notes that something of the instruction is read.
+    /// Records a read of the instruction.
     fn read(&self, what: What<'_>) {
         if let Some(watch) = &self.watch {
             watch.read(&self.module, self.id, what);
@@ -123,7 +123,7 @@ getters! { PyInstruction, self, py;
     ///
     /// These are all pairs of HLO: ``async-start``, ``all-gather-start``, ``copy-start``, ``send`` and their ends.
     ///
-    /// The start is missing where the operation comes from elsewhere, as in a loop that carries it on.
+    /// The start is missing if the operation comes from elsewhere, as in a loop that carries it.
     async_steps: PyResult<Bound<'py, PyTuple>> = {
         let step = |id: InstructionId| {
             let watch = self.watch.as_ref().map(|watch| Box::new(watch.step(&self.module, self.id, id)));
@@ -136,7 +136,7 @@ getters! { PyInstruction, self, py;
         self.read(What::Itself);
         instructions(py, &self.module, self.module.users(self.id).iter().copied())
     };
-    /// The computations that it calls, in text order.
+    /// The called computations, in text order.
     called_computations: PyResult<Bound<'py, PyTuple>> = {
         self.read(What::Operation);
         let watch = self.watch.as_ref().map(|watch| watch.inside());
@@ -255,7 +255,7 @@ impl PyInstruction {
         self.module.integer(self.id, element)
     }
 
-    /// :attr:`literal`; None also where the text leaves the value out.
+    /// :attr:`literal`; None also if the text leaves the value out.
     fn _known_literal<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.read(What::Value);
         if self.module.is_elided(self.id) {
@@ -287,14 +287,14 @@ impl PyInstruction {
         self.module.is_semantic(self.id, name)
     }
 
-    /// Operand ``k``, or None; ``operands`` makes all of them, which takes long for one of very many.
+    /// Operand ``k``, or None.  Cheaper than ``operands``, which makes objects for all of them.
     #[pyo3(signature = (k, /))]
     fn _operand(&self, py: Python<'_>, k: usize) -> PyResult<Option<Py<PyInstruction>>> {
         self.read(What::Operation);
         self.module.operand(self.id, k).map(|id| self.operand(py, k, id)).transpose()
     }
 
-    /// The instruction without note of what is read of it.
+    /// The instruction without recording of reads.
     #[getter]
     fn _bare<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyInstruction>> {
         match &slf.get().watch {
@@ -303,23 +303,23 @@ impl PyInstruction {
         }
     }
 
-    /// Where what a rule reads of it is noted; 0 where no rule was handed it.
+    /// The address of the record of reads by a rule; 0 if the instruction was not handed to a rule.
     #[getter]
     fn _reads(&self) -> usize {
         self.watch.as_ref().map_or(0, |watch| watch.reads_address())
     }
 
-    /// Notes that its shape is read, where that comes from a cache.
+    /// Records a read of the shape that a cache answered.
     fn _reads_shape(&self) {
         self.read(What::Shape);
     }
 
-    /// Notes that a result depends on which of its operands are one value.
+    /// Records that a result depends on which operands are the same value.
     fn _reads_repetition(&self) {
         self.read(What::Repetition);
     }
 
-    /// Notes that the answer to the question of this name about it is read.
+    /// Records a read of the answer to the question of this name about the instruction.
     #[pyo3(signature = (question, /))]
     fn _reads_answer(&self, question: &str) {
         self.read(What::Answer(question));
@@ -394,7 +394,7 @@ pub struct PyMetadata {
     stack: Stack,
 }
 
-/// The stack frames of metadata: those of an instruction are read when they are asked for.
+/// The stack frames of metadata; those of an instruction are read on demand.
 enum Stack {
     Of(Handle, InstructionId),
     Given(Vec<PyFrame>),
@@ -426,8 +426,8 @@ impl Hash for Stack {
 getters! { PyMetadata, self, py;
     /// The stack frames of the operation, innermost first: the calls that led to it, at most 1000.
     ///
-    /// They come from the tables of stack frames in the module; where its metadata has a source file or a line alone,
-    /// that is the only frame.  A stack that the tables do not have up to its outermost frame is left out, as XLA does.
+    /// They come from the tables of stack frames in the module; metadata with only a source file or a line gives one
+    /// frame. A stack that the tables do not have up to its outermost frame is left out, as XLA does.
     ///
     /// >>> import hlomap as hm
     /// >>> text = 'ENTRY e { ROOT p = f32[] parameter(0), metadata={source_file="f.py" source_line=3 source_end_line=4} }'
@@ -475,8 +475,8 @@ record! {
     }
 }
 
-/// A stack frame: a place in the source of the program, and the function that it is in.  A field that the module does
-/// not have is ``None``.
+/// A stack frame: a place in the source of the program, and the enclosing function.  A field that the module does not
+/// have is ``None``.
 ///
 /// ``str`` of it is ``file:line:column in function``.
 ///

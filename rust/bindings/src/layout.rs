@@ -260,7 +260,7 @@ getters! { PyShape, self, py;
         Shape::Opaque => "opaque",
         Shape::Buffer(_) => "buffer",
     };
-    /// The NumPy dtype of an element, from ``ml_dtypes`` where NumPy has none: there a type narrower than a byte takes
+    /// The NumPy dtype of an element, from ``ml_dtypes`` if NumPy has none: there a type narrower than a byte takes
     /// one byte per element.
     ///
     /// Raises :class:`~hlomap.errors.ShapeError` for everything but an array or a buffer, and
@@ -324,9 +324,9 @@ getters! { PyShape, self, py;
     buffer_elements: PyResult<i64> = linear(self, ::layout::buffer_elements);
     /// The size of the buffer in bytes, padding included, the metadata of ``M(n)`` not; of a tuple the sum of its arrays.
     ///
-    /// The table of pointers that a tuple is in memory does not count, nor do tokens and opaque values, which have 0
-    /// bytes.  Raises :class:`~hlomap.errors.ShapeError` for an array with an invalid layout or an unbounded dimension,
-    /// and :class:`~hlomap.errors.SizeError` for more than 2**63 - 1.
+    /// The table of pointers that represents a tuple in memory does not count, nor do tokens and opaque values, which
+    /// have 0 bytes.  Raises :class:`~hlomap.errors.ShapeError` for an array with an invalid layout or an unbounded
+    /// dimension, and :class:`~hlomap.errors.SizeError` for more than 2**63 - 1.
     ///
     /// >>> import hlomap as hm
     /// >>> hm.Shape.parse("(f32[3,5]{1,0:T(2,2)}, (bf16[8], token[]))").buffer_bytes
@@ -334,7 +334,7 @@ getters! { PyShape, self, py;
     buffer_bytes: PyResult<i64> = ::layout::total_bytes(&self.0).map_err(linear_error);
     /// The size of the padding, in per cent of the elements; infinite for a buffer of padding alone.
     padding_percent: PyResult<f64> = linear(self, ::layout::padding_percent);
-    /// The array as it lies in memory before tiling: dimensions major to minor, the tiles kept.
+    /// The array in memory order before tiling: dimensions major to minor, with the tiles kept.
     ///
     /// >>> import hlomap as hm
     /// >>> print(hm.Shape.parse("f32[3,5,7]{0,2,1:T(8,128)}").physical)
@@ -348,8 +348,8 @@ getters! { PyShape, self, py;
     tiled: PyResult<PyShape> = linear(self, ::layout::tiled).map(|a| PyShape(Shape::Array(a)));
     /// The parts into which the split configs cut the array: the first index and the shape of each.
     ///
-    /// They are in row-major order, where the config that is written first is the most major.  An array without
-    /// split configs is its only part.
+    /// They are in row-major order, with the first config as the most major.  An array without split configs is its
+    /// only part.
     ///
     /// >>> import hlomap as hm
     /// >>> for start, part in hm.Shape.parse("f32[5,6]{1,0:SC(0:2)}").parts:
@@ -411,7 +411,7 @@ impl PyShape {
             return Err(shape_error(message)).in_call(py, "Shape.tuple");
         }
         let shape = Shape::Tuple(shapes.iter().map(|s| s.get().0.clone()).collect());
-        // Built up step by step, a tuple could nest without bound.
+        // Built step by step, a tuple could nest without bound.
         if shape.depth() > ::layout::MAX_DEPTH {
             return Err(shape_error(::layout::too_deep(Span::default()))).in_call(py, "Shape.tuple");
         }
@@ -438,10 +438,10 @@ impl PyShape {
         Ok(PyShape(here.clone()))
     }
 
-    /// The shape index and the shape of everything in it that is not a tuple, in order.
+    /// The shape index and the shape of each leaf, in order: everything in the shape that is not a tuple.
     ///
-    /// That is the shape itself with the index ``()``, or each array, token, opaque value and buffer of a tuple, nested
-    /// ones too.  An empty tuple has none.
+    /// The leaves are the shape itself with the index ``()``, or each array, token, opaque value and buffer of a tuple,
+    /// nested ones included.  An empty tuple has none.
     ///
     /// >>> import hlomap as hm
     /// >>> for shape_index, leaf in hm.Shape.parse("(f32[2,3], (s32[], token[]))").leaves():
@@ -496,7 +496,7 @@ impl PyShape {
         PyShape(self.0.without_layout().into_owned())
     }
 
-    /// Whether two shapes are the same.
+    /// Whether two shapes are equal, up to layouts.
     ///
     /// ``layout="written"`` compares layouts as ``==`` does, ``"meant"`` reads a shape without a layout as row-major,
     /// and ``"ignored"`` leaves out layouts, and with them whether a dimension is dynamic.
@@ -554,5 +554,5 @@ impl PyShape {
     }
 }
 
-/// The most shapes in a tuple, nested ones included.
+/// The limit on shapes in a tuple, nested ones included.
 const MAX_PARTS: usize = 1 << 20;

@@ -35,8 +35,8 @@ struct Origin {
 /// that are known only when the program runs.  Each result is the index in one dimension of the second array.
 /// The domain has the inclusive range of every variable, and constraints on expressions.
 ///
-/// Where variables are given, an int ``n`` stands for ``[0, n - 1]``, a pair for inclusive bounds, a triple for a
-/// name and bounds, and a :class:`Variable` for itself; a pair may be a list, as in JSON.  Equality and hash
+/// As a variable argument, an int ``n`` stands for ``[0, n - 1]``, a pair for inclusive bounds, a triple for a name
+/// and bounds, and a :class:`Variable` for itself; a pair may be a list, as in JSON.  Equality and hash
 /// ignore variable names and the order of constraints.  A map pickles through its text, with the module of the
 /// instructions that it refers to (``use``, ``Variable.supplier``); one with more than 2**20 nodes raises
 /// :class:`~hlomap.errors.MapError` instead.
@@ -86,17 +86,17 @@ impl PyMap {
     }
 }
 
-/// The results of a map that is simplified within microseconds have fewer nodes.
+/// Maps whose results have fewer nodes are simplified within microseconds.
 const SMALL_MAP: u32 = 64;
 
-/// The text of a map that is read within microseconds has fewer bytes.
+/// Texts of maps with fewer bytes are read within microseconds.
 const SHORT_TEXT: usize = 1 << 12;
 
 fn is_small(m: &Map) -> bool {
     m.results().iter().map(Expr::nodes).fold(0, u32::saturating_add) < SMALL_MAP && m.domain().constraints.len() < 2
 }
 
-/// The simplified map; other threads may run meanwhile where that takes long.
+/// Simplifies a map; other threads may run meanwhile if that takes long.
 pub fn simplified(py: Python<'_>, m: &Map, options: Options) -> PyResult<Map> {
     unlocked_if(py, !is_small(m), || quasiaffine::simplify(m, options))
 }
@@ -268,7 +268,7 @@ impl PyMap {
         let program = Program::new(&self.map).or_raise().in_call(py, function)?;
         let width = program.n_results();
         let points = tables.points()?;
-        // NumPy's own memory comes in large pages where the system has them, which is half of the time of a quick map.
+        // NumPy allocates large pages if the system has them, which saves half of the time of a quick map.
         let out = PyArray2::<i64>::zeros(py, [tables.n, width], false);
         let run = if check { Program::run_to::<true> } else { Program::run_to::<false> };
         let mut rows = out.readwrite();
@@ -281,11 +281,11 @@ impl PyMap {
         Ok(out.into_any())
     }
 
-    /// Which of ``n`` points lie in the domain: a bool array ``[n]``; for one point a bool.
+    /// Tests which of ``n`` points lie in the domain: a bool array ``[n]``; for one point a bool.
     ///
     /// The arguments are those of :meth:`evaluate`.  Raises :class:`~hlomap.errors.MapError` for arrays of another
-    /// width and for an undefined map, and :class:`~hlomap.errors.SizeError` where a constraint does not fit
-    /// in 128 bits.
+    /// width and for an undefined map, and :class:`~hlomap.errors.SizeError` if a constraint does not fit in 128
+    /// bits.
     ///
     /// >>> import hlomap as hm
     /// >>> m = hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 9], d0 mod 2 in [0, 0]")
@@ -361,8 +361,8 @@ impl PyMap {
         Ok(unlocked(py, || count(&self.map))?.into())
     }
 
-    /// The map from the results back to the dims; :class:`~hlomap.Unknown` where the results are not seen to determine them
-    /// on its domain.
+    /// The map from the results back to the dims; :class:`~hlomap.Unknown` if the results are not known to determine
+    /// the dims on the domain.
     ///
     /// The constraints of the inverse hold at the points that have a preimage.
     ///
@@ -381,7 +381,7 @@ impl PyMap {
         }
     }
 
-    /// Whether a map is the same function; None where the two are not functions between the same spaces.
+    /// Whether two maps are the same function; None if they are not functions between the same spaces.
     #[pyo3(signature = (other, /))]
     fn _equivalent(&self, py: Python<'_>, other: &PyMap) -> PyResult<Option<Answer>> {
         let (this, other) = (&self.map, &other.map);
@@ -401,7 +401,7 @@ impl PyMap {
     /// False
     fn is_empty(&self, py: Python<'_>) -> PyResult<Answer> {
         let answer = unlocked(py, || quasiaffine::is_empty(&self.map))?;
-        Ok(Answer::decided(answer, "whether the domain has a point"))
+        Ok(Answer::decided(answer, "it is unknown whether the domain is empty"))
     }
 
     /// The number of nodes of the results, a :class:`Cost`.

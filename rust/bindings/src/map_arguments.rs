@@ -14,7 +14,7 @@ use crate::error::{wrong_type, MapError, SizeError};
 use crate::expr::ExprLike;
 use crate::map_values::{PyConstraint, PyVariable};
 
-/// A Python argument that stands for a variable, and its name where that is not in the variable.
+/// A Python argument for a variable, and its name if the variable does not have it.
 pub struct VariableLike {
     pub variable: Variable,
     name: Option<PyBackedStr>,
@@ -35,7 +35,7 @@ impl<'py> FromPyObject<'_, 'py> for VariableLike {
         }
         let listed = object.cast::<PyList>().ok().map(|list| list.to_tuple().into_any());
         let items = listed.as_ref().map_or(object, Bound::as_borrowed);
-        // The type decides the conversion: a failed one makes an exception, which costs more than all the rest.
+        // The type selects the conversion: a failed attempt makes an exception, which costs more than the rest.
         let read = match items.cast::<PyTuple>().map(|tuple| tuple.len()) {
             Ok(2) => items.extract::<(i64, i64)>().ok().map(|(lo, hi)| Interval::new(lo, hi).into()),
             Ok(3) => items
@@ -78,7 +78,7 @@ pub fn of_length<'a, 'py>(n: usize, object: Borrowed<'a, 'py, PyAny>) -> PyResul
     }
 }
 
-/// `ValueError` where one of the variables, which are dims and ranges, has a source.
+/// Raises `ValueError` if a dim or range has a source.
 pub fn expect_no_sources<'v>(mut variables: impl Iterator<Item = &'v VariableLike>) -> PyResult<()> {
     match variables.any(|v| v.variable.source.is_some()) {
         true => Err(PyValueError::new_err("only a runtime variable has a source")),
@@ -109,7 +109,7 @@ pub fn domain_of(
     Ok(domain)
 }
 
-/// The rows of one kind of variable: a contiguous int64 array, which is the caller's own where that is one already.
+/// The rows of one kind of variable: a contiguous int64 array, the caller's if it is one already.
 type Rows<'py> = PyReadonlyArray2<'py, i64>;
 
 /// The rows of an argument, and whether it is one point.

@@ -50,7 +50,7 @@ pub fn simplify_many(
 /// :meth:`IndexingMap.then` of many pairs ``(first, second)``, in order.
 ///
 /// One call without the interpreter lock, on ``threads`` threads.  ``simplify=True`` simplifies each composition,
-/// with ``drop_unused`` as in :meth:`IndexingMap.simplify`.  Raises :class:`~hlomap.errors.MapError` where the
+/// with ``drop_unused`` as in :meth:`IndexingMap.simplify`.  Raises :class:`~hlomap.errors.MapError` if the
 /// numbers of results and dims of a pair differ, and ``TypeError`` for anything but a sequence of pairs.
 ///
 /// >>> import hlomap as hm
@@ -147,14 +147,14 @@ pub fn bounds_many<'py>(
     bounds.into_iter().map(|found| PyTuple::new(py, found.or_raise().in_call(py, "bounds_many")?)).collect()
 }
 
-/// The name and the law of a rule that fired, what was there before, and after.
+/// The name and the law of a rule that fired, and the texts before and after.
 type NamedStep = (&'static str, &'static str, String, String, Option<Statements>);
 
-/// The expressions of a step as the results of a map over its variables, how many of them were there before, and the
+/// The expressions of a step as the results of a map over its variables, the number of those before the step, and the
 /// interval of each that a constraint bounds.
 type Statements = (PyMap, usize, Vec<Option<(i64, i64)>>);
 
-/// Nothing where a statement is not a value or a constraint. The domain is without the constraints that are rewritten.
+/// `None` if a statement is not a value or a constraint. The domain lacks the constraints that are rewritten.
 fn statements(step: &Step) -> Option<Statements> {
     let all = || step.before.iter().chain(&step.after);
     let part = |statement: &Statement| match statement {
@@ -166,7 +166,7 @@ fn statements(step: &Step) -> Option<Statements> {
     let (exprs, intervals): (Vec<Expr>, Vec<_>) = all().map(part).collect::<Option<Vec<_>>>()?.into_iter().unzip();
     let mut domain = (*step.domain).clone();
     domain.constraints.retain(|c| !step.before.contains(&Statement::from(c)));
-    // What the rules take for one value: runtime variables that read the same element of the same source.
+    // Rules identify runtime variables that read the same element of the same source.
     for i in domain.n_dims + domain.n_ranges..domain.vars.len() {
         let source = &domain.vars[i].source;
         let Some(j) = domain.vars[..i].iter().position(|v| source.is_some() && v.source == *source) else { continue };
@@ -177,7 +177,8 @@ fn statements(step: &Step) -> Option<Statements> {
     Some((Map::new(domain, exprs).ok()?.into(), step.before.len(), intervals))
 }
 
-/// The simplified map, and of each rule that fired name, law, what was there before and after as texts and as statements.
+/// Simplifies a map and returns it with each rule that fired: its name and law, and the texts and statements before and
+/// after.
 #[pyfunction]
 #[pyo3(signature = (map, keep_point_dims, drop_unused, rescale, /))]
 pub fn _simplify_traced(

@@ -49,7 +49,7 @@ getters! { PyVariable, self, py;
     lower: i64 = self.variable.interval.lo;
     /// The largest value, inclusive.
     upper: i64 = self.variable.interval.hi;
-    /// The number of the array that holds the value of a runtime variable; ``None`` where it is not known.
+    /// The number of the array that holds the value of a runtime variable; ``None`` if unknown.
     source: Option<i64> = self.variable.source.as_ref().map(|s| s.id);
     /// The index of the element of the source, as expressions over the other variables; ``()`` for a scalar.
     element: PyResult<Bound<'py, PyTuple>> = {
@@ -102,7 +102,7 @@ impl PyVariable {
 
 /// The condition ``expr in [lower, upper]`` of a map's domain, both ends included.
 ///
-/// Wherever a constraint is expected, the triple ``(expr, lower, upper)`` will do.
+/// A triple ``(expr, lower, upper)`` is accepted wherever a constraint is.
 ///
 /// >>> import hlomap as hm
 /// >>> even = hm.Constraint(hm.Expr.dim(0) % 2, 0, 0)
@@ -142,9 +142,9 @@ record! {
 #[pyclass(name = "Count", module = "hlomap._core", frozen, get_all)]
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct PyCount {
-    /// The number is at least this.
+    /// The lower bound of the number.
     pub lower: u128,
-    /// The number is at most this; ``2**128 - 1`` where no smaller bound is known.
+    /// The upper bound of the number; ``2**128 - 1`` if no smaller bound is known.
     pub upper: u128,
 }
 

@@ -36,7 +36,7 @@ fn unit_of(name: &str) -> PyResult<Unit> {
 ///
 /// ``unit`` is the unit of positions: ``"element"`` (the default); ``"byte"``, the byte of the element's first
 /// bit; or ``"bit"``, where bit 0 is the lowest of byte 0.  For a tuple, ``shape_index`` is that of an array
-/// in it. ``part`` is the number of a part where split configs cut the array (:attr:`Shape.parts`): positions are
+/// in it. ``part`` is the number of a part if split configs cut the array (:attr:`Shape.parts`): positions are
 /// then those in the buffer of the part.
 ///
 /// Raises :class:`~hlomap.errors.ShapeError` for everything but an array with a valid layout and bounded
@@ -121,8 +121,8 @@ fn related(
 
 /// Whether a reshape moves no bytes, tiles and padding taken into account.
 ///
-/// It moves none where every element of the output has the position of the operand's element with the same
-/// row-major number, in buffers of one size.  The witness is the index of an output element that has another
+/// It moves none if every element of the output has the position of the operand's element with the same
+/// row-major number, in buffers of equal size.  The witness is the index of an output element that has another
 /// position.  Raises :class:`~hlomap.errors.ShapeError` for everything but arrays with valid layouts and bounded
 /// dimensions, and ``TypeError`` for anything but :class:`Shape`.
 ///
@@ -139,7 +139,7 @@ pub fn reshape_is_bitcast(py: Python<'_>, operand: &Bound<'_, PyAny>, output: &B
 /// Whether a transpose moves no bytes: dimension i of the output is the operand's dimension ``dimensions[i]``.
 ///
 /// A negative number counts from the end.  Witness and errors as in :func:`reshape_is_bitcast`;
-/// :class:`~hlomap.errors.ShapeError` also where ``dimensions`` do not transpose one shape to the other.
+/// :class:`~hlomap.errors.ShapeError` also if ``dimensions`` do not transpose one shape to the other.
 ///
 /// >>> import hlomap as hm
 /// >>> a, b = hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"), hm.Shape.parse("f32[5,3]{0,1:T(2,2)}")
@@ -257,7 +257,7 @@ pub fn squeeze_bits(
     unlocked(py, || ::layout::pack_bits(wide, n_bytes, width, narrow))
 }
 
-/// Unpacks elements of ``width`` bits, of which ``value`` count, to elements of ``n_bytes`` bytes.
+/// Unpacks elements of ``width`` bits, with the value in the low ``value`` bits, to elements of ``n_bytes`` bytes.
 #[pyfunction]
 #[pyo3(signature = (narrow, width, value, is_signed, n_bytes, wide, /))]
 pub fn spread_bits(
@@ -279,12 +279,11 @@ pub fn spread_bits(
 type Totals = (i128, i128, i128, i128, i128);
 
 /// A simplified map from threads to the elements that they access, the totals (requests, sectors, bytes used, bytes
-/// moved, longest run), and why these are upper bounds or not known.
+/// moved, longest run), and the reason why these are upper bounds or unknown.
 ///
-/// ``threads`` leads from (th_x, th_y, th_z, bl_x, bl_y, bl_z) and ranges to the elements, or to those from which ``rest``
-/// leads there; the totals are those of the worst place in a sector at which the array may begin.  ``effort`` has the
-/// numbers of points that are few, that are many, and that are counted at most.  Raises what :meth:`IndexingMap.then`
-/// raises.
+/// ``threads`` leads from (th_x, th_y, th_z, bl_x, bl_y, bl_z) and ranges to the elements, or to intermediate elements
+/// from which ``rest`` leads there; the totals are those of the worst place in a sector at which the array may begin.
+/// ``effort`` has the fields of `Effort` in order.  Raises what :meth:`IndexingMap.then` raises.
 ///
 /// >>> import hlomap as hm
 /// >>> shape = hm.Shape("f32", [640])
@@ -324,8 +323,8 @@ pub fn count_requests(
 
 /// The simplified maps from a grid of threads and blocks along x to indices; all of them stay within their sizes.
 ///
-/// An index has its expressions, its sizes, and None; or the array whose buffer a row-major array of these sizes has as
-/// well: that map leads to the elements of the array.
+/// An index has its expressions, its sizes, and None or an array with the buffer of a row-major array of these sizes:
+/// the map then leads to the elements of that array.
 ///
 /// >>> import hlomap as hm
 /// >>> th, bl = hm.Expr.dim(0), hm.Expr.dim(3)
@@ -353,7 +352,7 @@ pub fn grid_maps(
     Ok(maps.into_iter().map(PyMap::from).collect())
 }
 
-/// Sizes of a grid along x, y and z, of which missing ones are 1.
+/// Sizes of a grid along x, y and z; missing ones are 1.
 pub struct GridSizes([i64; 3]);
 
 impl<'py> Kind<'_, 'py> for GridSizes {
@@ -384,13 +383,13 @@ impl<'py> Kind<'_, 'py> for GridSizes {
     }
 }
 
-/// The map from a thread of a grid of your own to the elements that it processes, in the order of memory.
+/// The map from a thread of a custom grid to the elements that it processes, in the order of memory.
 ///
 /// ``threads`` (per block, 128 by default) and ``blocks`` are sizes along x, y and z; missing sizes are 1.  Without
-/// ``blocks`` there are as many blocks along x as cover the array once.  Each thread processes ``per_thread``
-/// neighbouring elements: of n threads with v elements each, thread t those at the positions ``(c * n + t) * v + j`` in
-/// memory, for every chunk c and every j below v.  The chunk is the first range.  Padding and positions beyond the end of
-/// the buffer belong to no thread, each element to exactly one.
+/// ``blocks``, the blocks along x cover the array once.  Each thread processes ``per_thread`` neighbouring elements:
+/// with n threads of v elements each, thread t has those at the positions ``(c * n + t) * v + j`` in memory, for every
+/// chunk c and every j below v.  The chunk is the first range.  Padding and positions beyond the end of the buffer
+/// belong to no thread, each element to exactly one.
 ///
 /// Raises :class:`~hlomap.errors.ShapeError` for a shape that is not an array, and for sizes or ``per_thread`` below 1.
 /// For the grids that XLA makes see :func:`hlomap.thread_map`.

@@ -23,7 +23,7 @@ use crate::watch::{Watch, What};
 /// Modules come from :func:`~hlomap.parse`, :func:`~hlomap.load`, :func:`~hlomap.from_jax` and
 /// :meth:`~hlomap.Builder.build`.  ``module[name]`` is an instruction, :meth:`computation` finds a computation;
 /// ``str`` is text that XLA parses.  A module is equal to itself alone, see :meth:`same_as`; its computations and
-/// instructions are equal where they are the same part of the same module.  A copy is the module itself; an unpickled
+/// instructions are equal if they are the same part of the same module.  A copy is the module itself; an unpickled
 /// one has the same text, positions and ids, and is another module.
 ///
 /// >>> import hlomap as hm
@@ -76,7 +76,7 @@ impl Deref for Handle {
 pub struct PyComputation {
     pub module: Handle,
     pub id: ComputationId,
-    /// Notes what is read of it, where a rule asks.
+    /// Records reads of the computation on behalf of a rule.
     pub watch: Option<Box<Watch>>,
 }
 
@@ -90,7 +90,7 @@ pub fn computation(
 }
 
 impl PyComputation {
-    /// Notes that something of the computation is read.
+    /// Records a read of the computation.
     fn read(&self, what: What<'_>) {
         if let Some(watch) = &self.watch {
             watch.read(&self.module, self.module.root(self.id), what);
@@ -116,8 +116,8 @@ fn not_found(what: &str, name: &str, near: Option<&str>) -> PyErr {
     NotFoundError::new_err(format!("no {what} `{name:.100}`{near}"))
 }
 
-/// The error for an instruction that is not among these. Suggested are, in this order: the same name with a number, as
-/// XLA makes names unique; a similar name; an instruction with this operation of the source program.
+/// The error for an unknown instruction. It suggests, in this order: the name with a number, as XLA makes names unique;
+/// a similar name; an instruction from this operation of the source program.
 fn no_instruction(m: &Module, name: &str, within: Range<u32>) -> PyErr {
     let searched = || within.clone().take(NEAR_NAMES);
     let is_numbered = |i: &u32| {
@@ -145,7 +145,7 @@ fn bare(name: &str) -> &str {
     name.strip_prefix('%').unwrap_or(name)
 }
 
-/// The instruction of a name. The first question sorts all names, without the lock where they are many.
+/// The instruction of a name. The first question sorts all names, without the lock if they are many.
 fn found(py: Python<'_>, m: &Module, name: &str, within: Option<ComputationId>) -> PyResult<Option<InstructionId>> {
     unlocked_if(py, m.instructions().len() > NEAR_NAMES, || m.find_instruction(bare(name), within))
 }
@@ -170,8 +170,8 @@ getters! { PyModule_, self, py;
     n_instructions: usize = self.0.instructions().len();
     /// The backend that compiled the module, by its backend configs: ``"CPU"``, ``"TPU"``, ``"GPU"``, or None.
     _backend: Option<&'static str> = self.0.backend();
-    /// Why a value without a sharding may be split; None where the shardings are propagated, so that it is on every
-    /// device.
+    /// The reason why a value without a sharding may be split; None if the shardings are propagated, so that it is on
+    /// every device.
     _why_not_propagated: PyResult<Option<&'static str>> = unlocked(py, || self.0.why_not_propagated());
 }
 
@@ -196,8 +196,8 @@ impl PyModule_ {
         instructions(slf.py(), &slf.into(), 0..slf.get().0.instructions().len() as u32)
     }
 
-    /// The instructions whose text cannot be read, in text order: their operation, their operands and the computations
-    /// that they call are not known.  ``diagnostics`` has the reasons.
+    /// The instructions whose text cannot be read, in text order: their operation, operands and called computations are
+    /// unknown.  ``diagnostics`` has the reasons.
     ///
     /// >>> import hlomap as hm
     /// >>> module = hm.parse("ENTRY e { p = f32[2] parameter(0)\n x = f7[2] copy(p)\n ROOT n = f32[2] negate(p) }")
@@ -309,8 +309,8 @@ impl PyModule_ {
 
     /// The module as a serialized ``HloModuleProto``, which XLA reads.
     ///
-    /// Repeated names get a number, since XLA wants them unique.  What XLA's messages have no field for, such as an
-    /// unknown attribute or ``num_partitions``, is left out, as XLA does.  Raises
+    /// Repeated names get a number, since XLA wants them unique.  Content without a field in XLA's messages, such as an
+    /// unknown attribute or ``num_partitions``, is left out, as in XLA.  Raises
     /// :class:`~hlomap.errors.UnsupportedError` for text without the names of operands, and for a value that its field
     /// cannot hold.
     ///
@@ -365,7 +365,7 @@ getters! { PyComputation, self, py;
         self.read(What::Itself);
         self.module.computation_name(self.id)
     };
-    /// The instruction whose value is that of the computation.
+    /// The instruction that gives the value of the computation.
     root: PyResult<Py<PyInstruction>> = self.within(py, self.module.root(self.id));
     /// The parameters in the order of their numbers.
     parameters: PyResult<Bound<'py, PyTuple>> =
@@ -423,13 +423,13 @@ prints! { PyComputation, self, options;
 
 #[pymethods]
 impl PyComputation {
-    /// Whether the computation hands the part ``index`` of its parameter on unchanged and in its place.
+    /// Whether the computation forwards the part ``index`` of its parameter unchanged and in place.
     fn _forwards(&self, index: Vec<usize>) -> bool {
         self.module.forwards(self.id, &index)
     }
 
-    /// The instruction with the value of a runtime source in what a rule is told of the computation, and the calls that
-    /// lead to it; None where that is not known.
+    /// The instruction with the value of a runtime source, as rules see the computation, and the calls that lead to it;
+    /// None if unknown.
     #[pyo3(signature = (source, /))]
     #[allow(clippy::type_complexity, reason = "a record in Python")]
     fn _supplier<'py>(
@@ -450,7 +450,7 @@ impl PyComputation {
         Ok(Some((at?, tuple_of(py, calls.into_iter())?)))
     }
 
-    /// The computation without note of what is read of it.
+    /// The computation without recording of reads.
     #[getter]
     fn _bare<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyComputation>> {
         match &slf.get().watch {

@@ -11,7 +11,7 @@ use crate::module::PyModule_;
 /// All modules of a text, parsed without the interpreter lock.
 ///
 /// ``source`` is HLO text as ``str`` or bytes, ``name`` its name in messages.  ``strict`` makes every diagnostic
-/// an error.  Of a trace ``program`` is the only program that is read, by its position in :func:`trace_programs`.
+/// an error.  With ``program``, only this program of a trace is read, by its position in :func:`trace_programs`.
 /// Raises :class:`~hlomap.errors.HloSyntaxError` with all problems of the text.
 #[pyfunction]
 #[pyo3(signature = (source, name=None, strict=false, program=None))]
@@ -68,7 +68,7 @@ pub fn is_module_head(head: &[u8]) -> bool {
     hlo::is_module_head(head)
 }
 
-/// Whether bytes, or the first of them, are those of a trace of XLA's profiler.
+/// Whether bytes, or their beginning, are a trace of XLA's profiler.
 #[pyfunction]
 #[pyo3(signature = (head, /))]
 pub fn is_trace_head(head: &[u8]) -> bool {
@@ -101,8 +101,9 @@ pub fn known_opcodes() -> Vec<&'static str> {
     hlo::Opcode::names().collect()
 }
 
-/// The planes of a profile: each name, its operations, and the number and picoseconds of the events of none and of those
-/// on lines that repeat others; and the programs in it, each with the name of its module, its id and its proto.
+/// The planes of a profile: for each its name, its operations, and the number and picoseconds of events without an
+/// operation and of events on lines that repeat others; and the programs, each with the name of its module, its id and
+/// its proto.
 ///
 /// An operation has the name of its module, its program id, its name, its events, its executions, its picoseconds and
 /// the median of those of the executions.

@@ -1,7 +1,7 @@
 //! Pickles of compiled classes: `__reduce__` is a function of the compiled module, or a class, and its arguments.
 //!
-//! Every protocol restores an equal value. Values pickle through their text where it holds
-//! all of them; a view of a module pickles with the module, which is pickled once for all its views.
+//! Every protocol restores an equal value. Values pickle through their text if it is complete; a view of a module
+//! pickles with the module, which is pickled once for all its views.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};

@@ -49,9 +49,9 @@ pub struct PyPropagation {
 struct PythonRules<'a> {
     module: &'a Handle,
     rules: Py<PyAny>,
-    /// What other propagations with such rules have asked.
+    /// The results of other propagations with such rules.
     cache: Option<Py<PyRuleCache>>,
-    /// What such rules have read.
+    /// The reads of such rules.
     reads: Py<PyRuleCache>,
     /// Whether users registered rules.
     has_custom_rules: bool,
@@ -71,7 +71,7 @@ pub fn direction_of(number: i64) -> Direction {
 }
 
 impl PythonRules<'_> {
-    /// The instruction as a rule sees it: what is read of it is noted.
+    /// The instruction as a rule sees it, with reads recorded.
     fn watched(&self, py: Python<'_>, id: InstructionId) -> PyResult<Py<PyInstruction>> {
         let reads = self.reads.get().reads.of(&self.module.rule_signature(id));
         let is_custom = || {
@@ -295,10 +295,10 @@ impl PyPropagation {
     }
 
     /// The indexing of an instruction or computation for each array ``indices`` of its output, or of an operand or
-    /// parameter: a record for each operand, parameter or output of which anything is read.
+    /// parameter: a record for each operand, parameter or output with any reads.
     ///
-    /// With ``n_maps``, of a computation and its root, only for the first arrays where all of them take more maps on the
-    /// way.
+    /// With ``n_maps``, for a computation and its root, only the first arrays have records if all arrays together take
+    /// more maps on the way.
     #[pyo3(signature = (rules, subject, direction, indices, n_maps=None, /))]
     fn query<'py>(
         &self,
@@ -345,8 +345,8 @@ impl PyPropagation {
         found.into_iter().map(record).collect()
     }
 
-    /// The operations of the whole output of an instruction: flops, transcendentals and whether there are not fewer; or
-    /// the reason why they are unknown.
+    /// The operations of the whole output of an instruction: flops, transcendentals and whether they are exact; or the
+    /// reason why they are unknown.
     #[pyo3(signature = (rules, instruction, /))]
     fn operations(&self, rules: &Bound<'_, PyAny>, instruction: InstructionId) -> PyResult<OperationsOrReason> {
         let about = [Subject::Instruction(instruction)];
@@ -361,15 +361,15 @@ impl PyPropagation {
         self.propagator.sources().origin(&self.module, source).map_or_else(Vec::new, |(_, calls)| calls)
     }
 
-    /// :meth:`operations` of a computation that is called once.
+    /// :meth:`operations` of one call of a computation.
     #[pyo3(signature = (rules, computation, /))]
     fn once(&self, rules: &Bound<'_, PyAny>, computation: ComputationId) -> PyResult<OperationsOrReason> {
         self.ask(rules, [Subject::Computation(computation)], |questions| questions.once(computation)).map(in_python)
     }
 
-    /// What a fused computation evaluates: the values inside that have to be computed; values with the shapes of what is
-    /// written; and for each instruction inside that has operations its number, those that are needed, as
-    /// :meth:`operations` has them, and how many are evaluated, where that is known.
+    /// The evaluation of a fused computation: the values inside that have to be computed; values with the shapes of the
+    /// written data; and for each inner instruction with operations its number, the needed operations as in
+    /// :meth:`operations`, and the number of evaluated operations, if known.
     #[pyo3(signature = (rules, computation, /))]
     #[allow(clippy::type_complexity, reason = "a record in Python")]
     fn fused(
@@ -387,11 +387,11 @@ impl PyPropagation {
         Ok((starts, written, evaluated.collect()))
     }
 
-    /// The maps from arrays of ``start`` to every value that it is made of, users first: a record for each value.
+    /// The maps from arrays of ``start`` to every value that it is computed from, users first: a record for each value.
     ///
-    /// The propagation goes through the instructions with the numbers ``inside``, and a call ``root`` is entered in any
-    /// case.  There is a record for each of ``ends``, whether it is reached or not; with ``ends_alone`` for nothing else.
-    /// With ``elements_alone`` only the elements count and not how often each is read: maps then have fewer ranges.
+    /// The propagation goes through the instructions with the numbers ``inside``, and always enters a call ``root``.
+    /// There is a record for each of ``ends``, reached or not; with ``ends_alone`` for no other value.  With
+    /// ``elements_alone`` only the elements count, not the number of reads: maps then have fewer ranges.
     #[pyo3(signature = (rules, start, indices, inside, root, ends, elements_alone=false, ends_alone=false, /))]
     #[allow(clippy::too_many_arguments, reason = "a record in Python")]
     fn backward<'py>(
@@ -415,10 +415,11 @@ impl PyPropagation {
         Records::new(rules.py(), self).of_values(found)
     }
 
-    /// The tiling parameters of array ``indices[tiled]`` of ``start``, and the maps from them to each of the arrays and to
-    /// each of ``ends``: the sizes of the parameters; of those after the array's dimensions the number of the instruction
-    /// whose rule has the range, its place there and its least value; a map or None for each array; a record for each of
-    /// ``ends``.  A map has the parameters that it uses, by name.  The region is that of :meth:`backward`.
+    /// The tiling parameters of array ``indices[tiled]`` of ``start``, and the maps from them to each of the arrays and
+    /// to each of ``ends``: the sizes of the parameters; for those after the array's dimensions the number of the
+    /// instruction whose rule has the range, its place there and its least value; a map or None for each array; a
+    /// record for each of ``ends``.  A map has the parameters that it uses, by name.  The region is that of
+    /// :meth:`backward`.
     #[pyo3(signature = (rules, start, indices, tiled, inside, root, ends, /))]
     #[allow(clippy::too_many_arguments, clippy::type_complexity, reason = "a record in Python")]
     fn tiles<'py>(
@@ -447,8 +448,8 @@ impl PyPropagation {
         Ok((parameters.sizes(), sequential.collect(), maps, records))
     }
 
-    /// The maps from arrays of ``start`` to every value in its computation that is made of it, operands first: a record
-    /// for each value.  ``elements_alone`` is that of :meth:`backward`.
+    /// The maps from arrays of ``start`` to every value in its computation that is computed from it, operands first: a
+    /// record for each value.  ``elements_alone`` is as in :meth:`backward`.
     #[pyo3(signature = (rules, start, indices, elements_alone=false, /))]
     fn forward<'py>(
         &self,
@@ -479,8 +480,8 @@ impl PyPropagation {
         Ok(self.ask(rules, about, |questions| questions.unplaced(instruction, &index, direction))?.into())
     }
 
-    /// The instruction with this number as a rule sees it, and the key by which instructions share what was found so far;
-    /// None where it shares with no other.
+    /// The instruction with this number as a rule sees it, and the key by which instructions share results so far; None
+    /// if the instruction shares with no other.
     #[pyo3(signature = (rules, instruction, /))]
     fn watched<'py>(
         &self,
@@ -530,7 +531,7 @@ impl PyPropagation {
         Ok(self.ask(rules, about, |questions| questions.iteration(body, &index, direction))?.into())
     }
 
-    /// The arrays to which iterations of a loop lead backward, where all of them are asked for.
+    /// The arrays to which iterations of a loop lead backward, for questions about all of them.
     #[pyo3(signature = (rules, body, /))]
     fn reach(&self, rules: &Bound<'_, PyAny>, body: ComputationId) -> PyResult<PyReach> {
         self.ask(rules, [Subject::Computation(body)], |questions| Ok(PyReach(questions.reach(body)?)))
@@ -626,7 +627,7 @@ impl<'a, 'py> Records<'a, 'py> {
                 maps.push(self.placed(&e.map, index, first)?);
                 uses.push(found);
             }
-            // A single use is that of the map itself.
+            // A single use is the use of the map itself.
             let uses = uses.iter().any(|found| found.len() > 1).then_some(uses);
             records.append(self.record(value.id, &value.part, maps, uses)?)?;
         }
@@ -692,7 +693,7 @@ pub fn _reads(
     Ok((texts, r.union.counts.divmod, r.touched.0, r.touched.1, r.distinct.0, r.distinct.1, r.bytes))
 }
 
-/// Upper bounds of the number of elements in values, and of their bytes; None where there is no bound.
+/// Upper bounds of the number of elements in values, and of their bytes; None if there is no bound.
 #[pyfunction]
 #[pyo3(signature = (parts, /))]
 pub fn _extent(parts: Vec<PyRef<'_, PyShape>>) -> (Option<i64>, Option<i64>) {

@@ -41,12 +41,12 @@ fn head(value: &impl Display, limit: usize) -> String {
     head.text
 }
 
-/// A value in one line, cut where it is long.
+/// A value in one line, cut if it is long.
 pub fn line(value: &impl Display) -> String {
     head(value, PART)
 }
 
-/// A name in one line, cut where it is long.
+/// A name in one line, cut if it is long.
 pub fn name(value: &impl Display) -> String {
     head(value, NAME)
 }

@@ -16,7 +16,7 @@ use crate::error::UnsupportedError;
 use crate::instruction::{instruction, PyInstruction};
 use crate::module::Handle;
 
-/// The rows of the table of a module.  Instructions share equal cells; a column is built when it is asked for.
+/// The rows of the table of a module.  Instructions share equal cells; a column is built on demand.
 #[pyclass(name = "Rows", module = "hlomap._core", frozen)]
 pub struct PyRows {
     pub module: Handle,
@@ -71,7 +71,7 @@ impl PyRows {
 
     /// All rows as one message of Arrow's IPC format, a record batch, in an array of bytes.
     ///
-    /// Raises :class:`~hlomap.errors.UnsupportedError` where the texts exceed the 32-bit offsets of a column.
+    /// Raises :class:`~hlomap.errors.UnsupportedError` if the texts exceed the 32-bit offsets of a column.
     fn message<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u8>>> {
         let found = unlocked(py, || message(&View::new(&self.module, &self.found, COLUMNS)))?;
         let found = found.map_err(|TooLong(n)| {
@@ -82,7 +82,7 @@ impl PyRows {
         Ok(PyArray1::from_vec(py, found))
     }
 
-    /// The number of rows with an error, and that of rows whose maps are unknown, by opcode and reason.
+    /// The number of rows with an error, and the number of rows whose maps are unknown, by opcode and reason.
     fn problems(&self) -> (usize, HashMap<(&str, &str), usize>) {
         let (mut n_errors, mut unknown) = (0, HashMap::new());
         for row in &self.found.rows {

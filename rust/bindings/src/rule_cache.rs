@@ -1,4 +1,4 @@
-//! What one propagation learns about rules and later ones use without a call into Python.
+//! The results of rules that one propagation caches and later ones use without a call into Python.
 
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ use crate::watch::AllReads;
 
 const MAX_SIGNATURES: usize = 16384;
 const MAX_FINGERPRINTS: usize = 4096;
-/// The operands or outputs of a result that is cached.
+/// The limit on operands or outputs of a cached result.
 const MAX_PARTS: usize = 256;
 
 /// Results by a signature or fingerprint, the array in the output or in an operand, and the direction.
@@ -61,21 +61,22 @@ pub fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The traits of rules by opcode, what rules have read by signature, the most recent results of rules by what they read,
+/// The traits of rules by opcode, the reads of rules by signature, the most recent results of rules by their reads,
 /// and those of computations by fingerprint.
 ///
-/// They depend on these alone, so they become wrong only where a rule is replaced; :meth:`clear` then drops everything.
+/// They depend only on these keys, so they become wrong only if a rule is replaced; :meth:`clear` then drops
+/// everything.
 #[pyclass(name = "RuleCache", module = "hlomap._core", frozen)]
 pub struct PyRuleCache {
-    /// Of opcodes whose instructions all have the same traits.
+    /// The traits of opcodes whose instructions all have equal traits.
     traits: Mutex<FxHashMap<String, Arc<RuleTraits>>>,
     /// The rules of opcodes: that of the output, and that of operands.
     rules: Mutex<FxHashMap<String, [Py<PyAny>; 2]>>,
-    /// What rules have read.
+    /// The reads of rules.
     pub reads: AllReads,
-    /// By what they read. Runtime source k is the value of operand k.
+    /// The results of rules by their reads. Runtime source k is the value of operand k.
     pub results: Recent,
-    /// Runtime sources are positions in the computation.
+    /// The results of computations by fingerprint. Runtime sources are positions in the computation.
     pub fingerprints: Recent,
 }
 

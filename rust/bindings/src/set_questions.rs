@@ -33,7 +33,7 @@ fn shared(maps: &[PyRef<'_, PyMap>]) -> Vec<quasiaffine::Map> {
     maps.iter().map(|m| m.map.clone()).collect()
 }
 
-/// For each map the one whose image is that of the map over a box of its first dims, which become ranges.
+/// For each map, a map whose image is that of the map over a box of its first dims, which become ranges.
 #[pyfunction]
 #[pyo3(signature = (maps, /))]
 pub fn _image_many(py: Python<'_>, maps: Vec<(PyRef<'_, PyMap>, Bounds)>) -> PyResult<Vec<PyMap>> {
@@ -72,7 +72,7 @@ pub fn _is_injective(py: Python<'_>, map: PyRef<'_, PyMap>) -> PyResult<Answer> 
     })
 }
 
-/// Fewer maps that relate the same pairs, each with the numbers of the maps that it stands for.
+/// Fewer maps that relate the same pairs, each with the numbers of the maps that it replaces.
 #[pyfunction]
 #[pyo3(signature = (maps, /))]
 pub fn _coalesce(py: Python<'_>, maps: Vec<PyRef<'_, PyMap>>) -> PyResult<Vec<(PyMap, Vec<usize>)>> {
@@ -81,7 +81,7 @@ pub fn _coalesce(py: Python<'_>, maps: Vec<PyRef<'_, PyMap>>) -> PyResult<Vec<(P
     Ok(fewest.into_iter().map(|Coalesced { map, parts }| (map.into(), parts)).collect())
 }
 
-/// For each map one with the same image at every point, without the ranges that others stand for.
+/// For each map, one with the same image at every point, without the ranges that other ranges can replace.
 #[pyfunction]
 #[pyo3(signature = (maps, /))]
 pub fn _eliminate_ranges(py: Python<'_>, maps: Vec<PyRef<'_, PyMap>>) -> PyResult<Vec<PyMap>> {
@@ -91,7 +91,7 @@ pub fn _eliminate_ranges(py: Python<'_>, maps: Vec<PyRef<'_, PyMap>>) -> PyResul
     Ok(unlocked(py, fewer)?.into_iter().map(PyMap::from).collect())
 }
 
-/// Whether one map relates each pair that another one relates; `None` where that is not decided.
+/// Whether one map relates each pair that another one relates; `None` if undecided.
 #[pyfunction]
 #[pyo3(signature = (outer, inner, /))]
 pub fn _contains(py: Python<'_>, outer: PyRef<'_, PyMap>, inner: PyRef<'_, PyMap>) -> PyResult<Option<bool>> {

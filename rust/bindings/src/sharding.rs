@@ -52,7 +52,7 @@ impl PySharding {
         }
     }
 
-    /// The mesh of a sharding by the axes of one.
+    /// The mesh of a named sharding.
     fn over(&self) -> Option<&Mesh> {
         match &self.0 {
             Sharding::Named(named) => Some(&named.mesh),
@@ -60,7 +60,7 @@ impl PySharding {
         }
     }
 
-    /// The names of axes of a sharding by them.
+    /// The names of axes of a named sharding.
     fn axes<'py>(&self, py: Python<'py>, of: fn(&Named) -> &[MeshAxis]) -> PyResult<Bound<'py, PyTuple>> {
         let Sharding::Named(named) = &self.0 else { return Ok(PyTuple::empty(py)) };
         PyTuple::new(py, of(named).iter().map(|a| axis_name(&named.mesh, a)))
@@ -117,7 +117,7 @@ getters! { PySharding, self, py;
             None => Err(unlisted(&self.0.to_string())),
         }
     };
-    /// ``(reshape, transpose)`` where the devices of a ``"tiled"`` sharding are an iota; else ``None``.
+    /// ``(reshape, transpose)`` if the devices of a ``"tiled"`` sharding are an iota; else ``None``.
     iota: PyResult<Option<Bound<'py, PyTuple>>> = match self.tiles().map(|t| &t.devices) {
         Some(DeviceOrder::Iota(order)) => iota(py, order).map(Some),
         _ => Ok(None),
@@ -143,7 +143,7 @@ getters! { PySharding, self, py;
     };
     /// The mesh of a ``"named"`` sharding; else ``None``.
     mesh: Option<PyMesh> = self.over().cloned().map(PyMesh);
-    /// The axes that cut each dimension in a ``"named"`` sharding, ``"?"`` last where more may be added; else
+    /// The axes that cut each dimension in a ``"named"`` sharding, ``"?"`` last if more may be added; else
     /// ``()``.
     dimension_axes: PyResult<Bound<'py, PyTuple>> = {
         let Sharding::Named(named) = &self.0 else { return Ok(PyTuple::empty(py)) };
@@ -211,8 +211,8 @@ getters! { PyMesh, self, py;
         };
         PyTuple::new(py, listed.ok_or_else(|| unlisted(&self.0.to_string()))?)
     };
-    /// ``(reshape, transpose)`` where the devices are an iota, as for a mesh without ``device_ids``; ``None`` where
-    /// they are listed.
+    /// ``(reshape, transpose)`` if the devices are an iota, as for a mesh without ``device_ids``; ``None`` if they are
+    /// listed.
     iota: PyResult<Option<Bound<'py, PyTuple>>> = match &self.0.devices {
         None => {
             let sizes: Vec<i64> = self.0.axes.iter().map(|a| a.1).collect();
@@ -263,7 +263,7 @@ impl PyReplicaGroups {
 }
 
 getters! { PyReplicaGroups, self, py;
-    /// The number of devices in each group; ``None`` where groups differ, or there are none.
+    /// The number of devices in each group; ``None`` if groups differ, or there are none.
     group_size: Option<i64> = self.groups.group_size();
     /// ``(reshape, transpose)`` of ``[…]<=[…]T(…)``; ``None`` for the other forms.
     iota: PyResult<Option<Bound<'py, PyTuple>>> = match &self.groups {

@@ -21,9 +21,9 @@ use crate::layout::PyShape;
 use crate::map::PyMap;
 
 /// Reads and writes of an output's tiles: ``sizes`` are those of the parameters, the first ``n_parallel`` of which are
-/// the dimensions of array number ``tiled``.  An array is a map from some of the parameters, or None where nothing is
-/// known, its shape, whether the map is exact, and the number of its value: reads with equal numbers read one array.  Those
-/// from ``n_reads`` on are written.  Where forms do not tell, up to ``few_points`` points are enumerated.
+/// the dimensions of array number ``tiled``.  An array is a map from some of the parameters, or None if unknown,
+/// its shape, whether the map is exact, and the number of its value: reads with equal numbers read one array.  Those
+/// from ``n_reads`` on are written.  If forms do not give the answer, up to ``few_points`` points are enumerated.
 #[pyclass(name = "TilePlan", module = "hlomap._core", frozen)]
 pub struct PyTilePlan {
     plan: TilePlan,
@@ -125,7 +125,7 @@ impl PyTilePlan {
     }
 
     /// The box that one tile reads of array ``number``: offset, size, stride, lower and upper bound of every dimension,
-    /// or None where it reads nothing or nothing is known.
+    /// or None if it reads nothing or the reads are unknown.
     #[pyo3(signature = (number, candidate, tile, runtime, /))]
     fn tile(
         &self,
@@ -143,8 +143,8 @@ impl PyTilePlan {
         Ok(found.map(|runs| runs.into_iter().map(run_of).collect()))
     }
 
-    /// The tile of array ``number`` with the most elements, the first of them, by its numbers, and its box as :meth:`tile`
-    /// gives it; None where none is known.
+    /// The first tile of array ``number`` with the most elements, as its numbers and its box as in :meth:`tile`; None
+    /// if unknown.
     #[pyo3(signature = (number, candidate, runtime, /))]
     fn largest_tile(
         &self,
@@ -250,7 +250,7 @@ pub fn _tile_reasons() -> Vec<&'static str> {
     Reason::ALL.iter().map(|reason| reason.name()).collect()
 }
 
-/// The map over all parameters, of which there are ``sizes``, instead of those that it uses.
+/// The map over all parameters, with these ``sizes``, instead of only those that it uses.
 #[pyfunction]
 #[pyo3(signature = (map, sizes, /))]
 pub fn _over_all_parameters(py: Python<'_>, map: &PyMap, sizes: Vec<i64>) -> PyResult<PyMap> {

@@ -1,8 +1,8 @@
-//! What rules read of the instructions that they are handed.
+//! The reads of rules from the instructions that they are handed.
 //!
-//! A result may be shared by the instructions of which all that its rule read is equal. So a rule is handed an instruction
-//! that notes what is read of it, and so do the values and computations that it leads to. The reads of all rules of
-//! instructions with one signature are kept together, and grow only: keys cover them with what they give.
+//! Instructions may share a result if everything that its rule read of them is equal. So a rule is handed an
+//! instruction that records reads, as do the values and computations that it leads to. The reads of all rules of
+//! instructions with one signature are kept together, and only grow: keys cover the reads and their results.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,40 +14,40 @@ use rustc_hash::FxHashMap;
 
 use crate::rule_cache::held;
 
-/// The reads of instructions with one signature. More make each instruction one of its own.
+/// The limit on reads of instructions with one signature. With more, instructions share nothing.
 const MAX_READS: usize = 256;
-/// Operands from an instruction to a value that it is made of.
+/// The limit on operands from an instruction to a value that it is computed from.
 const MAX_PATH: usize = 32;
-/// The signatures whose reads are kept, unless a rule is still asked.
+/// The limit on signatures whose reads are kept, except while a rule runs.
 const MAX_SIGNATURES: usize = 1 << 15;
 
-/// What is read of an instruction, as its properties classify it.
+/// A read of an instruction, classified by property.
 #[derive(Clone, Copy)]
 pub enum What<'a> {
     Shape,
     /// The opcode, the number of operands, the number of a parameter, called computations.
     Operation,
-    /// What follows from the operation, its operands and their shapes.
+    /// Facts that follow from the operation, its operands and their shapes.
     Inferred,
     /// The value of a constant.
     Value,
     Attribute(&'a str),
     /// An attribute as it is written.
     AttributeText(&'a str),
-    /// Which operands are one value.
+    /// The operands that are the same value.
     Repetition,
-    /// Which instruction it is among those that the rule sees.
+    /// The identity of the instruction among those that the rule sees.
     Identity,
     /// The answer to a question of this name.
     Answer(&'a str),
-    /// What tells it from all others: names, metadata, users, the module.
+    /// Facts that distinguish it from all others: names, metadata, users, the module.
     Itself,
 }
 
-/// What rules have read of instructions with one signature.
+/// The reads of rules from instructions with one signature.
 #[derive(Default)]
 pub struct Reads {
-    /// Of no use to any other instruction: something told it from all others.
+    /// Whether results cannot be shared, since a read distinguished the instruction from all others.
     itself: AtomicBool,
     all: Mutex<BTreeSet<Read>>,
 }
@@ -71,20 +71,20 @@ impl Reads {
 pub struct AllReads(Mutex<FxHashMap<Key, Arc<Reads>>>);
 
 impl AllReads {
-    /// Where rules note what they read of instructions with this signature.
+    /// The record of rules' reads from instructions with this signature.
     pub fn of(&self, signature: &Key) -> Arc<Reads> {
         let mut all = held(&self.0);
         if let Some(known) = all.get(signature) {
             return known.clone();
         }
         if all.len() >= MAX_SIGNATURES {
-            // What rules still read of is noted where the keys of their results come from.
+            // A record in use stays: the keys of results come from it.
             all.retain(|_, reads| Arc::strong_count(reads) > 1);
         }
         all.entry(*signature).or_default().clone()
     }
 
-    /// Which instructions share the results so far for one with this signature.
+    /// The instructions that share the results so far for one with this signature.
     ///
     /// # Errors
     /// Those of `answer`.
@@ -113,7 +113,7 @@ impl AllReads {
     }
 }
 
-/// Where an instruction is, as seen from the one that a rule was handed.
+/// The place of an instruction, as seen from the one that a rule was handed.
 #[derive(Clone, PartialEq)]
 enum Place {
     /// At the end of a path of operands.
@@ -127,14 +127,14 @@ enum Place {
     Elsewhere,
 }
 
-/// Notes what is read of an instruction on behalf of the one that a rule was handed.
+/// Records reads of an instruction on behalf of the one that a rule was handed.
 #[derive(Clone)]
 pub struct Watch {
     reads: Arc<Reads>,
     /// The instruction that the rule was handed.
     handed: InstructionId,
     place: Place,
-    /// Whether users registered the rule, which may look at more than the meaning: at how an attribute is written, and at
+    /// Whether users registered the rule, which may then read more than the meaning: the text of an attribute, and
     /// numbers.
     is_strict: bool,
 }
@@ -144,7 +144,7 @@ impl Watch {
         Watch { reads, handed, place: Place::Operand(Path::new()), is_strict }
     }
 
-    /// Where the reads are noted.
+    /// The address of the record of reads.
     pub fn reads_address(&self) -> usize {
         Arc::as_ptr(&self.reads) as usize
     }
@@ -205,7 +205,8 @@ impl Watch {
         self.at(if is_inside { Place::Inside } else { Place::Elsewhere })
     }
 
-    /// Whether two instructions are at one place for one rule, so that they are equal whichever instruction it is handed.
+    /// Whether two instructions are at one place for one rule, so that they are equal for every instruction it is
+    /// handed.
     pub fn is_same_place(one: Option<&Watch>, other: Option<&Watch>) -> bool {
         match (one, other) {
             (None, None) => true,
