@@ -2,4 +2,3 @@
 
 pub mod div_of_variables;
 pub(crate) mod normal;
-mod related_constraints;

@@ -11,9 +11,8 @@ use crate::analysis::interval::Interval;
 use crate::analysis::wide_interval::WideInterval;
 use crate::expr::{Expr, Kind, Op, Sum, Term, Var};
 use crate::fast_path::div_of_variables::stays;
-use crate::fast_path::related_constraints::Related;
 use crate::int::{common_quotient, floor_div, floor_mod, gcd};
-use crate::map::domain::{Constraint, Domain};
+use crate::map::domain::Domain;
 use crate::map::Map;
 use crate::rules::div::affine;
 use crate::simplify::options::{FastPath, Options};
@@ -28,7 +27,7 @@ pub fn is_normal(map: &Map, options: Options) -> bool {
     }
     let mut seen = Seen::new(domain);
     map.results().iter().all(|e| check.result(e, &mut seen).is_some())
-        && check.constraints_imply_nothing(&mut seen, map.results())
+        && check.constraints_are_apart(&mut seen)
         && (!options.drop_unused || seen.vars[domain.n_dims..].iter().all(|v| v.uses != 0))
 }
 
@@ -37,7 +36,7 @@ pub fn is_normal_domain(domain: &Domain, options: Options) -> bool {
     NormalCheck::new(domain, options).is_some_and(|check| {
         check.sources_are_normal()
             && check.constraints_are_normal()
-            && check.constraints_imply_nothing(&mut Seen::new(domain), &[])
+            && check.constraints_are_apart(&mut Seen::new(domain))
     })
 }
 
@@ -54,10 +53,8 @@ type Uses = u8;
 const USED: Uses = 1;
 /// The variable occurs in a quotient or a remainder of a result.
 const DIVIDED: Uses = 2;
-/// The variable occurs in a div that is not by itself a whole result.
-const BESIDE: Uses = 4;
 /// The variable occurs in a constraint.
-const CONSTRAINED: Uses = 8;
+const CONSTRAINED: Uses = 4;
 
 /// The variables of the expressions examined so far.
 struct Seen {
@@ -91,12 +88,12 @@ impl Seen {
     }
 
     /// Notes a divided variable; `None` if the expression has it elsewhere as well.
-    fn divided(&mut self, flat: usize, uses: Uses) -> Option<()> {
+    fn divided(&mut self, flat: usize) -> Option<()> {
         let v = &mut self.vars[flat];
         if v.expr == self.expr {
             return None;
         }
-        *v = SeenVar { uses: v.uses | uses, was_divided: true, expr: self.expr };
+        *v = SeenVar { uses: v.uses | USED | DIVIDED, was_divided: true, expr: self.expr };
         Some(())
     }
 }
@@ -147,9 +144,7 @@ impl<'a> NormalCheck<'a> {
         if constant != 0 && below == 0 {
             return None;
         }
-        // A constraint on residues may change the constant, and so the quotient.
-        let uses = if a.constant() == 0 { USED | DIVIDED } else { BESIDE_OTHERS };
-        self.quotient(a, below, *n, uses, seen)
+        self.quotient(a, below, *n, seen)
     }
 
     fn expr(&self, e: &Expr, seen: &mut Seen) -> Option<()> {
@@ -158,10 +153,10 @@ impl<'a> NormalCheck<'a> {
             Expr::Var(v) => seen.term(self.var(*v)?.0),
             Expr::Node(_) => match e.op()? {
                 Op::Sum(sum) => self.sum(sum, seen),
-                Op::FloorDiv(a, Expr::Const(n)) => self.quotient(a, a.constant(), *n, BESIDE_OTHERS, seen),
+                Op::FloorDiv(a, Expr::Const(n)) => self.quotient(a, a.constant(), *n, seen),
                 Op::Mod(a, Expr::Const(n)) => match a.op() {
                     Some(Op::FloorDiv(a, Expr::Const(m))) => self.digit(a, *m, *n, seen),
-                    _ => self.quotient(a, a.constant(), *n, BESIDE_OTHERS, seen),
+                    _ => self.quotient(a, a.constant(), *n, seen),
                 },
                 _ => None,
             },
@@ -187,17 +182,17 @@ impl<'a> NormalCheck<'a> {
     }
 
     /// `a floordiv n` or `a mod n` if `a` is a variable or a sum of variables, but for the constant.
-    fn quotient(&self, a: &Expr, constant: i64, n: i64, uses: Uses, seen: &mut Seen) -> Option<()> {
+    fn quotient(&self, a: &Expr, constant: i64, n: i64, seen: &mut Seen) -> Option<()> {
         match (a, a.op()) {
             (Expr::Var(v), _) => {
                 let (flat, interval) = self.var(*v)?;
-                seen.divided(flat, uses)?;
+                seen.divided(flat)?;
                 stays(0, [(1, interval)].into_iter(), n)?;
             }
             (_, Some(Op::Sum(sum))) => {
                 for t in &sum.terms {
                     let Expr::Var(v) = t.atom else { return None };
-                    seen.divided(self.var(v)?.0, uses)?;
+                    seen.divided(self.var(v)?.0)?;
                 }
                 self.stays_divided(sum, constant, n)?;
             }
@@ -216,7 +211,7 @@ impl<'a> NormalCheck<'a> {
     fn digit(&self, a: &Expr, m: i64, n: i64, seen: &mut Seen) -> Option<()> {
         let Expr::Var(v) = a else { return None };
         let (flat, interval) = self.var(*v)?;
-        seen.divided(flat, BESIDE_OTHERS)?;
+        seen.divided(flat)?;
         let whole = m.checked_mul(n)?;
         let of_div = Interval::new(floor_div(interval.lo, m), floor_div(interval.hi, m));
         if affine(1, 0, m, interval).is_some()
@@ -234,54 +229,24 @@ impl<'a> NormalCheck<'a> {
         self.domain.constraints.iter().all(|c| self.constraint(&c.expr, c.interval).is_some())
     }
 
-    /// Whether no constraint, each in normal form, implies anything for another one or for the divs of the results.
-    fn constraints_imply_nothing(&self, seen: &mut Seen, results: &[Expr]) -> bool {
-        let constraints = &self.domain.constraints;
-        let mut are_related = false;
-        for c in constraints {
-            let decided = CONSTRAINED | decided_uses(c);
+    /// Whether no constraint shares a variable with another one, or with what the results divide. Each is in normal form.
+    fn constraints_are_apart(&self, seen: &mut Seen) -> bool {
+        let mut are_apart = true;
+        for c in &self.domain.constraints {
             for_each_var(&c.expr, &mut |v| {
                 if let Some(flat) = self.domain.flat(v) {
-                    let v = &mut seen.vars[flat];
-                    are_related |= v.uses & decided != 0;
-                    v.uses |= USED | CONSTRAINED;
+                    let uses = &mut seen.vars[flat].uses;
+                    are_apart &= *uses & (DIVIDED | CONSTRAINED) == 0;
+                    *uses |= USED;
+                }
+            });
+            for_each_var(&c.expr, &mut |v| {
+                if let Some(flat) = self.domain.flat(v) {
+                    seen.vars[flat].uses |= CONSTRAINED;
                 }
             });
         }
-        if !are_related {
-            return true;
-        }
-        let decides = |c: &Constraint| {
-            let (uses, mut decides) = (equality_uses(c), false);
-            for_each_var(&c.expr, &mut |v| {
-                decides |= self.domain.flat(v).is_some_and(|flat| seen.vars[flat].uses & uses != 0);
-            });
-            decides
-        };
-        if constraints.iter().any(decides) {
-            return false;
-        }
-        Related::new(self.domain).is_some_and(|related| {
-            related.implies_nothing_for_each_other() && results.iter().all(|e| self.implies_nothing(e, &related))
-        })
-    }
-
-    /// Whether the constraints imply nothing for the quotients of a result.
-    fn implies_nothing(&self, e: &Expr, related: &Related) -> bool {
-        let quotient = |a: &Expr, n: i64| match (a, a.op()) {
-            (Expr::Var(v), _) => self.domain.flat(*v).is_some_and(|flat| related.implies_nothing_for(flat)),
-            (_, Some(Op::Sum(sum))) => related.implies_nothing_for_quotient(a, floor_mod(sum.constant, n), n),
-            _ => true,
-        };
-        match e.op() {
-            Some(Op::Sum(sum)) => sum.terms.iter().all(|t| self.implies_nothing(&t.atom, related)),
-            Some(Op::Mod(a, Expr::Const(n))) => match a.op() {
-                Some(Op::FloorDiv(a, Expr::Const(m))) => quotient(a, *m),
-                _ => quotient(a, *n),
-            },
-            Some(Op::FloorDiv(a, Expr::Const(n))) => quotient(a, *n),
-            _ => true,
-        }
+        are_apart
     }
 
     /// Accepts a constraint that restricts something, and implies nothing for a single variable beyond its interval.
@@ -359,28 +324,6 @@ impl<'a> NormalCheck<'a> {
             }
         }
         Some(())
-    }
-}
-
-/// In a div next to other terms, or in a remainder.
-const BESIDE_OTHERS: Uses = USED | DIVIDED | BESIDE;
-
-/// The uses of a variable that a constraint may affect. A constraint on the remainder of a variable does not affect
-/// sums of variables.
-fn decided_uses(c: &Constraint) -> Uses {
-    match c.expr.op() {
-        Some(Op::Mod(Expr::Var(_), _)) => equality_uses(c),
-        _ => DIVIDED,
-    }
-}
-
-/// The uses that a constraint may affect by its single value, or by the residues that it allows. Neither affects a
-/// quotient that is a whole result and has no constant.
-fn equality_uses(c: &Constraint) -> Uses {
-    match (c.interval.as_point(), c.expr.op()) {
-        (_, Some(Op::Mod(..))) => BESIDE,
-        (Some(_), _) => DIVIDED,
-        (None, _) => 0,
     }
 }
 
