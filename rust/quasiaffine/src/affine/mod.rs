@@ -5,6 +5,7 @@
 pub(crate) mod atoms;
 pub(crate) mod budget;
 pub mod context;
+pub(crate) mod facts;
 pub mod form;
 pub(crate) mod mixed_radix;
 pub(crate) mod order;

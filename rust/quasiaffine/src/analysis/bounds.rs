@@ -186,8 +186,11 @@ impl AffineContext {
         if form.terms.is_empty() {
             return ends;
         }
-        for i in 0..self.facts.len() {
-            let fact = &self.facts[i];
+        for i in self.facts.sharing(form) {
+            if self.spend(form.terms.len()).is_err() {
+                break;
+            }
+            let fact = self.facts.get(i as usize);
             let Some(lead) = fact.form.terms.first() else {
                 continue;
             };

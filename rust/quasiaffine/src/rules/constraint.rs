@@ -342,10 +342,13 @@ pub fn residue_ends(of_x: Interval, n: i64, interval: Interval) -> Interval {
 }
 
 /// `q*x + g*y in [l, u]` beside `x mod n = r`, where `g` divides `n`: the ends move to values that are `q*r` modulo `g`
-pub fn round_ends(cx: &AffineContext, kept: &mut [(AffineForm, Interval)]) -> bool {
+pub fn round_ends(cx: &mut AffineContext, kept: &mut [(AffineForm, Interval)]) -> bool {
     let mut changed = false;
     for j in 0..kept.len() {
         let Some((x, of_x)) = congruence(cx, &kept[j]) else { continue };
+        if cx.spend(kept.len()).is_err() {
+            break;
+        }
         for i in (0..kept.len()).filter(|i| *i != j) {
             let (form, interval) = &kept[i];
             let Some(rounded) = rounded(form, *interval, &x, of_x) else { continue };

@@ -7,7 +7,8 @@ use crate::limits::{ALTERNATIVES, VALUES};
 use smallvec::SmallVec;
 
 use super::{residues, Rule};
-use crate::affine::context::{AffineContext, Fact};
+use crate::affine::context::AffineContext;
+use crate::affine::facts::Fact;
 use crate::affine::form::{AffineForm, AtomId};
 use crate::affine::summands::{summands, Summand};
 use crate::analysis::interval::Interval;

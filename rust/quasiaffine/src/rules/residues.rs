@@ -227,6 +227,7 @@ pub fn merge(
     let mut all: Vec<(Residues, SmallVec<[usize; 2]>)> = Vec::new();
     for (i, (form, interval)) in kept.iter().enumerate() {
         let Some(mut own) = Residues::of(cx, form, *interval) else { continue };
+        cx.spend(all.len())?;
         let mut parts = SmallVec::from_iter([i]);
         while let Some((at, both)) = all.iter().enumerate().find_map(|(at, (other, _))| Some((at, other.and(&own)?))) {
             own = both;
@@ -234,7 +235,7 @@ pub fn merge(
         }
         all.push((own, parts));
     }
-    let mut gone: SmallVec<[usize; 8]> = SmallVec::new();
+    let mut is_gone: SmallVec<[bool; 8]> = SmallVec::from_elem(false, kept.len());
     for (own, parts) in &all {
         let (form, interval) = own.constraint(cx)?;
         let n_divs = |form: &AffineForm| form.terms.iter().filter(|t| cx.as_div(t.atom).is_some()).count();
@@ -246,12 +247,9 @@ pub fn merge(
             (given, vec![cx.constraint(&form, interval)])
         });
         merged.push((form, interval));
-        gone.extend(parts.iter().copied());
+        parts.iter().for_each(|&i| is_gone[i] = true);
     }
-    let mut i = 0;
-    kept.retain(|_| {
-        i += 1;
-        !gone.contains(&(i - 1))
-    });
+    let mut gone = is_gone.into_iter();
+    kept.retain(|_| !gone.next().unwrap_or(false));
     Ok(merged)
 }

@@ -5,9 +5,11 @@
 use crate::limits::ROUNDS;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::affine::context::{AffineContext, Fact};
+use crate::affine::context::AffineContext;
+use crate::affine::facts::Fact;
 use crate::affine::form::AffineForm;
 use crate::affine::summands::summands;
 use crate::analysis::interval::Interval;
@@ -18,6 +20,9 @@ use crate::rules::{constraint, extraction, residues, Rule};
 use crate::simplify::rewrite::rewrite;
 use crate::simplify::trace::Statement;
 
+/// Up to so many forms are looked through one by one.
+const FEW: usize = 16;
+
 /// Forms in their ranges.
 type Kept = SmallVec<[(AffineForm, Interval); 2]>;
 
@@ -26,6 +31,8 @@ type Kept = SmallVec<[(AffineForm, Interval); 2]>;
 struct PendingConstraints {
     /// The constraints as forms.
     kept: Kept,
+    /// The position of each form, once there are many.
+    at: FxHashMap<AffineForm, usize>,
     /// Those that do not fit into forms.
     untouched: Vec<Constraint>,
     /// The runtime sources, by flat number; `None` if there is none.
@@ -85,7 +92,7 @@ fn narrow(domain: &mut Domain, cx: &mut AffineContext, known: &mut PendingConstr
         }
         cx.restart(domain);
         known.sources = sources(cx, domain);
-        known.kept.clear();
+        known.replace(SmallVec::new());
         known.untouched.clear();
         known.tighter = false;
         let mut changed = false;
@@ -106,7 +113,7 @@ fn narrow(domain: &mut Domain, cx: &mut AffineContext, known: &mut PendingConstr
             match merge_residues(cx, known, &mut ranges) {
                 Ok(Some(narrows)) => changed |= narrows,
                 Ok(None) => return false,
-                Err(_) => known.kept = apart,
+                Err(_) => known.replace(apart),
             }
         }
         if ranges.iter().any(|r| r.is_empty()) {
@@ -164,7 +171,12 @@ fn merge_residues(
     ranges: &mut [Interval],
 ) -> Result<Option<bool>, Stop> {
     let mut narrows = false;
-    for (form, interval) in residues::merge(cx, &mut known.kept)? {
+    let merged = residues::merge(cx, &mut known.kept)?;
+    if !merged.is_empty() {
+        let left = std::mem::take(&mut known.kept);
+        known.replace(left);
+    }
+    for (form, interval) in merged {
         known.tighter = true;
         match learn(cx, known, ranges, form, interval)? {
             Some(more) => narrows |= more,
@@ -222,9 +234,7 @@ pub fn assume(domain: &Domain, cx: &mut AffineContext) -> bool {
         domain.constraints.iter().map(|c| cx.linear(&c.expr)).collect();
     cx.stability.checks = false;
     let Ok(forms) = forms else { return false };
-    for (form, c) in forms.into_iter().zip(&domain.constraints) {
-        cx.add_fact(form, c.interval);
-    }
+    cx.add_facts(forms.into_iter().zip(domain.constraints.iter().map(|c| c.interval)));
     true
 }
 
@@ -241,9 +251,7 @@ fn assume_reduced(cx: &mut AffineContext, reduced: Reduced, restarted: bool) -> 
         out.push(c);
     }
     cx.stability.checks = false;
-    for (form, interval) in forms {
-        cx.add_fact(form, interval);
-    }
+    cx.add_facts(forms);
     out
 }
 
@@ -268,35 +276,47 @@ fn reduce_by_each_other(cx: &mut AffineContext, kept: &mut Kept) -> Result<ByEac
     if kept.len() > 1 {
         cx.set_facts(kept);
     }
-    let mut i = 0;
-    while i < cx.facts.len() {
-        // A constraint must not imply itself, so an empty fact takes its place.
-        let aside = Fact { form: AffineForm::default(), interval: Interval::ALL };
-        let Fact { form, interval } = std::mem::replace(&mut cx.facts[i], aside);
+    let mut is_implied: SmallVec<[bool; 8]> = SmallVec::from_elem(false, kept.len());
+    for i in 0..cx.facts.len() {
+        let Fact { form, interval } = cx.facts.take(i);
         if interval.is_empty() {
             return Ok(ByEachOther { contradict: true, changed });
         }
         let parts = summands(cx, &form);
         match constraint::decide(cx, &form, &parts, interval) {
             constraint::Decided::Contradiction => return Ok(ByEachOther { contradict: true, changed }),
-            constraint::Decided::Implied => {
-                cx.facts.remove(i);
-                kept.remove(i);
-            }
-            constraint::Decided::Open(_) => {
-                cx.facts[i] = Fact { form, interval };
-                i += 1;
-            }
+            constraint::Decided::Implied => is_implied[i] = true,
+            constraint::Decided::Open(_) => cx.facts.put_back(i, Fact { form, interval }),
         }
     }
+    let mut implied = is_implied.into_iter();
+    kept.retain(|_| !implied.next().unwrap_or(false));
     Ok(ByEachOther { contradict: kept.iter().any(|(_, interval)| interval.is_empty()), changed })
 }
 
 impl PendingConstraints {
+    /// Makes these the constraints that are kept.
+    fn replace(&mut self, kept: Kept) {
+        self.kept = kept;
+        self.at.clear();
+    }
+
+    /// The position of a form among those that are kept.
+    fn position(&mut self, form: &AffineForm) -> Option<usize> {
+        if self.kept.len() <= FEW {
+            return self.kept.iter().position(|(kept, _)| kept == form);
+        }
+        for i in self.at.len()..self.kept.len() {
+            self.at.insert(self.kept[i].0.clone(), i);
+        }
+        self.at.get(form).copied()
+    }
+
     /// Keeps `form in interval`, with one interval for each form.
     fn keep(&mut self, form: AffineForm, interval: Interval) {
-        match self.kept.iter_mut().find(|(f, _)| *f == form) {
-            Some((_, known)) => {
+        match self.position(&form) {
+            Some(at) => {
+                let known = &mut self.kept[at].1;
                 let both = known.intersect(interval);
                 self.tighter |= both != *known && both != interval;
                 *known = both;

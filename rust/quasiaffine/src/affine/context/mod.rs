@@ -14,6 +14,7 @@ use rustc_hash::FxHashMap;
 use crate::affine::atoms::Atoms;
 pub use crate::affine::atoms::{Atom, AtomKind};
 pub use crate::affine::budget::Budget;
+use crate::affine::facts::{Fact, Facts};
 use crate::affine::form::{AffineForm, AtomId};
 use crate::affine::stability::{Mark, Stability};
 use crate::affine::table::Table;
@@ -27,15 +28,6 @@ use crate::map::domain::{Constraint, Domain};
 use crate::rules::extraction::{Extracted, Notes};
 use crate::rules::residues::Residues;
 use crate::simplify::options::{FastPath, Options};
-
-/// A constraint of the domain as a fact: the form lies in the interval.
-#[derive(Clone, Debug)]
-pub struct Fact {
-    /// The form; its constant is 0.
-    pub form: AffineForm,
-    /// Its values.
-    pub interval: Interval,
-}
 
 /// The forms that large expressions share. Boxed, so that a context is cheap to make and drop.
 #[derive(Default)]
@@ -51,7 +43,7 @@ struct SharedForms {
 pub struct AffineContext {
     pub(crate) atoms: Atoms,
     /// The constraints of the domain.
-    pub(crate) facts: Vec<Fact>,
+    pub(crate) facts: Facts,
     /// The number of the first atom made under the current facts.
     first_under_facts: usize,
     /// The replacement of each variable, an equal earlier one or itself, by flat number; empty if none is replaced.
@@ -82,7 +74,7 @@ impl AffineContext {
         for Constraint { expr, interval } in &domain.constraints {
             // A constraint that cannot be written in 64 bits is not used as a fact.
             if let Ok(form) = cx.linear(expr) {
-                cx.add_fact(form, *interval);
+                cx.add_facts([(form, *interval)]);
             }
         }
         cx
@@ -99,7 +91,7 @@ impl AffineContext {
     pub(crate) fn with_capacity(n_vars: usize, options: Options, budget: Budget) -> AffineContext {
         AffineContext {
             atoms: Atoms::with_room(n_vars),
-            facts: Vec::new(),
+            facts: Facts::default(),
             first_under_facts: 0,
             alias: Vec::new(),
             options,
@@ -162,10 +154,14 @@ impl AffineContext {
         self.stability.n_visited() == self.atoms.len() - self.n_vars()
     }
 
-    pub(crate) fn add_fact(&mut self, mut form: AffineForm, interval: Interval) {
-        let interval = interval.minus(std::mem::take(&mut form.constant));
-        if let (false, Some(interval)) = (form.terms.is_empty(), interval) {
-            self.facts.push(Fact { form, interval });
+    /// Adds constraints to what is known beyond the ranges of the variables.
+    pub(crate) fn add_facts(&mut self, known: impl IntoIterator<Item = (AffineForm, Interval)>) {
+        let n = self.facts.len();
+        self.facts.extend(known.into_iter().filter_map(|(mut form, interval)| {
+            let interval = interval.minus(std::mem::take(&mut form.constant))?;
+            (!form.terms.is_empty()).then_some(Fact { form, interval })
+        }));
+        if self.facts.len() > n {
             self.forget();
         }
     }
