@@ -82,7 +82,8 @@ pub fn equivalent(a: &Map, b: &Map) -> Equivalence {
 fn first_point(m: &Map) -> Option<Vec<i64>> {
     let inputs = inputs(m.domain());
     let all: Vec<usize> = (0..m.domain().vars.len()).collect();
-    let tables = sample(m.domain(), &all, POINTS as usize);
+    let n_points = (POINTS as usize).min(EFFORT as usize / all.len().max(1));
+    let tables = sample(m.domain(), &all, n_points);
     let program = Program::new(m).ok()?;
     let inside = with_points(m.domain(), &tables, |points| program.in_domain(points)).ok()?;
     let at = inside.iter().position(|x| *x)?;

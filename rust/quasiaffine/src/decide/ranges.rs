@@ -97,15 +97,21 @@ pub(crate) fn range_terms(e: &Expr) -> impl Iterator<Item = (u32, i64)> + '_ {
 /// `s + r*t` as one range, if nothing else uses `s` or `t` and its values have no gap.
 fn join(map: &Map) -> Option<Map> {
     let mut candidates: Vec<(u32, u32, i64)> = Vec::new();
+    let mut n_uses = vec![0; map.domain().n_ranges];
     for_each_node(map, &mut |e| {
+        if let Expr::Var(Var { kind: Kind::Range, index }) = e {
+            n_uses[*index as usize] += 1;
+        }
         for (s, k) in range_terms(e) {
             let multiples = range_terms(e).filter(|(t, big)| *t != s && big.checked_rem(k) == Some(0));
             candidates.extend(multiples.map(|(t, big)| (s, t, big / k)));
         }
     });
     candidates.sort_unstable();
-    candidates.dedup();
-    candidates.into_iter().find_map(|(s, t, r)| {
+    // The two stand nowhere else if they stand together as often as each of them stands anywhere.
+    let together = candidates.chunk_by(|a, b| a == b).map(|same| (same[0], same.len()));
+    let alone = together.filter(|((s, t, _), n)| n_uses[*s as usize] == *n && n_uses[*t as usize] == *n);
+    alone.map(|(candidate, _)| candidate).find_map(|(s, t, r)| {
         let [of_s, of_t] = [s, t].map(|i| map.domain().ranges()[i as usize].interval);
         if u128::from(r.unsigned_abs()) > of_s.size() {
             return None;
