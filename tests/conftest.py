@@ -33,6 +33,15 @@ hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, prin
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """The files in a folder ``answers`` beside the tests of a package are tests."""
+    if file_path.parent.name != "answers" or file_path.suffix not in (".hlo", ".txt"):
+        return None
+    from support.answers import AnswersFile
+
+    return AnswersFile.from_parent(parent, path=file_path)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests of what is heavy to install run only where ``-m`` names their marker."""
     heavy = {"browser"} - set(re.findall(r"\w+", config.option.markexpr))

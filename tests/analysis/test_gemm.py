@@ -1,6 +1,6 @@
 """Products of matrices: roles of window dimensions and layout letters against their meaning, element by element.
 
-Cases of each kind are in ``tests/cases/answers/gemm.hlo``.
+Cases of each kind are in ``answers/gemm.hlo``.
 """
 
 from __future__ import annotations

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import copy
 import pickle
+from pathlib import Path
 
 import pytest
-from conftest import CASES, read_cases
+from conftest import read_cases
 from support import map_pairs
 
 import hlomap as hm
@@ -109,7 +110,7 @@ turned {
 
 
 def test_forward_slices_through_loops_and_branches_are_sound() -> None:
-    entry = read_cases(CASES / "answers" / "slices.hlo")[0].module.entry
+    entry = read_cases(Path(__file__).parent / "answers" / "slices.hlo")[0].module.entry
     for parameter in entry.parameters:
         found = hm.forward_slice(parameter)
         assert next(iter(found)) == parameter

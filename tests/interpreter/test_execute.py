@@ -1,4 +1,4 @@
-"""The interpreter: memory, budgets, deep programs; ``cases/answers/execute.hlo`` has what programs compute."""
+"""The interpreter: memory, budgets, deep programs; ``answers/execute.hlo`` has what programs compute."""
 
 from __future__ import annotations
 
