@@ -1,4 +1,4 @@
-"""Observed reads: what small programs are known to read, in every element type, and all op cases against their maps."""
+"""Observed reads: what small programs are known to read, in every element type; ``test_oracle.py`` has the op cases."""
 
 from __future__ import annotations
 
@@ -6,11 +6,8 @@ import json
 
 import numpy as np
 import pytest
-from conftest import Case
 
 import hlomap as hm
-from hlomap.maps.enumerate_pairs import enumerate_pairs
-from hlomap.ops._shapes import array_leaves, shape_at
 
 APPLIED = """
 add { a = T[] parameter(0)  b = T[] parameter(1)  ROOT c = T[] add(a, b) }
@@ -96,32 +93,3 @@ def test_outputs_and_subjects() -> None:
         "dynamic_slice_sizes={1} }"
     )
     assert hm.observed_reads(constant["d"], (0,)).elements("p").tolist() == [[3]]
-
-
-def test_never_outside_exact_maps(case: Case) -> None:
-    """The observed reads of an op case are those that its map mentions."""
-    module = case.module
-    root = module.entry.root
-    arrays = ((leaf, shape_at(root.shape, leaf)) for leaf in array_leaves(root.shape))
-    leaves = [leaf for leaf, shape in arrays if shape.is_array and shape.n_elements]
-    if not leaves:
-        return
-    sizes = shape_at(root.shape, leaves[0]).dimensions
-    element = tuple(size // 2 for size in sizes)
-    sets = hm.output_to_input(module.entry, leaves[0])
-    try:
-        found = hm.observed_reads(module, element, output=leaves[0], seeds=1, max_runs=30)
-    except (hm.errors.UnsupportedError, hm.errors.ShapeError) as error:
-        pytest.skip(f"cannot be run with random values on one device: {error}")
-    for parameter, maps in zip(module.entry.parameters, sets, strict=True):
-        if maps.is_unknown or any(m.runtime for m in maps) or maps.devices is not None:
-            continue
-        for leaf in (at for at in array_leaves(parameter.shape) if shape_at(parameter.shape, at).is_array):
-            target = shape_at(parameter.shape, leaf).dimensions
-            row = np.array([np.ravel_multi_index(element, sizes) if sizes else 0], np.int64)
-            mentioned: set[int] = set()
-            for m in (m for m in maps if tuple(m.shape_index) == leaf):
-                mentioned |= set(enumerate_pairs(m, sizes, target, {}, 1 << 20, row)[1].tolist())
-            elements = found.elements(parameter, leaf)
-            seen = np.ravel_multi_index(tuple(elements.T), target) if target else np.zeros(len(elements), np.int64)
-            assert set(np.atleast_1d(seen).tolist()) <= mentioned, (parameter, leaf)

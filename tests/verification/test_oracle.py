@@ -1,8 +1,9 @@
-"""The oracle: the maps of every op case against the interpreter, element by element.
+"""The oracle: the maps of every op case against the interpreter, element by element, and what the package says of them.
 
 An operand element that changes an output must be mentioned by the maps.  Where values cannot hide a change (all cases
 but those marked weak), the maps must mention nothing else.  Both directions must be the same relation.  Pairs of
-elements come from the enumeration in ``conftest.related``, which is independent of the package's.
+elements come from the enumeration in ``conftest.related``, which is independent of the package's.  ``hm.verify`` must
+not call maps unsound that are not, and ``hm.observed_reads`` must not see elements that the maps do not mention.
 """
 
 from __future__ import annotations
@@ -45,8 +46,15 @@ def _other_elements(array: np.ndarray, shape: hm.Shape, rng: np.random.Generator
 
 
 def test_maps_and_interpreter_agree(case: Case) -> None:
-    """And both directions are one relation."""
+    """Both directions are one relation, and the package's own checks agree with it."""
     module = case.module
+    _check_maps(case, module)
+    _check_observed_reads(module)
+    assert [str(result) for result in hm.verify(module, max_changes=5) if result.status == "unsound"] == []
+
+
+def _check_maps(case: Case, module: hm.Module) -> None:
+    """Compares them with the changes that each element of an operand makes."""
     root = module.entry.root
     values = _instruction_values(case, module, np.random.default_rng(7))
     by_number = {instruction.number: value for instruction, value in values.items()}
@@ -79,3 +87,24 @@ def test_maps_and_interpreter_agree(case: Case) -> None:
                     checked.check_sound(observed[out], mentioned[out])
                     if not case.weak and there.exact:
                         checked.check_tight(observed[out], mentioned[out])
+
+
+def _check_observed_reads(module: hm.Module) -> None:
+    """What is seen to change the middle of the first array is mentioned, by maps that need no runtime values."""
+    arrays = [(out, shape) for out, shape in leaves(module.entry.root.shape) if shape.n_elements]
+    if not arrays:
+        return
+    out, shape = arrays[0]
+    element = tuple(size // 2 for size in shape.dimensions)
+    row = int(np.ravel_multi_index(element, shape.dimensions)) if element else 0
+    try:
+        found = hm.observed_reads(module, element, output=out, seeds=1, max_runs=30)
+    except (hm.errors.UnsupportedError, hm.errors.ShapeError):
+        return  # cannot be run with random values on one device
+    for parameter, maps in zip(module.entry.parameters, hm.output_to_input(module.entry, out), strict=True):
+        if maps.is_unknown or maps.devices is not None or any(m.runtime for m in maps):
+            continue
+        for leaf, inner in leaves(parameter.shape):
+            seen = np.asarray(at_leaf(found.observed[parameter], leaf)).ravel()
+            outside = seen & ~related(maps, leaf, shape, inner, {})[row]
+            assert not outside.any(), (parameter.name, leaf, np.flatnonzero(outside))
