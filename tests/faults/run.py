@@ -187,12 +187,9 @@ class RustCopy:
 
     def __init__(self, target: Path) -> None:
         self._top, self._target = target / "tree", target / "build"
-        shutil.rmtree(self._top, ignore_errors=True)
-        self._top.mkdir(parents=True)
-        for name in ("Cargo.toml", "Cargo.lock"):
-            shutil.copy2(TOP / name, self._top)
-        for name in ("rust", "benches", "tests"):
-            shutil.copytree(TOP / name, self._top / name, ignore=shutil.ignore_patterns("__pycache__", "target"))
+        # The build script of the bindings reads methods.py.
+        for name in ("Cargo.toml", "Cargo.lock", "rust", "benches", "tests", "python/hlomap/methods.py"):
+            _mirror(TOP / name, self._top / name)
 
     def judge(self, fault: Fault, python: PythonCopy) -> tuple[str, str]:
         """Compiles what the test needs, with the fault, and runs it."""
@@ -236,6 +233,24 @@ class RustCopy:
             timeout=timeout,
         )
         return done.returncode, done.stdout.decode(errors="replace")
+
+
+def _mirror(source: Path, copy: Path) -> None:
+    """Makes a copy equal and writes only what differs: cargo goes by the times of files.
+
+    A file that still has the fault of a run that was stopped differs, so what was compiled of it is compiled again.
+    """
+    if source.is_dir():
+        names = {path.name for path in source.iterdir()} - {"__pycache__", "target"}
+        copy.mkdir(parents=True, exist_ok=True)
+        for path in copy.iterdir():
+            if path.name not in names:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        for name in names:
+            _mirror(source / name, copy / name)
+    elif not copy.is_file() or copy.read_bytes() != source.read_bytes():
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, copy)
 
 
 _EXTENSION = ("--features", "extension-module,pyo3/extension-module")
