@@ -111,6 +111,22 @@ def test_who_reads_a_value_and_how_often(family: Callable[[int], str]) -> None:
             assert n == 3 or many <= 1.5 * FACTOR * few
 
 
+def sorted_together(n: int) -> str:
+    """A sort of n operands, which are one value; it compares elements of the first one."""
+    pairs = "".join(f"a{i} = f32[] parameter({2 * i})  b{i} = f32[] parameter({2 * i + 1})\n" for i in range(n))
+    comparator = f"c {{\n{pairs}ROOT l = pred[] compare(a0, b0), direction=LT\n}}\n"
+    shape, operands = ",".join(["f32[8]"] * n), ",".join(["p"] * n)
+    entry = f"p = f32[8] parameter(0)\nROOT s = ({shape}) sort({operands}), dimensions={{0}}, to_apply=c"
+    return f"{comparator}ENTRY e {{\n{entry}\n}}"
+
+
+def test_a_sort_asks_about_no_pair_of_an_operand_and_an_output_that_are_independent() -> None:
+    small, large = (hm.parse(sorted_together(n))["p"] for n in (N, FACTOR * N))
+    steps(partial(hm.forward_slice, small))  # imports
+    few, many = (steps(partial(hm.forward_slice, p)) for p in (small, large))
+    assert many <= 1.5 * FACTOR * few
+
+
 def test_questions_about_a_whole_training_step() -> None:
     """They follow what all outputs need together: nearly each of the outputs depends on each of the weights."""
     for call in calls(training_step(1)).values():

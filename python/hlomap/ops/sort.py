@@ -9,29 +9,58 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
+from typing import NamedTuple
 
 from .._core import Instruction
 from ..base.lazy import np
 from ._folding import on_integers
 from ._indexing.applied import inexact
-from ._indexing.maps import inverted, map_keeping
+from ._indexing.maps import map_keeping
 from ._op import Array, EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
 from ._operations import sorted_along
+from ._rule import Footprint
 
 _REASON = "which elements change places depends on the comparator"
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
     """The rows of the operand that is permuted, and of those that the comparator compares."""
+    compared, output = _compared(instruction, context), leaf[0] if leaf else 0
+    rows = _rows(instruction)
+    return {k: compared.part(rows, k, output) for k in sorted({output, *compared.sometimes})}
+
+
+def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    """The rows of all outputs for an operand that the comparator compares, of its own output for another one."""
+    compared, is_tuple = _compared(instruction, context), instruction.shape.is_tuple
+    outputs = range(len(instruction.operands)) if operand in compared.sometimes else (operand,)
+    rows = _rows(instruction)
+    return {i: compared.part(rows, operand, i).at((i,) if is_tuple else ()) for i in outputs}
+
+
+class _Compared(NamedTuple):
+    """The operands of which the comparator reads elements: any, and always both of a pair."""
+
+    sometimes: frozenset[int]
+    always: frozenset[int]
+
+    def part(self, rows: Footprint, operand: int, output: int) -> Footprint:
+        """Any element may come to any place where two are compared."""
+        is_certain = operand in self.always or (self.always and operand == output)
+        return rows if is_certain else inexact(rows, _REASON)
+
+
+def _compared(instruction: Instruction, context: RuleContext) -> _Compared:
+    read = context.parameters_read(instruction.called_computations[0], ())
+    always = frozenset(number // 2 for number in read if read[number] and read.get(number ^ 1))
+    return _Compared(frozenset(number // 2 for number in read), always)
+
+
+def _rows(instruction: Instruction) -> Footprint:
+    """Each element with those of its row along the sorted dimension, in either direction."""
     (along,) = instruction.attributes["dimensions"]
-    compared = context.parameters_read(instruction.called_computations[0], ())
-    certain = {number // 2 for number in compared if compared[number] and compared.get(number ^ 1)}
-    permuted = leaf[0] if leaf else 0
-    read = {permuted, *(number // 2 for number in compared)}
     sizes = instruction.operands[0].shape.dimensions
-    rows = map_keeping(sizes, sizes, {i: i for i in range(len(sizes)) if i != along})
-    # Any element may come to any place where two are compared.
-    return {k: rows if k in certain or (certain and k == permuted) else inexact(rows, _REASON) for k in sorted(read)}
+    return map_keeping(sizes, sizes, {i: i for i in range(len(sizes)) if i != along})
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
@@ -82,7 +111,7 @@ def _merged(order: Array, width: int, precedes: Callable[[Array, Array], Array])
 register(
     "sort",
     output_to_input,
-    inverted(output_to_input),
+    input_to_output,
     evaluate,
     folds=on_integers(evaluate, lambda instruction: bool(instruction.attributes.get("is_stable", False))),
     operations=sorted_along,
