@@ -75,6 +75,7 @@ pub type Known<T> = Result<T, Text>;
 
 const NOTHING: Operations = Operations { flops: 0, transcendentals: 0, exact: true };
 const FLOP: Operations = Operations { flops: 1, ..NOTHING };
+const MULTIPLY_ADD: Operations = Operations { flops: 2, ..NOTHING };
 
 impl Operations {
     fn sum(self) -> Option<u128> {
@@ -96,14 +97,18 @@ impl Operations {
         Operations::of(times(self.flops), times(self.transcendentals), self.exact && n.lower == n.upper)
     }
 
-    /// The operations on some of `n` elements, at most.
-    fn of_elements(self, some: Count, n: u128) -> Known<Operations> {
+    /// The operations on some of the `n` elements, at most, if one element takes at most `most` and all take these.
+    fn of_elements(self, some: Count, n: u128, most: Operations) -> Operations {
         if some.upper == n {
-            return Ok(Operations { exact: self.exact && some.lower == n, ..self });
+            return Operations { exact: self.exact && some.lower == n, ..self };
         }
-        let all = self.times(some)?;
-        let is_even = self.flops.is_multiple_of(n) && self.transcendentals.is_multiple_of(n);
-        Operations::of(Some(all.flops.div_ceil(n)), Some(all.transcendentals.div_ceil(n)), all.exact && is_even)
+        let is_even = most.times(Count::exact(n)) == Ok(self);
+        let Ok(found) = most.times(some) else { return Operations { exact: false, ..self } };
+        Operations {
+            flops: found.flops.min(self.flops),
+            transcendentals: found.transcendentals.min(self.transcendentals),
+            exact: found.exact && is_even,
+        }
     }
 }
 
@@ -270,7 +275,7 @@ impl<P: RuleProvider> Questions<'_, P> {
                     false => Some(all.checked_mul(paths.upper)? / elements.upper),
                 };
                 let is_exact = paths.is_exact() && elements.is_exact() && elements.upper > 0;
-                let needed = whole.of_elements(elements, n);
+                let needed = self.most_of_one(id, work, whole, n)?.map(|most| whole.of_elements(elements, n, most));
                 found.push((id, needed.map(|one| (one, one.sum().filter(|_| is_exact).and_then(of_paths)))));
             }
         }
@@ -356,13 +361,13 @@ impl<P: RuleProvider> Questions<'_, P> {
             Work::Moves => return Ok(Ok(NOTHING)),
             Work::Each => (Ok(FLOP), n()),
             Work::Transcendental => (Ok(Operations { transcendentals: 1, ..NOTHING }), n()),
-            Work::MultiplyAdds => (Ok(Operations { flops: 2, ..NOTHING }), self.reads(id)?),
+            Work::MultiplyAdds => (Ok(MULTIPLY_ADD), self.reads(id)?.map(|(all, _)| all)),
             Work::Applied => (self.of_callee(id)?, n()),
             Work::Reduced => {
                 let (reads, n) = (self.reads(id)?, self.n_elements(id));
                 let less =
                     |a: Count, n: u128| Count { lower: a.lower.saturating_sub(n), upper: a.upper.saturating_sub(n) };
-                (self.of_callee(id)?, reads.and_then(|reads| Ok(less(reads, n?))))
+                (self.of_callee(id)?, reads.and_then(|(all, _)| Ok(less(all, n?))))
             }
             Work::Once => (self.of_callee(id)?, Ok(Count::exact(1))),
             Work::Counted => return self.counted(id),
@@ -372,6 +377,28 @@ impl<P: RuleProvider> Questions<'_, P> {
             }
         };
         Ok(each.and_then(|each| each.times(n?)))
+    }
+
+    /// The operations of an instruction for one element of the output, at most; `whole` are those of all `n`.
+    fn most_of_one(
+        &self,
+        id: InstructionId,
+        work: Work,
+        whole: Operations,
+        n: u128,
+    ) -> Result<Known<Operations>, P::Error> {
+        Ok(match work {
+            Work::MultiplyAdds => self.reads(id)?.and_then(|(_, most)| MULTIPLY_ADD.times(Count::exact(most))),
+            Work::Reduced => {
+                let (applied, reads) = (self.of_callee(id)?, self.reads(id)?);
+                reads.and_then(|(_, most)| applied?.times(Count::exact(most.saturating_sub(1))))
+            }
+            Work::Each | Work::Transcendental | Work::Applied => {
+                Ok(Operations { flops: whole.flops / n, transcendentals: whole.transcendentals / n, ..whole })
+            }
+            // One element may take all of them.
+            _ => Ok(whole),
+        })
     }
 
     fn counted(&self, id: InstructionId) -> Result<Known<Operations>, P::Error> {
@@ -400,22 +427,26 @@ impl<P: RuleProvider> Questions<'_, P> {
         }
     }
 
-    /// The number of reads of operand 0 by the whole output.
-    fn reads(&self, id: InstructionId) -> Result<Known<Count>, P::Error> {
+    /// The number of reads of operand 0 by the whole output, and by one of its elements at most.
+    fn reads(&self, id: InstructionId) -> Result<Known<(Count, u128)>, P::Error> {
         let index = self.first_array(id).map(|(index, _)| index).unwrap_or_default();
         let indexing = self.unplaced(id, &index, Direction::Backward)?;
         let footprint = match indexing.find(0).map(|at| &indexing.parts[at].1) {
-            None => return Ok(Ok(Count::default())),
+            None => return Ok(Ok((Count::default(), 0))),
             Some(OperandIndexing::Unknown(reason)) => return Ok(Err(reason.clone())),
             Some(OperandIndexing::Known(footprint)) => footprint,
         };
-        let all = footprint.maps.iter().map(|(_, map)| touched(map)).fold(Count::default(), |a, b| Count {
-            lower: a.lower.saturating_add(b.lower),
-            upper: a.upper.saturating_add(b.upper),
-        });
+        let (mut all, mut most) = (Count::default(), 0u128);
+        for (_, map) in &footprint.maps {
+            let reads = touched(map);
+            all.lower = all.lower.saturating_add(reads.lower);
+            all.upper = all.upper.saturating_add(reads.upper);
+            let points = map.domain().ranges().iter().map(|v| v.interval.size());
+            most = most.saturating_add(points.fold(1, u128::saturating_mul));
+        }
         Ok(match all.upper {
             u128::MAX => Err(format!("the reads of {} cannot be counted", self.m.instruction_name(id)).into()),
-            upper => Ok(Count { lower: if footprint.exact { all.lower } else { 0 }, upper }),
+            upper => Ok((Count { lower: if footprint.exact { all.lower } else { 0 }, upper }, most.min(upper))),
         })
     }
 
