@@ -88,7 +88,9 @@ class Fault:
         else:
             file, _, name = self.test.partition("::")
             path = TOP / file
-            if not path.is_file() or f"def {name.partition('[')[0]}(" not in path.read_text(encoding="utf-8"):
+            name = name.partition("[")[0]
+            heads = (f"def {name}(",) if path.suffix == ".py" else (f"HloModule {name}\n", f"# {name}\n")
+            if not path.is_file() or not any(head in path.read_text(encoding="utf-8") for head in heads):
                 raise Stale(f"no test {self.test}")
 
 
