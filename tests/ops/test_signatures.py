@@ -10,6 +10,7 @@ from test_ops import found_lines
 
 import hlomap as hm
 from hlomap.analysis.rule_cache import clear
+from hlomap.ops import lookup, registered
 
 #: Annotations and hints, of any instruction.
 BESIDE = {
@@ -82,6 +83,44 @@ def test_annotations_and_hints_change_no_maps() -> None:
         if _assert_alike(case, changed, new):
             alike.add(root.opcode)
     assert len(alike) > 100, sorted(alike)
+
+
+def _sizes_class(module: hm.Module) -> tuple[object, ...] | None:
+    """What roots that share results by their sizes alone have in common."""
+    root = module.entry.root
+    shared = lookup(root.opcode).sizes_class
+    shapes = (root.shape, *(operand.shape for operand in root.operands))
+    if shared is None or not all(shape.is_array for shape in shapes):
+        return None
+    return shared, *(shape.dimensions for shape in shapes)
+
+
+def _other_sizes(text: str) -> list[str]:
+    """The text, and with other sizes in place of all that are equal."""
+    sizes = sorted(set(re.findall(r"(?<=[\[,])\d+(?=[\],])", text)))
+    return [text, *(re.sub(rf"(?<=[\[,]){n}(?=[\],])", str(int(n) + k), text) for n in sizes for k in (1, 7))]
+
+
+def test_operations_of_one_class_and_of_the_same_sizes_have_the_same_maps() -> None:
+    """A rule may look at more than the sizes that its class promises; then two operations or types differ here."""
+    groups = defaultdict(set)
+    for text in (text for case in all_cases() for text in _other_sizes(case.text) if _sizes_class(case.module)):
+        try:
+            module = hm.parse(text)
+        except hm.HlomapError:
+            continue
+        if module.entry.root.inconsistency is None and (sizes := _sizes_class(module)) is not None:
+            groups[sizes].add((module.entry.root.opcode, text))
+    for sizes, members in groups.items():
+        alone = {}
+        for opcode, text in members:
+            clear()
+            alone[opcode, text] = found_lines(hm.parse(text).entry.root)
+        assert len({tuple(lines) for lines in alone.values()}) == 1, (sizes, sorted({opcode for opcode, _ in members}))
+        assert alone == {member: found_lines(hm.parse(member[1]).entry.root) for member in members}, sizes
+    together = [{opcode for opcode, _ in members} for members in groups.values()]
+    opcodes = {opcode for opcode in registered() if lookup(opcode).sizes_class is not None}
+    assert opcodes == set().union(*(group for group in together if len(group) > 1))
 
 
 def test_a_rule_of_an_unknown_operation_may_read_its_configuration() -> None:
