@@ -97,6 +97,19 @@ plain: 1 of 2 limits broken
         assert result.exit_code == 2 and message in result.stderr and "rules.toml" in result.stderr, result.stderr
 
 
+def test_check_fails_if_one_of_several_programs_breaks_a_limit(tmp_path: Path) -> None:
+    file, rules = tmp_path / "several.hlo", tmp_path / "rules.toml"
+    rules.write_text('forbid = ["copy"]\n')
+    programs = [
+        f"HloModule {op}\nENTRY e {{ p = f32[2] parameter(0)  ROOT r = f32[2] {op}(p) }}\n" for op in ("abs", "copy")
+    ]
+    for several in (programs, programs[::-1]):
+        file.write_text("\n".join(several))
+        result = run("check", file, rules, "--json")
+        assert result.exit_code == 1
+        assert {report["ok"] for report in json.loads(result.stdout)} == {True, False}
+
+
 def test_show_a_broken_file(tmp_path: Path) -> None:
     """The message has the file, line and column, and the source line with a caret."""
     file = tmp_path / "broken.hlo"
