@@ -55,6 +55,17 @@ def test_cases(block: str) -> None:
     assert _rows(text, columns) == rows
 
 
+@pytest.mark.parametrize(("n", "n_frames"), [(99, 99), (100, 100), (101, 100)])
+def test_a_cell_has_the_innermost_frames_of_a_deep_stack(n: int, n_frames: int) -> None:
+    """A recursion would put a thousand frames into the row of each of its instructions."""
+    head = 'HloModule m\nFileNames\n1 "a.py"\nFunctionNames\n1 "f"\nFileLocations\n'
+    places = "".join(f"{k} {{file_name_id=1 function_name_id=1 line={k}}}\n" for k in range(1, n + 1))
+    frames = "".join(f"{k} {{file_location_id={k} parent_frame_id={k}}}\n" for k in range(1, n + 1))
+    entry = f"ENTRY e {{ p = f32[2] parameter(0)  ROOT r = f32[2] negate(p), metadata={{stack_frame_id={n}}} }}"
+    (stack,) = hm.analyze(hm.parse(f"{head}{places}StackFrames\n{frames}\n{entry}"))["stack"]
+    assert list(stack) == [f"a.py:{k} in f" for k in range(n, n - n_frames, -1)]
+
+
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.split("\n")[0])
 def test_values_of_python_and_of_arrow_are_equal(block: str) -> None:
     _, _, text, _ = _parts(block)

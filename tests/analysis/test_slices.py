@@ -148,3 +148,32 @@ def test_windows_over_windows_are_one_window(window: str) -> None:
     (composed,) = hm.input_to_output(module.entry)
     assert forward.exact
     assert map_pairs.all_pairs(forward) == map_pairs.all_pairs(composed)
+
+
+def scattered_elements(starts: list[int]) -> str:
+    """The sum of single elements of an array."""
+    lines = [f"s{i} = f32[1] slice(p), slice={{[{k}:{k + 1}]}}" for i, k in enumerate(starts)]
+    sums = [f"a{i} = f32[1] add({f'a{i - 1}' if i > 1 else 's0'}, s{i})" for i in range(1, len(starts))]
+    head = f"p = f32[{max(starts) + 1}] parameter(0)"
+    return "\n".join(["ENTRY e {", head, *lines, *sums[:-1], f"ROOT {sums[-1]}", "}"])
+
+
+@pytest.mark.parametrize(
+    ("n_groups", "n_of_group", "n_maps"),
+    [
+        (32, 5, 16),  # the groups become progressions, two of them one map
+        (33, 4, None),  # 17 maps would be searched again at the next value
+        (7, 73, 4),  # 511 maps
+        (8, 64, None),  # 512 maps take too long to search
+    ],
+)
+def test_scattered_elements_become_few_maps_or_a_box(n_groups: int, n_of_group: int, n_maps: int | None) -> None:
+    starts = [100 * g * g + 3 * k for g in range(1, n_groups + 1) for k in range(n_of_group)]
+    module = hm.parse(scattered_elements(starts))
+    maps = hm.backward_slice(module.entry.root)[module["p"]]
+    elements = {k for (k,) in map_pairs.elements(maps)}
+    if n_maps is None:
+        assert (len(maps), maps.exact, maps.reason) == (1, False, "the maps of p exceed the budget")
+        assert elements >= set(starts)
+    else:
+        assert (len(maps), maps.exact) == (n_maps, True) and elements == set(starts)
