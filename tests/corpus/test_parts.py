@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,17 +20,26 @@ from hlomap.corpus.run import analyze_corpus
 from hlomap.errors import DatasetError, OutputError
 
 
-@pytest.fixture
-def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Files for three shards, a duplicate and an error among them."""
-    monkeypatch.setattr(plan, "_SHARD_BYTES", (1 << 15, 1 << 15))
-    folder = tmp_path / "in"
+    folder = tmp_path_factory.mktemp("corpus") / "in"
     folder.mkdir()
     for k in range(17):
         (folder / f"m{k:02}.hlo").write_text(module_text(k, 2 + k))
     (folder / "copy.hlo").write_text(module_text(3, 5))
     (folder / "broken.hlo").write_text(BROKEN)
-    return folder
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan, "_SHARD_BYTES", (1 << 15, 1 << 15))
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def complete(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Its dataset, with the modules."""
+    output = tmp_path_factory.mktemp("complete") / "out"
+    analyze_corpus(corpus, output, modules=True)
+    return output
 
 
 def lose(part: Path) -> None:
@@ -80,10 +89,9 @@ DAMAGES = [lose, cut, grow, empty, copy, rename, swap, rewrite, lose_all]
 @pytest.mark.parametrize("table", ["rows", "files", "modules"])
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_readers_refuse_and_a_rerun_repairs(
-    corpus: Path, tmp_path: Path, damage: Callable[[Path], None], table: str
+    corpus: Path, complete: Path, tmp_path: Path, damage: Callable[[Path], None], table: str
 ) -> None:
-    output = tmp_path / "out"
-    analyze_corpus(corpus, output, modules=True)
+    output = shutil.copytree(complete, tmp_path / "out")
     before, content = tables(output), parquet.read_table(output / "modules").sort_by("content_hash")
     assert len(list((output / table).iterdir())) >= 3
     damage(output / table / "part-000001.parquet")
@@ -144,7 +152,7 @@ def test_a_part_that_is_lost_before_the_dataset_is_complete(corpus: Path, tmp_pa
 
 def test_other_inputs_repair_nothing(corpus: Path, tmp_path: Path) -> None:
     """The files of the other shards would be in the dataset twice, or not at all."""
-    output = tmp_path / "out"
+    corpus, output = shutil.copytree(corpus, tmp_path / "in"), tmp_path / "out"
     analyze_corpus(corpus, output)
     (output / "rows" / "part-000001.parquet").unlink()
     (corpus / "a_new_one.hlo").write_text(GOOD)
