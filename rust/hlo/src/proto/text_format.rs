@@ -42,10 +42,9 @@ impl Encoded {
 /// Whether a text, or the head of one, is that of a module in the text format: it begins with fields of a file, one of
 /// which is a message. No text of HLO does.
 pub(crate) fn is_text_format(text: &str) -> bool {
-    const MAX_FIELDS: usize = 64;
     let mut r = Reader::new(text);
     let Some(file) = r.file() else { return false };
-    for _ in 0..MAX_FIELDS {
+    loop {
         let field = find(file, r.word());
         if field.is_some_and(|field| matches!(field.ty, Type::Message(_))) {
             return r.is_at_message();
@@ -58,7 +57,6 @@ pub(crate) fn is_text_format(text: &str) -> bool {
         let _ = r.accept(b',') || r.accept(b';');
         r.space();
     }
-    false
 }
 
 /// The text as bytes of the wire format.
@@ -555,4 +553,20 @@ fn push_varint(mut value: u64, mut push: impl FnMut(u8)) {
         value >>= 7;
     }
     push(value as u8);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_may_come_after_any_number_of_fields() {
+        for n in [0, 1, 64, 65, 5000] {
+            let fields = "name: \"m\"\n".repeat(n);
+            assert!(is_text_format(&format!("{fields}computations {{ name: \"e\" }}")), "{n} fields");
+            assert!(!is_text_format(&fields), "{n} fields without a message");
+            assert!(!is_text_format(&format!("{fields}computations")), "{n} fields and a word");
+        }
+        assert!(!is_text_format("HloModule m\nENTRY e { ROOT p = f32[] parameter(0) }"));
+    }
 }
