@@ -1,5 +1,6 @@
 //! Python classes for attributes: a mapping that decodes values on access, and the classes of such values.
 
+use flow::watch::{Watch, What};
 use hlo::{Attribute, ComputationId, DimLabels, InstructionId, Value, Window, WindowDim};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -16,7 +17,6 @@ use crate::module::{computation, computations, Handle};
 use crate::pickle::{by_attribute, Reduced};
 use crate::repr;
 use crate::sharding::{PyReplicaGroups, PySharding};
-use crate::watch::{Watch, What};
 
 /// The owner of attributes.
 #[derive(Clone, Copy, PartialEq)]

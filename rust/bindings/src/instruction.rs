@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 
+use flow::watch::{Watch, What};
 use hlo::{InstructionId, LiteralValue, Trait};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -17,7 +18,6 @@ use crate::layout::PyShape;
 use crate::module::{computation, computations, Handle, PyComputation, PyModule_};
 use crate::pickle::Reduced;
 use crate::repr;
-use crate::watch::{Watch, What};
 
 /// One instruction of a module.
 ///

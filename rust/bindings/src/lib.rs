@@ -36,7 +36,6 @@ mod rows;
 mod rule_cache;
 mod sharding;
 mod tiling;
-mod watch;
 
 #[pyo3::pymodule]
 mod _core {

@@ -2,6 +2,7 @@
 
 use std::ops::{Deref, Range};
 
+use flow::watch::{Watch, What};
 use hlo::{ComputationId, Ids, InstructionId, Module};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -16,7 +17,6 @@ use crate::error::{wrong_type, InCall, NotFoundError, UnsupportedError};
 use crate::instruction::{instruction, instructions, watched, PyInstruction};
 use crate::pickle::{by_attribute, by_function, Reduced};
 use crate::repr;
-use crate::watch::{Watch, What};
 
 /// An HLO module: computations of instructions.
 ///

@@ -9,6 +9,7 @@ use flow::propagate::Entry;
 use flow::query::{named, Key};
 use flow::reads::{self, Counts, Union};
 use flow::schedule::Region;
+use flow::watch::Watch;
 use flow::{
     rows, Direction, InstructionIndexing, OperandIndexing, Propagation, Propagator, Query, Questions, RuleProvider,
     RuleTraits, ShapeIndex, Sharing, Subject,
@@ -32,7 +33,6 @@ use crate::map::PyMap;
 use crate::module::{Handle, PyComputation, PyModule_};
 use crate::rows::PyRows;
 use crate::rule_cache::PyRuleCache;
-use crate::watch::Watch;
 use quasiaffine::interrupt::{discard, poll};
 
 /// Composes the indexing rules of ``rules`` through one module; results are cached as long as the object lives.

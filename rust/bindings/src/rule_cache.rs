@@ -3,6 +3,7 @@
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use flow::watch::AllReads;
 use flow::{Direction, InstructionIndexing, RuleTraits, ShapeIndex};
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
@@ -10,7 +11,6 @@ use smallvec::SmallVec;
 
 use crate::indexing::PyInstructionIndexing;
 use crate::propagation::direction_of;
-use crate::watch::AllReads;
 
 const MAX_SIGNATURES: usize = 16384;
 const MAX_FINGERPRINTS: usize = 4096;

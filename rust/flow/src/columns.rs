@@ -232,7 +232,7 @@ pub struct View<'m> {
     stacks: FxHashMap<i64, Vec<Text>>,
 }
 
-/// The limit on frames of one stack in a cell.
+/// The frames of one stack in a cell: a recursion would put a thousand into the row of each of its instructions.
 const MAX_FRAMES: usize = 100;
 
 /// The number of items that count as one step.

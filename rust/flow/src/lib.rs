@@ -88,6 +88,7 @@ mod state;
 pub mod tile_table;
 pub mod tiles;
 pub mod trip_counts;
+pub mod watch;
 
 pub use indexing::{Footprint, InstructionIndexing, OperandIndexing, ShapeIndex, Text};
 pub use propagate::{Direction, Propagation};

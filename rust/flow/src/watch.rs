@@ -6,24 +6,27 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use flow::Sharing;
 use hlo::{InstructionId, Key, Module, Path, Read};
 use rustc_hash::FxHashMap;
 
-use crate::rule_cache::held;
+use crate::Sharing;
 
-/// The limit on reads of instructions with one signature. With more, instructions share nothing.
+/// The reads of instructions with one signature: as many as a rule of a custom call may look at attributes. The key of
+/// each instruction covers all of them, so more make each instruction one of its own.
 const MAX_READS: usize = 256;
-/// The limit on operands from an instruction to a value that it is computed from.
+/// Operands from an instruction to a value that it is made of. A rule that follows a chain notes each of its values, by
+/// a path as long, so that the work grows as the square.
 const MAX_PATH: usize = 32;
-/// The limit on signatures whose reads are kept, except while a rule runs.
+/// The signatures whose reads are kept, unless a rule is still asked: a process that analyzes programs for days meets
+/// any number. A rule is asked again about those that are forgotten.
 const MAX_SIGNATURES: usize = 1 << 15;
 
 /// A read of an instruction, classified by property.
 #[derive(Clone, Copy)]
 pub enum What<'a> {
+    /// The shape of the value.
     Shape,
     /// The opcode, the number of operands, the number of a parameter, called computations.
     Operation,
@@ -31,6 +34,7 @@ pub enum What<'a> {
     Inferred,
     /// The value of a constant.
     Value,
+    /// An attribute by name, or whether there is one.
     Attribute(&'a str),
     /// An attribute as it is written.
     AttributeText(&'a str),
@@ -108,6 +112,7 @@ impl AllReads {
         Ok(Sharing { key: Some(m.key(id, signature, &all, answer)?), in_fingerprint })
     }
 
+    /// Forgets what rules have read, but for those that are asked now.
     pub fn clear(&self) {
         held(&self.0).retain(|_, reads| Arc::strong_count(reads) > 1);
     }
@@ -140,6 +145,7 @@ pub struct Watch {
 }
 
 impl Watch {
+    /// Of the instruction that a rule is handed.
     pub fn new(reads: Arc<Reads>, handed: InstructionId, is_strict: bool) -> Watch {
         Watch { reads, handed, place: Place::Operand(Path::new()), is_strict }
     }
@@ -274,5 +280,128 @@ impl Watch {
                 self.reads.tell_apart();
             }
         }
+    }
+}
+
+/// The value of a mutex, which a panic elsewhere leaves valid: reads are whole when they are inserted.
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+
+    fn parsed(text: &str) -> Module {
+        hlo::parse(text, None, false).expect("a module").swap_remove(0)
+    }
+
+    /// A custom call of the last of `n` negations of a constant.
+    fn chain(n: usize, constant: i64) -> Module {
+        let negations: String = (1..=n).map(|k| format!("n{k} = s32[] negate(n{})\n", k - 1)).collect();
+        let call = "ROOT c = f32[4] custom-call(";
+        parsed(&format!(
+            "ENTRY e {{\nn0 = s32[] constant({constant})\n{negations}{call}n{n}), custom_call_target=\"t\"\n}}"
+        ))
+    }
+
+    fn root(m: &Module) -> InstructionId {
+        m.root(m.entry())
+    }
+
+    /// Who shares the results of a rule that reads what `read` does of the root.
+    fn sharing(m: &Module, read: impl Fn(&Watch, &Module)) -> Sharing {
+        let (all, signature) = (AllReads::default(), m.rule_signature(root(m)));
+        read(&Watch::new(all.of(&signature), root(m), false), m);
+        let answered = all.sharing(m, root(m), &signature, &mut |_, _| Ok::<_, Infallible>(String::new()));
+        answered.unwrap_or_else(|never| match never {})
+    }
+
+    fn read_constant(watch: &Watch, m: &Module) {
+        let (mut watch, mut at) = (watch.clone(), root(m));
+        while let Some(operand) = m.operand(at, 0) {
+            (watch, at) = (watch.operand(0), operand);
+        }
+        watch.read(m, at, What::Value);
+    }
+
+    #[test]
+    fn values_are_told_apart_up_to_a_number_of_operands() {
+        let keys = |n: usize| [2, 3].map(|constant| sharing(&chain(n, constant), read_constant).key);
+        for n in [0, 1, MAX_PATH - 1] {
+            let [two, three] = keys(n);
+            assert!(two.is_some() && two != three, "behind {n} negations");
+            assert_eq!(keys(n), [two, three], "equal reads have equal keys");
+        }
+        assert_eq!(keys(MAX_PATH), [None, None], "nothing shares what is read farther away");
+    }
+
+    #[test]
+    fn a_number_of_reads_is_told_apart() {
+        let key = |n: usize| {
+            let names: Vec<String> = (0..n).map(|k| format!("a{k}")).collect();
+            let read = |watch: &Watch, m: &Module| {
+                names.iter().for_each(|name| watch.read(m, root(m), What::AttributeText(name)));
+            };
+            sharing(&chain(1, 2), read).key
+        };
+        assert!(key(MAX_READS).is_some());
+        assert_eq!(key(MAX_READS + 1), None);
+    }
+
+    #[test]
+    fn reads_of_signatures_are_forgotten_unless_a_rule_is_asked() {
+        let key = |n: usize| (n as u128).to_le_bytes();
+        let (all, m) = (AllReads::default(), chain(1, 2));
+        let shared = |n: usize| {
+            let answered = all.sharing(&m, root(&m), &key(n), &mut |_, _| Ok::<_, Infallible>(String::new()));
+            answered.unwrap_or_else(|never| match never {}).key
+        };
+        let asked = all.of(&key(0));
+        asked.tell_apart();
+        (1..MAX_SIGNATURES).for_each(|n| all.of(&key(n)).tell_apart());
+        assert_eq!([shared(0), shared(1)], [None, None]);
+        all.of(&key(MAX_SIGNATURES));
+        assert_eq!([shared(0), shared(1)], [None, Some(key(1))]);
+    }
+
+    #[test]
+    fn what_tells_an_instruction_from_all_others_is_shared_with_none() {
+        let m = chain(1, 2);
+        let key = |what: What<'_>| sharing(&m, |watch, m| watch.read(m, root(m), what)).key;
+        assert_eq!(key(What::Itself), None);
+        assert_eq!(key(What::Identity), None);
+        let plain = Some(m.rule_signature(root(&m)));
+        for covered in [What::Shape, What::Operation, What::Inferred, What::Attribute("custom_call_target")] {
+            assert_eq!(key(covered), plain, "the signature covers it");
+        }
+        assert!(![None, plain].contains(&key(What::Attribute("metadata"))));
+        assert!(![None, plain].contains(&key(What::Answer("a question"))));
+    }
+
+    /// Two calls of one computation: the fingerprint does not tell which instruction of it a rule saw.
+    #[test]
+    fn what_is_inside_is_in_the_fingerprint_but_for_names() {
+        let calls = |n: usize| {
+            let call = |k: usize| format!("c{k} = f32[] call(p), to_apply=f\n");
+            let calls: String = (1..n).map(call).collect();
+            let f = "f { x = f32[] parameter(0)  ROOT y = f32[] negate(x), metadata={op_name=\"n\"} }";
+            parsed(&format!("{f}\nENTRY e {{\np = f32[] parameter(0)\n{calls}ROOT r = f32[] call(p), to_apply=f\n}}"))
+        };
+        let key = |m: &Module, what: What<'_>| {
+            let inside = m.find_instruction("y", None).expect("an instruction");
+            sharing(m, |watch, m| watch.inside().read(m, inside, what)).key
+        };
+        for m in [calls(1), calls(2)] {
+            let plain = Some(m.rule_signature(root(&m)));
+            assert_eq!(key(&m, What::Operation), plain);
+            assert_eq!(key(&m, What::Value), plain);
+            assert_eq!(key(&m, What::Itself), None);
+            assert_eq!(key(&m, What::Attribute("metadata")), None);
+        }
+        assert!(key(&calls(1), What::Identity).is_some());
+        assert_eq!(key(&calls(2), What::Identity), None);
     }
 }

@@ -140,3 +140,104 @@ impl Module {
         all[id as usize]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+
+    /// Four calls, of which the last one has one value twice, and three that call computations.
+    const TEXT: &str = "HloModule m
+f { x = f32[] parameter(0)  ROOT y = f32[] negate(x) }
+g { x = f32[] parameter(0)  ROOT y = f32[] negate(x) }
+h { x = f32[] parameter(0)  ROOT y = f32[] call(x), to_apply=g }
+ENTRY e {
+  two = s32[] constant(2)
+  three = s32[] constant(3)
+  also_two = s32[] constant(2)
+  a = f32[4] custom-call(two, three), custom_call_target=\"t\", metadata={op_name=\"one\"}
+  b = f32[4] custom-call(also_two, three), custom_call_target=\"t\"
+  c = f32[4] custom-call(three, two), custom_call_target=\"t\", metadata={op_name=\"one\"}
+  d = f32[4] custom-call(two, two), custom_call_target=\"t\"
+  p = f32[] parameter(0)
+  f1 = f32[] call(p), to_apply=f
+  f2 = f32[] call(p), to_apply=f
+  h1 = f32[] call(p), to_apply=h
+  ROOT t = (f32[], f32[], f32[]) tuple(f1, f2, h1)
+}";
+
+    fn module() -> Module {
+        crate::parse(TEXT, None, false).expect("a module").swap_remove(0)
+    }
+
+    fn find(m: &Module, name: &str) -> InstructionId {
+        m.find_instruction(name, None).expect("an instruction")
+    }
+
+    /// The key of an instruction of which this was read; a question is answered with the name of what it is about.
+    fn key(m: &Module, name: &str, read: Read) -> Key {
+        let id = find(m, name);
+        let mut answer = |at: InstructionId, _: &str| Ok::<_, Infallible>(m.instruction_name(at).to_owned());
+        let found = m.key(id, &m.rule_signature(id), &BTreeSet::from([read]), &mut answer);
+        found.unwrap_or_else(|never| match never {})
+    }
+
+    fn path(numbers: &[u32]) -> Path {
+        Path::from_slice(numbers)
+    }
+
+    #[test]
+    fn keys_are_equal_where_what_is_read_is() {
+        let m = module();
+        let equal = |read: Read| ["b", "c", "d"].map(|name| key(&m, "a", read.clone()) == key(&m, name, read.clone()));
+        assert_eq!(equal(Read::Value(path(&[0]))), [true, false, true]);
+        assert_eq!(equal(Read::Value(path(&[1]))), [true, false, false]);
+        assert_eq!(equal(Read::Content(path(&[0]))), [true, false, true]);
+        assert_eq!(equal(Read::Repetition(path(&[]))), [true, true, false]);
+        assert_eq!(equal(Read::Attribute(path(&[]), "metadata".into())), [false, true, false]);
+        assert_eq!(equal(Read::Attribute(path(&[]), "sharding".into())), [true, true, true]);
+        assert_eq!(equal(Read::Answer(path(&[0]), "who".into())), [false, false, true]);
+        // No value is there.
+        assert_eq!(equal(Read::Value(path(&[2]))), [true, true, true]);
+        assert_eq!(equal(Read::Value(path(&[0, 0]))), [true, true, true]);
+    }
+
+    #[test]
+    fn different_reads_have_different_keys() {
+        let m = module();
+        let reads = [
+            Read::Content(path(&[0])),
+            Read::Value(path(&[0])),
+            Read::Value(path(&[1])),
+            Read::Value(path(&[2])),
+            Read::Repetition(path(&[0])),
+            Read::Attribute(path(&[0]), "who".into()),
+            Read::Answer(path(&[0]), "who".into()),
+            Read::Answer(path(&[0]), "what".into()),
+        ];
+        let keys: BTreeSet<Key> = reads.into_iter().map(|read| key(&m, "a", read)).collect();
+        assert_eq!(keys.len(), 8);
+    }
+
+    #[test]
+    fn the_fingerprint_covers_all_but_annotations() {
+        let m = module();
+        let of = |read: Read| read.is_in_fingerprint(&m, find(&m, "a"));
+        assert!(of(Read::Value(path(&[0]))) && of(Read::Content(path(&[0]))) && of(Read::Repetition(path(&[]))));
+        assert!(of(Read::Attribute(path(&[]), "custom_call_target".into())));
+        assert!(!of(Read::Attribute(path(&[]), "metadata".into())));
+    }
+
+    #[test]
+    fn calls_of_a_computation_that_others_call_have_another_signature() {
+        let m = module();
+        let is_called_once = |name: &str| m.is_called_once(m.find_computation(name).expect("a computation"));
+        assert_eq!(["f", "g", "h", "e"].map(is_called_once), [false, true, true, false]);
+        for (name, is_plain) in [("f1", false), ("f2", false), ("h1", true), ("a", true)] {
+            let id = find(&m, name);
+            assert_eq!(m.rule_signature(id) == m.signature(id), is_plain, "{name}");
+        }
+        assert_eq!(m.rule_signature(find(&m, "f1")), m.rule_signature(find(&m, "f2")));
+    }
+}
