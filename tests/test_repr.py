@@ -42,7 +42,7 @@ VALUES: dict[str, Any] = {
     "<Instruction n = f32[4]{0} negate>": MODULE["n"],
     "<Instruction pppp": WIDE.entry.root,
     "<Mesh mesh['x'=2]>": hlo.Sharding.parse("{mesh['x'=2], [{'x'}]}").mesh,
-    "<Module m of 1 computations, 2 instructions>": MODULE,
+    "<Module m of 1 computation, 2 instructions>": MODULE,
     "<Module mmmm": WIDE,
     "<Value x: f32[2]>": BUILDER.parameter(0, "f32[2]", "x"),
     "<hlomap.Table: 1 rows, 40 columns>": hm.analyze(MODULE),
@@ -101,6 +101,15 @@ def test_repr_is_a_short_line(shown: str) -> None:
     text = repr(VALUES[shown])
     assert text.startswith(shown) and "\n" not in text and len(text) <= 220
     assert text == shown or text.endswith((")", ">"))
+
+
+@pytest.mark.parametrize(("last", "length"), [(10, 100), (100, 101)])
+def test_a_field_of_a_record_is_cut_at_a_hundred_characters(last: int, length: int) -> None:
+    """So that a record of several fields is a line that fits."""
+    index = (1,) * 32 + (last,)
+    assert len(repr(index)) == length
+    shown = repr(index) if length <= 100 else f"{repr(index)[:100]}…"
+    assert repr(hlo.BufferDonor(0, index)) == f"BufferDonor(parameter_number=0, parameter_index={shown})"
 
 
 def test_repr_of_dumps(tmp_path: Path) -> None:

@@ -347,8 +347,9 @@ impl PyModule_ {
     }
 
     fn __repr__(&self) -> String {
-        let (c, i) = (self.0.computations().len(), self.0.instructions().len());
-        format!("<Module {} of {c} computations, {i} instructions>", repr::line(&self.0.name()))
+        let computations = repr::counted(self.0.computations().len(), "computation");
+        let instructions = repr::counted(self.0.instructions().len(), "instruction");
+        format!("<Module {} of {computations}, {instructions}>", repr::line(&self.0.name()))
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
@@ -486,9 +487,9 @@ impl PyComputation {
     fn __repr__(&self) -> String {
         self.read(What::Itself);
         format!(
-            "<Computation {} of {} instructions>",
+            "<Computation {} of {}>",
             repr::line(&self.module.computation_name(self.id)),
-            self.__len__()
+            repr::counted(self.__len__(), "instruction")
         )
     }
 

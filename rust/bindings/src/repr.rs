@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 /// The limit of a part of variable length; a line with its fixed parts has at most about 200 characters.
 const PART: usize = 140;
 
-/// The limit of a field of a record.
+/// The limit of a field of a record, so that a record of several is a line that fits.
 const FIELD: usize = 100;
 
 /// The limit of a name; a line may hold several.
@@ -49,6 +49,11 @@ pub fn line(value: &impl Display) -> String {
 /// A name in one line, cut if it is long.
 pub fn name(value: &impl Display) -> String {
     head(value, NAME)
+}
+
+/// A number with its noun.
+pub fn counted(n: usize, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
 /// A record with its fields: `Name(field=value, …)`.
