@@ -132,6 +132,7 @@ def test_views_pickle_with_their_module() -> None:
             "window={size=2x2 pad=0_1x2_3 rhs_reversal=0x1}",
             hm.hlo.Window.parse("{size=2x2 pad=0_1x2_3 rhs_reversal=0x1}"),
         ),
+        ("window={}", hm.hlo.Window.parse("{}")),
         ("dim_labels=b01f_01io->b01f", hm.hlo.ConvolutionDimensionNumbers.parse("b01f_01io->b01f")),
     ):
         assert pickle.loads(pickle.dumps(value)) == value and str(value) == text.partition("=")[2]

@@ -252,8 +252,8 @@ impl fmt::Display for Window {
         f.write_str("{")?;
         for (k, name) in FIELDS.into_iter().enumerate() {
             let values = || self.dims.iter().map(|dim| dim.fields()[k]);
-            // The size is there in any case.
-            if k > 0 && values().all(|value| value == DEFAULTS[k]) {
+            // The size is there in any case, unless there are no dimensions.
+            if (k > 0 || self.dims.is_empty()) && values().all(|value| value == DEFAULTS[k]) {
                 continue;
             }
             let shown = |(a, b): (i64, i64)| if name == "pad" { format!("{a}_{b}") } else { a.to_string() };
