@@ -47,7 +47,7 @@ def test_docstrings(name: str) -> None:
     runner = doctest.DocTestRunner(optionflags=flags)
     for test in doctest.DocTestFinder().find(module):
         test.globs["hm"] = hlomap
-        if name.startswith("hlomap.builder"):
+        if name.startswith(("hlomap.builder", "hlomap.writing")):
             test.globs["b"] = hlomap.Builder("m")
         runner.run(test)
     assert runner.failures == 0

@@ -89,7 +89,7 @@ def test_methods_are_added_to_classes_that_do_not_call_them() -> None:
     assert called and not added & called
 
 
-MAY_LIST_OPCODES = {"ops", "builder", "interop", "schedules"}
+MAY_LIST_OPCODES = {"ops", "builder", "interop", "schedules", "writing"}
 """Packages that say how an operation is computed, written, converted or compiled, operation by operation."""
 
 

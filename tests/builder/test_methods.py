@@ -18,10 +18,10 @@ from support import generate_builder, xla
 import hlomap as hm
 from hlomap.builder import builder
 from hlomap.builder.attribute_methods import attribute_method
-from hlomap.builder.attributes import FORMS
-from hlomap.builder.core import Core
 from hlomap.builder.derived import DerivedMethods
 from hlomap.ops import _registry, _rule, lookup, registered
+from hlomap.writing.attributes import FORMS
+from hlomap.writing.core import Core
 
 DERIVED = CASES / "builder" / "derived.txt"
 

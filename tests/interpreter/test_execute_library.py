@@ -232,6 +232,13 @@ def test_products_of_cublas() -> None:
     np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-6)
 
 
+def test_products_of_small_integers_have_32_bits() -> None:
+    row = np.full((1, 3), 100, np.int8)
+    config = '"onednn_matmul_config":{}'
+    (found,) = call("__onednn$matmul", [("s32", (1, 1))], row, row.T.copy(), config=config)
+    assert found.tolist() == [[30000]]
+
+
 def test_block_scales_and_a_scale_of_the_product() -> None:
     text = """ENTRY e {
       a = f32[3,64] parameter(0)

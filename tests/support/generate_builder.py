@@ -19,10 +19,10 @@ import numpy as np
 import hlomap as hm
 from hlomap.builder.attribute_methods import method_name
 from hlomap.builder.builder import Builder
-from hlomap.builder.core import Core
 from hlomap.builder.derived import DerivedMethods
 from hlomap.ops import lookup
 from hlomap.ops._rule import ElementwiseMethod
+from hlomap.writing.core import Core
 
 ROOT = Path(__file__).parent.parent.parent
 STUB = ROOT / "python" / "hlomap" / "builder" / "derived.pyi"
@@ -37,8 +37,9 @@ SOURCES = {
     "collections.abc": ("Mapping", "Sequence"),
     "typing": ("Any", "Literal"),
     ".._core": tuple(sorted(name for name in dir(hm._core) if name[0].isupper() and name != "Shape")),
-    ".core": ("Core",),
-    ".values": ("Callee", "Ints", "Operand", "ShapeLike", "Value"),
+    "..writing.core": ("Core",),
+    "..writing.operands": ("Operand",),
+    "..writing.values": ("Callee", "Ints", "ShapeLike", "Value"),
 }
 """The modules of the names that the stub uses."""
 

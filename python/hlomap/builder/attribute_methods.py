@@ -13,14 +13,15 @@ from inspect import Parameter, Signature
 from typing import Any, TypeAlias
 
 from .. import _core
-from .arguments import as_shape, invalid
-from .attributes import ANNOTATIONS, FORMS, Attribute, attribute_texts, known
+from ..writing.arguments import as_shape, invalid
+from ..writing.attributes import ANNOTATIONS, FORMS, Attribute, attribute_texts, known
+from ..writing.constants import element_kind, kinds_text
+from ..writing.core import Core
+from ..writing.naming import method_named
+from ..writing.operands import Operand
+from ..writing.values import Ints, Value
 from .broadcasting import broadcast_operands
-from .constants import element_kind, kinds_text
-from .core import Core
 from .examples import EXAMPLES
-from .naming import method_named
-from .values import Ints, Operand, Value
 
 Method: TypeAlias = Callable[..., Value]
 
@@ -50,6 +51,7 @@ def attribute_method(name: str, opcode: str) -> Method:
             return self._emit(opcode, values, wanted, **attributes)
         if wanted is None:
             raise invalid("shape", None, f"required, since {opcode} is not an operation of HLO")
+        self._checked_name(opcode)  # the name of the instruction
         for value in values:
             self._check_scope(value)
         self._is_strict = False  # The reader accepts unknown opcodes only if it is lenient.

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .._core import Shape
-from . import arguments as check
-from .core import Core
-from .values import Ints, Operand, Value
+from ..writing import arguments as check
+from ..writing.core import Core
+from ..writing.operands import Operand
+from ..writing.values import Ints, Value
 
 
 def broadcast_operands(

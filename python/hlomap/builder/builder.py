@@ -7,10 +7,10 @@ an operation belongs to an op rule; a rule that a program registers adds its met
 from __future__ import annotations
 
 from ..ops import OpRule, each
+from ..writing.core import Core
 from .attribute_methods import attribute_method, elementwise_method, method_name
 from .collectives import Collectives
 from .control_flow import ControlFlow
-from .core import Core
 from .data_movement import DataMovement
 from .derived import DerivedMethods
 from .elementwise import Elementwise

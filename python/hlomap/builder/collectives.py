@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._core import Shape
-from . import arguments as check
-from .core import Core
-from .values import Function, Operand, Value
+from ..writing import arguments as check
+from ..writing.core import Core
+from ..writing.operands import Operand
+from ..writing.values import Function, Value
 
 Groups = Sequence[Sequence[int]]
 

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias, overload
 
 from .._core import OperandAlias, Shape
-from . import arguments as check
-from .attributes import Frontend, quoted
-from .core import Core
-from .values import Callee, Function, Operand, ShapeLike, Value
+from ..writing import arguments as check
+from ..writing.attributes import Frontend, quoted
+from ..writing.core import Core
+from ..writing.operands import Operand
+from ..writing.values import Callee, Function, ShapeLike, Value
 
 _U32 = Shape.parse("u32[]")
 

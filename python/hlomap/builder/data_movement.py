@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._core import Shape
-from . import arguments as check
+from ..writing import arguments as check
+from ..writing.core import Core
+from ..writing.naming import method_named
+from ..writing.operands import Operand
+from ..writing.values import Function, Ints, ShapeLike, Value
 from .broadcasting import broadcast, expand
-from .core import Core
-from .naming import method_named
-from .values import Function, Ints, Operand, ShapeLike, Value
 
 
 class DataMovement(Core):

@@ -3,7 +3,7 @@
 `builder` adds them from `attribute_methods` as op rules are registered; ``derived.pyi`` declares those of the package.
 """
 
-from .core import Core
+from ..writing.core import Core
 
 
 class DerivedMethods(Core):

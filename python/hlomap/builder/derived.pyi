@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from typing import Literal
 
 from .._core import OperandAlias, ReplicaGroups
-from .core import Core
-from .values import Callee, Ints, Operand, ShapeLike, Value
+from ..writing.core import Core
+from ..writing.operands import Operand
+from ..writing.values import Callee, Ints, ShapeLike, Value
 
 class DerivedMethods(Core):
     """Elementwise functions, and operations that are determined by their operands and attributes."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from ..base.dtypes import bit_width
-from . import arguments as check
+from ..writing import arguments as check
+from ..writing.constants import element_kind
+from ..writing.core import Core
+from ..writing.operands import Operand
+from ..writing.values import Value
 from .broadcasting import expand
-from .constants import element_kind
-from .core import Core
-from .values import Operand, Value
 
 
 class Elementwise(Core):

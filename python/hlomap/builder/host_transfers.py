@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from .._core import Shape
-from . import arguments as check
-from .core import Core
-from .values import Operand, ShapeLike, Value
+from ..writing import arguments as check
+from ..writing.core import Core
+from ..writing.operands import Operand
+from ..writing.values import ShapeLike, Value
 
 _TOKEN = Shape.parse("token[]")
 _U32 = Shape.parse("u32[]")

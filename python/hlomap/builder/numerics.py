@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .._core import Shape
-from . import arguments as check
-from .constants import element_kind
-from .core import Core
-from .naming import method
-from .values import Ints, Operand, ShapeLike, Value
+from ..writing import arguments as check
+from ..writing.constants import element_kind
+from ..writing.core import Core
+from ..writing.naming import method
+from ..writing.operands import Operand
+from ..writing.values import Ints, ShapeLike, Value
 
 
 class Numerics(Core):

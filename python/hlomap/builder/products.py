@@ -7,10 +7,11 @@ from typing import Any
 
 from .._core import ConvolutionDimensionNumbers
 from ..errors import HlomapError
-from . import arguments as check
-from .core import Core
-from .naming import method_named
-from .values import Ints, Operand, Value
+from ..writing import arguments as check
+from ..writing.core import Core
+from ..writing.naming import method_named
+from ..writing.operands import Operand
+from ..writing.values import Ints, Value
 from .windows import Padding, window_text
 
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._core import Shape
-from . import arguments as check
-from .core import Core
-from .values import Callee, Function, Ints, Operand, Value
+from ..writing import arguments as check
+from ..writing.core import Core
+from ..writing.operands import Operand
+from ..writing.values import Callee, Function, Ints, Value
 from .windows import Padding, window_text
 
 

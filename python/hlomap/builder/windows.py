@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from . import arguments as check
-from .values import Ints
+from ..writing import arguments as check
+from ..writing.values import Ints
 
 Padding = str | Sequence[Sequence[int]]
 """``"VALID"``, ``"SAME"``, or ``(low, high)`` for each dimension."""

@@ -14,7 +14,8 @@ from enum import Enum
 from typing import NamedTuple
 
 from .._core import Instruction, Shape
-from .body import Call, Config, Value, array_text, require
+from .body import Array, Call
+from .config import Config, require
 
 TARGETS = (
     "__cudnn$fmhaScaleBiasSoftmax", "__cudnn$fmhaScaleBiasSoftmaxBackward", "__cudnn$fmhaScaleBiasSoftmaxDropout",
@@ -108,7 +109,7 @@ def packs_segments(instruction: Instruction) -> bool:
     return config.number("max_seg_per_batch", 1) > 1
 
 
-def attention(call: Call) -> list[Value]:
+def attention(call: Call) -> list[Array]:
     """``__cudnn$fmha*``: see the module, and the operands in :func:`_forward` and :func:`_backward`."""
     options = _Options.of(call.instruction)
     require(all(part.is_array for part in call.results), "a result that is not an array")
@@ -156,7 +157,7 @@ def _axes(config: Config, gemm: str, side: str, contracted: str) -> _Axes:
     return _Axes(batch[0], batch[1], sequence, feature)
 
 
-def _forward(call: Call, options: _Options) -> list[Value]:
+def _forward(call: Call, options: _Options) -> list[Array]:
     """q, k, v [, bias][, q lengths, k lengths][, pages of k, pages of v] -> (o [, statistics], workspace).
 
     With f8: q, k, v, the inverse scales of q, k, v and the weights, the scales of the weights and of o -> (o, the
@@ -174,14 +175,14 @@ def _forward(call: Call, options: _Options) -> list[Value]:
         q, k, v = (_times(x, by) for x, by in zip((q, k, v), factors[:3], strict=True))
     scores, allowed = _scores(call, options, q, k)
     largest = scores.reduced("maximum", {3})
-    weights = (scores - largest.broadcast(scores.sizes, range(3))).one("exponential")
+    weights = (scores - largest.broadcast(scores.dimensions, range(3))).one("exponential")
     if allowed is not None:
         weights = weights.where(allowed, 0)
     total = weights.reduced("add", {3})
     if options.has_lengths:  # a row without keys has no weights
-        total = total.where(total.compared("GT", 0), 1)
-    weights = _dropped(call, options, weights / total.broadcast(scores.sizes, range(3)))
-    amax: list[Value] = []
+        total = total.where(total > 0, 1)
+    weights = _dropped(call, options, weights / total.broadcast(scores.dimensions, range(3)))
+    amax: list[Array] = []
     if is_f8:
         amax.append(_amax(weights))
         weights = _quantized(call, weights, factors[4], factors[3])
@@ -192,7 +193,7 @@ def _forward(call: Call, options: _Options) -> list[Value]:
     return [value, *amax, largest + total.one("log")][:n_results]
 
 
-def _backward(call: Call, options: _Options) -> list[Value]:
+def _backward(call: Call, options: _Options) -> list[Array]:
     """q, k, v, statistics, gradient of o [, bias], o [, q lengths, k lengths] -> (dq, dk, dv [, dbias], workspace).
 
     With f8: q, k, v, o, gradient of o, statistics, the inverse scales of q, k, v, o, do, the weights and dp, the scales
@@ -210,7 +211,7 @@ def _backward(call: Call, options: _Options) -> list[Value]:
     if is_f8:
         q, k, v, o, dy = (_times(x, by) for x, by in zip((q, k, v, o, dy), scales[:5], strict=True))
     scores, allowed = _scores(call, options, q, k)
-    sizes = scores.sizes
+    sizes = scores.dimensions
     statistics = call.operands[at_statistics].converted("f32")
     weights = (scores - statistics.broadcast(sizes, range(3))).one("exponential")
     if allowed is not None:
@@ -219,7 +220,7 @@ def _backward(call: Call, options: _Options) -> list[Value]:
     dweights = _dropped(call, options, dy.product(v, 2, (3, 3)))
     along = (dy * o).reduced("add", {3})
     dscores = weights * (dweights - along.broadcast(sizes, range(3)))
-    amax: list[Value] = []
+    amax: list[Array] = []
     if is_f8:
         dropped = _quantized(call, dropped, scales[7], scales[5])
         amax.append(_amax(dscores))
@@ -239,118 +240,118 @@ def _backward(call: Call, options: _Options) -> list[Value]:
     return found
 
 
-def _heads(call: Call, options: _Options) -> tuple[Value, Value, Value]:
+def _heads(call: Call, options: _Options) -> tuple[Array, Array, Array]:
     """Queries, and the keys and values of the head of each query: batch, head, sequence, feature."""
     require(all(one.rank == 4 for one in call.operands[:3]), "queries, keys or values without 4 dimensions")
     q, k, v = (_canonical(call, n, axes) for n, axes in enumerate((options.q, options.k, options.v)))
-    batch, heads = q.sizes[:2]
+    batch, heads = q.dimensions[:2]
     if options.paged:
         k, v = (_from_pages(call, x, call.operands[n - 2], batch) for n, x in enumerate((k, v)))
-    n_heads, n_keys = k.sizes[1:3]
-    fits = k.sizes[0] == v.sizes[0] == batch and q.sizes[3] == k.sizes[3] and v.sizes[1:3] == k.sizes[1:3]
+    n_heads, n_keys = k.dimensions[1:3]
+    fits = (
+        k.dimensions[0] == v.dimensions[0] == batch
+        and q.dimensions[3] == k.dimensions[3]
+        and v.dimensions[1:3] == k.dimensions[1:3]
+    )
     require(fits and n_heads > 0 and heads % n_heads == 0, "queries, keys and values whose sizes do not fit")
     shape = options.config.part("intermediate_tensor_shape").dimensions("dimensions")
     require(
-        options.paged or not shape or shape == [batch, heads, q.sizes[2], n_keys],
+        options.paged or not shape or shape == [batch, heads, q.dimensions[2], n_keys],
         "an intermediate_tensor_shape that does not fit",
     )
     return q, _for_queries(k, heads), _for_queries(v, heads)
 
 
-def _canonical(call: Call, operand: int, axes: _Axes) -> Value:
+def _canonical(call: Call, operand: int, axes: _Axes) -> Array:
     require(call.operands[operand].rank == 4, f"operand {operand} does not have 4 dimensions")
     return call.operands[operand].converted("f32").transposed(axes)
 
 
-def _from_pages(call: Call, pages: Value, table: Value, batch: int) -> Value:
+def _from_pages(call: Call, pages: Array, table: Array, batch: int) -> Array:
     """The pages that a table [batch, 1, pages of a row, 1] names, one after the other."""
-    _, heads, size, features = pages.sizes
-    fits = table.dtype == "s32" and table.rank == 4 and table.sizes[0] == batch
-    require(fits and table.sizes[1] == table.sizes[3] == 1, f"a page table {array_text(table.dtype, table.sizes)}")
-    n_row = table.sizes[2]
+    _, heads, size, features = pages.dimensions
+    fits = table.dtype == "s32" and table.rank == 4 and table.dimensions[0] == batch
+    require(fits and table.dimensions[1] == table.dimensions[3] == 1, f"a page table {table.shape}")
+    n_row = table.dimensions[2]
     rows = table.reshaped([batch, n_row])
-    found = call.add(
-        pages.dtype,
-        [batch, n_row, heads, size, features],
-        f"gather({pages}, {rows}), offset_dims={{2,3,4}}, collapsed_slice_dims={{0}}, start_index_map={{0}}, "
-        f"index_vector_dim=2, slice_sizes={{1,{heads},{size},{features}}}",
-    )
+    slices = {"offset_dims": [2, 3, 4], "collapsed_slice_dims": [0], "slice_sizes": [1, heads, size, features]}
+    sizes = [batch, n_row, heads, size, features]
+    found = call.write(pages.dtype, sizes, "gather", pages, rows, **slices, start_index_map=[0], index_vector_dim=2)
     return found.transposed([0, 2, 1, 3, 4]).reshaped([batch, heads, n_row * size, features])
 
 
-def _for_queries(x: Value, heads: int) -> Value:
+def _for_queries(x: Array, heads: int) -> Array:
     """Each head of keys or values, for all heads of queries that share it."""
-    batch, own, length, features = x.sizes
+    batch, own, length, features = x.dimensions
     if own == heads:
         return x
     wide = x.broadcast([batch, own, heads // own, length, features], [0, 1, 3, 4])
     return wide.reshaped([batch, heads, length, features])
 
 
-def _over_groups(x: Value, n_heads: int) -> Value:
+def _over_groups(x: Array, n_heads: int) -> Array:
     """The sum over the heads of queries that share a head."""
-    batch, heads, length, features = x.sizes
+    batch, heads, length, features = x.dimensions
     if heads == n_heads:
         return x
     return x.reshaped([batch, n_heads, heads // n_heads, length, features]).reduced("add", {2})
 
 
-def _scores(call: Call, options: _Options, q: Value, k: Value) -> tuple[Value, Value | None]:
+def _scores(call: Call, options: _Options, q: Array, k: Array) -> tuple[Array, Array | None]:
     """``scale * q k + bias``, very small where masked, and where it is not masked; None for everywhere."""
     scores = q.product(k, 2, (3, 3)) * options.config.number("fmha_scale", 1)
-    sizes = scores.sizes
+    sizes = scores.dimensions
     at_bias, at_lengths = (5, 6 + options.has_bias) if options.is_backward else (3, 3 + options.has_bias)
     if options.has_bias:
         require(call.operands[at_bias].rank == 4, "a bias without 4 dimensions")
         scores += call.operands[at_bias].converted("f32").stretched(sizes)
     conditions = []
-    query, key = (call.add("s32", sizes, f"iota(), iota_dimension={d}") for d in (2, 3))
+    query, key = (call.write("s32", sizes, "iota", iota_dimension=d) for d in (2, 3))
     if options.causal:
-        conditions.append(query.compared("GE", key))
+        conditions.append(query >= key)
     if options.window:
-        conditions.append((query - key).compared("LT", options.window))
+        conditions.append(query - key < options.window)
     if options.has_lengths:
         for position, lengths in zip((query, key), call.operands[at_lengths:], strict=False):
-            fits = lengths.dtype == "s32" and tuple(lengths.sizes) == tuple(sizes[:1])
-            own = array_text(lengths.dtype, lengths.sizes)
-            require(fits, f"lengths {own} for {array_text('f32', sizes)}")
-            conditions.append(position.compared("LT", lengths.broadcast(sizes, [0])))
+            fits = lengths.dtype == "s32" and tuple(lengths.dimensions) == tuple(sizes[:1])
+            require(fits, f"lengths {lengths.shape} for {scores.shape}")
+            conditions.append(position < lengths.broadcast(sizes, [0]))
     if not conditions:
         return scores, None
     allowed = conditions[0]
     for condition in conditions[1:]:
-        allowed = allowed.two("and", condition)
+        allowed &= condition
     return scores.where(allowed, -1e30), allowed
 
 
-def _dropped(call: Call, options: _Options, weights: Value) -> Value:
+def _dropped(call: Call, options: _Options, weights: Array) -> Array:
     if options.dropout == 0:
         return weights
-    mask = call.add(weights.dtype, weights.sizes, f'custom-call(), custom_call_target="{DROPOUT_MASK}"')
+    mask = call.write(weights.dtype, weights.dimensions, "custom-call", custom_call_target=DROPOUT_MASK)
     return weights * mask * (1 / (1 - options.dropout))
 
 
-def _scalar(call: Call, operand: int) -> Value:
+def _scalar(call: Call, operand: int) -> Array:
     found = call.operands[operand]
-    require(all(n == 1 for n in found.sizes), f"operand {operand} is not one number")
+    require(all(n == 1 for n in found.dimensions), f"operand {operand} is not one number")
     return found.converted("f32").reshaped([])
 
 
-def _times(x: Value, scalar: Value) -> Value:
-    return x * scalar.broadcast(x.sizes, [])
+def _times(x: Array, scalar: Array) -> Array:
+    return x * scalar.broadcast(x.dimensions, [])
 
 
-def _quantized(call: Call, x: Value, scale: Value, inverse: Value) -> Value:
+def _quantized(call: Call, x: Array, scale: Array, inverse: Array) -> Array:
     """A value, rounded to the narrow float type of the operands after it is scaled."""
     return _times(_times(x, scale).saturated(call.shapes[0].dtype).converted("f32"), inverse)
 
 
-def _amax(x: Value) -> Value:
+def _amax(x: Array) -> Array:
     return x.one("abs").reduced("maximum", set(range(x.rank)))
 
 
-def _result(value: Value, part: Shape) -> Value:
-    sizes = list(value.sizes)
+def _result(value: Array, part: Shape) -> Array:
+    sizes = list(value.dimensions)
     fits = list(part.dimensions) == sizes or (not sizes and all(n == 1 for n in part.dimensions))
     if len(sizes) < 4 and part.rank == 4:  # a gradient of a bias
         fits = [n for n in part.dimensions if n != 1] == [n for n in sizes if n != 1]

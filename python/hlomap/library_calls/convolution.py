@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from .._core import ConvolutionDimensionNumbers, Shape, WindowDim
-from .body import Call, Config, Value, require
+from .body import Array, Call, computed_type
+from .config import Config, require
 
 _UNDERSTOOD = {
     "activation_mode", "conv_result_scale", "side_input_scale", "leakyrelu_alpha", "algorithm", "tensor_ops_enabled",
@@ -64,7 +65,7 @@ class _Forward(NamedTuple):
             dims.append(_Dim(w.size, output, w.stride, w.pad_low, high, w.window_dilation, reach))
         return cls(call, kernel, labels, dims, _groups(call))
 
-    def regrouped_kernel(self) -> Value:
+    def regrouped_kernel(self) -> Array:
         """The filter with its groups among the input features, where they are the output features of the gradient."""
         kernel = self.call.operands[1]
         if self.groups == 1:
@@ -78,17 +79,18 @@ class _Forward(NamedTuple):
         return kernel.reshaped(split).transposed(order).reshaped(merged)
 
     def gradient(
-        self, left: Value, right: Value, window: str, labels: tuple[str, str, str], grouped: str, to: Shape
-    ) -> list[Value]:
+        self, left: Array, right: Array, window: str, labels: tuple[str, str, str], grouped: str, to: Shape
+    ) -> list[Array]:
         """A convolution of two factors as the gradient ``to``."""
-        dtype = _computed(to.dtype)
-        factors = f"{left.converted(dtype)}, {right.converted(dtype)}"
-        dim_labels = f"{labels[0]}_{labels[1]}->{labels[2]}{_groups_text(grouped, self.groups)}"
-        text = f"convolution({factors}), window={window}, dim_labels={dim_labels}"
-        return [self.call.add(dtype, to.dimensions, text).converted(to.dtype)]
+        dtype = computed_type(to.dtype)
+        factors = [one.converted(dtype) for one in (left, right)]
+        attributes = {"window": window, "dim_labels": f"{labels[0]}_{labels[1]}->{labels[2]}"}
+        groups = {f"{grouped}_group_count": self.groups}
+        value = self.call.write(dtype, to.dimensions, "convolution", *factors, **attributes, **groups)
+        return [value.converted(to.dtype)]
 
 
-def forward(call: Call) -> list[Value]:
+def forward(call: Call) -> list[Array]:
     """``__cudnn$convForward``: input, filter."""
     config = _config(call)
     require(_activation(config) == "kNone", "a forward convolution with an activation")
@@ -96,7 +98,7 @@ def forward(call: Call) -> list[Value]:
     return [_forward(call, config).converted(call.result().dtype)]
 
 
-def bias_activation(call: Call) -> list[Value]:
+def bias_activation(call: Call) -> list[Array]:
     """``__cudnn$convBiasActivationForward``: input, filter, bias along the output features, side input."""
     config = _config(call)
     side_scale = config.number("side_input_scale", 0)
@@ -106,7 +108,7 @@ def bias_activation(call: Call) -> list[Value]:
     if side_scale != 0:
         value += call.operands[3].converted(value.dtype) * side_scale
     feature = call.instruction.attributes["dim_labels"].output_feature
-    value += call.operands[2].converted(value.dtype).broadcast(value.sizes, [feature])
+    value += call.operands[2].converted(value.dtype).broadcast(value.dimensions, [feature])
     mode = _activation(config)
     if mode != "kNone":
         require(mode in _ACTIVATIONS, f"the activation {mode}")
@@ -114,7 +116,7 @@ def bias_activation(call: Call) -> list[Value]:
     return [value.converted(call.result().dtype)]
 
 
-def gradient_of_input(call: Call) -> list[Value]:
+def gradient_of_input(call: Call) -> list[Array]:
     """``__cudnn$convBackwardInput``: output gradient, filter."""
     call.require_operands(2, _HAS_2)
     (dy, kernel), dx = call.shapes, call.result()
@@ -136,7 +138,7 @@ def gradient_of_input(call: Call) -> list[Value]:
     return forward.gradient(call.operands[0], forward.regrouped_kernel(), window, dimensions, "feature", dx)
 
 
-def gradient_of_filter(call: Call) -> list[Value]:
+def gradient_of_filter(call: Call) -> list[Array]:
     """``__cudnn$convBackwardFilter``: input, output gradient."""
     call.require_operands(2, _HAS_2)
     (x, dy), dw = call.shapes, call.result()
@@ -169,20 +171,15 @@ def _activation(config: Config) -> str:
     return _MODES[int(mode)] if mode.isdecimal() and int(mode) < len(_MODES) else mode
 
 
-def _computed(dtype: str) -> str:
-    return {"f16": "f32", "bf16": "f32", "s8": "s32", "u8": "s32"}.get(dtype, dtype)
-
-
-def _forward(call: Call, config: Config) -> Value:
+def _forward(call: Call, config: Config) -> Array:
     """The scaled convolution of the first two operands."""
-    output, dtype = call.result(), _computed(call.operands[0].dtype)
-    x, kernel = (operand.converted(dtype) for operand in call.operands[:2])
-    labels, window = (call.instruction.attributes.text(name) for name in ("dim_labels", "window"))
-    require(labels is not None, "it has no dim_labels")
-    text = f"convolution({x}, {kernel}), window={window or '{}'}, dim_labels={labels}"
-    value = call.add(dtype, output.dimensions, text + _groups_text("feature", _groups(call)))
+    output, factors = call.result(), call.factors()
+    attributes = {name: call.instruction.attributes.get(name) for name in ("window", "dim_labels")}
+    require(attributes["dim_labels"] is not None, "it has no dim_labels")
+    attributes["feature_group_count"] = _groups(call)
+    value = call.write(factors[0].dtype, output.dimensions, "convolution", *factors, **attributes)
     scale = config.number("conv_result_scale", 1)
-    if dtype == "s32" and (scale != 1 or output.dtype != "s32"):
+    if value.dtype == "s32" and (scale != 1 or output.dtype != "s32"):
         value = value.converted("f32")  # sums of integers are scaled as floats
     return value if scale == 1 else value * scale
 
@@ -192,10 +189,6 @@ def _groups(call: Call) -> int:
     groups = int(attributes.get("feature_group_count", 1))
     require(groups >= 1 and int(attributes.get("batch_group_count", 1)) == 1, "it has batch groups")
     return groups
-
-
-def _groups_text(kind: str, groups: int) -> str:
-    return f", {kind}_group_count={groups}" if groups > 1 else ""
 
 
 def _window(**parts: list[int] | list[str]) -> str:

@@ -27,9 +27,10 @@ from . import (
     onednn,
     sorting,
 )
-from .body import Call, NotUnderstood, Value, is_workspace
+from .body import Array, Call, is_workspace
+from .config import NotUnderstood
 
-TARGETS: Mapping[str, Callable[[Call], list[Value]]] = {
+TARGETS: Mapping[str, Callable[[Call], list[Array]]] = {
     "__cublas$gemm": gemm.gemm,
     "__cublas$lt$groupedMatmul": gemm.grouped_gemm,
     "__cublas$lt$matmul": gemm.gemm,
@@ -82,12 +83,12 @@ def definition_of(instruction: Instruction) -> Instruction | Unknown | None:
     if define is None:
         return None
     try:
-        call = Call(instruction)
-        return _parsed(call.text(define(call)))
+        return _parsed(Call(instruction).text(define))
     except NotUnderstood as error:
         return Unknown(f"custom-call to {target!r}: {error}")
     except HlomapError as error:
-        why = re.sub(r"^<text>:\d+:\d+: ", "", str(error).partition("\n")[0])  # the text is the definition's
+        # Both the text and the call of the builder are those of the definition.
+        why = re.sub(r"^(?:<text>:\d+:\d+|hm\.[\w.]+): ", "", str(error).partition("\n")[0])
         return Unknown(f"custom-call to {target!r}: its shapes do not fit its definition: {why}")
 
 

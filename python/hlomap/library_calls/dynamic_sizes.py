@@ -5,10 +5,11 @@ Also ``AllocateBuffer``: memory that nothing has written.
 
 from __future__ import annotations
 
-from .body import Call, Value, require
+from .body import Array, Call
+from .config import require
 
 
-def slice_to_dynamic(call: Call) -> list[Value]:
+def slice_to_dynamic(call: Call) -> list[Array]:
     """array, sizes -> the first elements along every dimension."""
     rank = (call.shapes or [call.instruction.shape])[0].rank
     sizes = call.operands[1:]
@@ -16,7 +17,7 @@ def slice_to_dynamic(call: Call) -> list[Value]:
     return [call.with_sizes(sizes)]
 
 
-def pad_to_static(call: Call) -> list[Value]:
+def pad_to_static(call: Call) -> list[Array]:
     """dynamic array -> the array, filled up to its bounds, and its sizes."""
     call.require_operands(1, "PadToStatic has 1")
     (array,), parts = call.operands, call.results if call.instruction.shape.is_tuple else ()
@@ -24,12 +25,13 @@ def pad_to_static(call: Call) -> list[Value]:
     require(fits, "its result is not the array and its sizes")
     zeros = array.like(0)
     start = call.filled("s32", (), 0)
-    padded = call.add(array.dtype, array.sizes, f"dynamic-update-slice({zeros}, {array}{f', {start}' * array.rank})")
-    sizes = [call.add("s32", (), f"get-dimension-size({array}), dimensions={{{k}}}") for k in range(array.rank)]
+    starts = [start] * array.rank
+    padded = call.write(array.dtype, array.dimensions, "dynamic-update-slice", zeros, array, *starts)
+    sizes = [call.write("s32", (), "get-dimension-size", array, dimensions=[k]) for k in range(array.rank)]
     return [padded, *sizes]
 
 
-def allocate_buffer(call: Call) -> list[Value]:
+def allocate_buffer(call: Call) -> list[Array]:
     """An array that reads nothing, of zeros."""
     call.require_operands(0, "AllocateBuffer has none")
     output = call.instruction.shape

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from .._core import Instruction, Shape
-from .body import Call, Config, NotUnderstood, Value, array_text, numbers, require
+from .body import Array, Call
+from .config import Config, NotUnderstood, require
 
 _UNDERSTOOD = {
     "alpha_real", "alpha_imag", "beta", "dot_dimension_numbers", "precision_config", "epilogue", "lhs_stride",
@@ -18,9 +19,6 @@ _UNDERSTOOD = {
     "has_d_scale", "batch_size",
 }  # fmt: skip
 """``batch_size``, of configurations before 2024, follows from the dimension numbers."""
-
-_COMPUTED = {"f16": "f32", "bf16": "f32", "f8e4m3fn": "f32", "f8e5m2": "f32", "s8": "s32", "u8": "s32"}
-"""The element types of products whose operands are narrower."""
 
 _EPILOGUES = {
     "DEFAULT": (False, "", False),
@@ -37,12 +35,12 @@ _EPILOGUES = {
 """Whether there is a bias, the activation, and whether what it is applied to is a result, too."""
 
 
-def gemm(call: Call) -> list[Value]:
+def gemm(call: Call) -> list[Array]:
     """``__cublas$gemm`` and ``__cublas$lt$matmul``: a, b, c where beta is not 0, then the bias."""
     return _gemm(call, scaled=False)
 
 
-def scaled_gemm(call: Call) -> list[Value]:
+def scaled_gemm(call: Call) -> list[Array]:
     """``__cublas$lt$matmul$f8``: scalars that scale a and b follow the matrices, maybe those of c and d; then the bias.
 
     The scale of d alone comes last.  A scalar among the results is the largest absolute element of d before its scale.
@@ -50,7 +48,7 @@ def scaled_gemm(call: Call) -> list[Value]:
     return _gemm(call, scaled=True)
 
 
-def grouped_gemm(call: Call) -> list[Value]:
+def grouped_gemm(call: Call) -> list[Array]:
     """``__cublas$lt$groupedMatmul``: a, b and the sizes of the groups, which are those of a ragged-dot."""
     config = Config.of(call.instruction, "grouped_gemm_backend_config")
     config.only({"gemm_backend_config", "ragged_dot_dimension_numbers"})
@@ -63,12 +61,12 @@ def grouped_gemm(call: Call) -> list[Value]:
     call.require_operands(3, "a grouped product has 3")
     dims = _dimensions(ragged.part("dot_dimension_numbers"))
     dims.update({f"{name}": ragged.dimensions(f"{name}_dimensions") for name in ("lhs_ragged", "rhs_group")})
-    output, (a, b), groups = call.result(), _factors(call), call.operands[2]
-    value = call.add(a.dtype, output.dimensions, f"ragged-dot({a}, {b}, {groups}), {_attributes(dims)}")
+    output, (a, b), groups = call.result(), call.factors(), call.operands[2]
+    value = call.write(a.dtype, output.dimensions, "ragged-dot", a, b, groups, **_attributes(dims))
     return [value.converted(output.dtype)]
 
 
-def block_scaled_dot(call: Call) -> list[Value]:
+def block_scaled_dot(call: Call) -> list[Array]:
     """``__op$block_scaled_dot``: a, b, and a scale for each block along their last dimension, which is summed.
 
     A fifth operand is a scalar that scales the product.
@@ -77,16 +75,16 @@ def block_scaled_dot(call: Call) -> list[Value]:
     require(n == 4 or (n == 5 and call.operands[4].rank == 0), f"{n} operands, where a block-scaled dot has 4")
     require(rank in (2, 3) and all(one.rank == rank for one in call.operands[:4]), "operands that are not matrices")
     output = call.result()
-    batch = "lhs_batch_dims={0}, rhs_batch_dims={0}, " if rank == 3 else ""
-    summed = f"lhs_contracting_dims={{{rank - 1}}}, rhs_contracting_dims={{{rank - 1}}}"
+    numbers = {"batch": range(rank - 2), "contracting": [rank - 1]}
+    dims = {f"{side}_{kind}_dims": found for kind, found in numbers.items() for side in ("lhs", "rhs")}
     computed = output.dtype if n == 4 else call.operands[4].dtype
-    product = call.add(computed, output.dimensions, f"scaled-dot(p0, p1, p2, p3), {batch}{summed}")
+    product = call.write(computed, output.dimensions, "scaled-dot", *call.operands[:4], **dims)
     if n == 5:
         product *= call.operands[4].broadcast(output.dimensions, ())
     return [product.converted(output.dtype)]
 
 
-def _gemm(call: Call, scaled: bool) -> list[Value]:
+def _gemm(call: Call, scaled: bool) -> list[Array]:
     config = gemm_config(call.instruction).only(_UNDERSTOOD)
     epilogue = config.word("epilogue", "DEFAULT")
     require(epilogue in _EPILOGUES, f"the epilogue {epilogue}")
@@ -102,16 +100,16 @@ def _gemm(call: Call, scaled: bool) -> list[Value]:
     call.require_operands(expected, f"its backend_config asks for {expected}")
 
     parts = call.results
-    a, b = _factors(call)
+    a, b = call.factors()
     dims, free = product_dimensions(call.shapes, config.part("dot_dimension_numbers"))
     of_a, of_b = [*dims["lhs_batch"], *free[0]], free[1]
-    sizes = (*(a.sizes[d] for d in of_a), *(b.sizes[d] for d in of_b))
-    value = call.add(a.dtype, sizes, f"dot({a}, {b}), {_attributes(dims)}")
+    sizes = (*(a.dimensions[d] for d in of_a), *(b.dimensions[d] for d in of_b))
+    value = call.write(a.dtype, sizes, "dot", a, b, **_attributes(dims))
 
-    def times(value: Value, by: float) -> Value:
+    def times(value: Array, by: float) -> Array:
         return value if by == 1 else value * by
 
-    def times_operand(value: Value, number: int | None) -> Value:
+    def times_operand(value: Array, number: int | None) -> Array:
         if number is None:
             return value
         scalar = call.operands[number].converted(a.dtype)
@@ -160,12 +158,6 @@ class _Scales(NamedTuple):
         raise NotUnderstood(f"its scales are operands {[str(one.without_layout()) for one in call.shapes[first:]]}")
 
 
-def _factors(call: Call) -> list[Value]:
-    """The first two operands in the type that the product is computed in."""
-    dtype = call.operands[0].dtype
-    return [operand.converted(_COMPUTED.get(dtype, dtype)) for operand in call.operands[:2]]
-
-
 def gemm_config(instruction: Instruction) -> Config:
     """The ``GemmBackendConfig`` of a call."""
     return Config.of(instruction, "gemm_backend_config", before_2024="dot_dimension_numbers")
@@ -188,15 +180,14 @@ def _dimensions(config: Config) -> dict[str, list[int]]:
     return {name: config.dimensions(f"{name}_dimensions") for name in names}
 
 
-def _attributes(dims: Mapping[str, Sequence[int]]) -> str:
-    return ", ".join(f"{name}_dims={{{numbers(found)}}}" for name, found in dims.items())
+def _attributes(dims: Mapping[str, Sequence[int]]) -> dict[str, Sequence[int]]:
+    return {f"{name}_dims": found for name, found in dims.items()}
 
 
-def _with_bias(value: Value, bias: Value, n_columns: int) -> Value:
+def _with_bias(value: Array, bias: Array, n_columns: int) -> Array:
     """With an operand along the trailing dimensions of the product, ``n_columns`` of which come from ``b``."""
-    sizes = value.sizes
+    sizes = value.dimensions
     first = len(sizes) - bias.rank
-    fits = 1 <= bias.rank <= n_columns and tuple(bias.sizes) == tuple(sizes[first:])
-    shape = array_text(bias.dtype, bias.sizes)
-    require(fits, f"a bias {shape} beside a product of sizes [{numbers(sizes)}]")
+    fits = 1 <= bias.rank <= n_columns and tuple(bias.dimensions) == tuple(sizes[first:])
+    require(fits, f"a bias {bias.shape} beside a product {value.shape}")
     return value + bias.converted(value.dtype).broadcast(sizes, range(first, len(sizes)))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from .._core import Instruction
 from ..base.answers import Unknown
 from ..base.json_object import JsonObject
-from .body import Config, NotUnderstood, config_text, require
+from .config import Config, NotUnderstood, config_text, require
 
 
 class KernelCost(NamedTuple):

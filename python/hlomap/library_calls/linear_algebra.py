@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from .body import Call, Config, Value, require
+from .body import Array, Call
+from .config import Config, require
 
 _TRANSPOSES = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}
 
 
-def triangular_solve(call: Call) -> list[Value]:
+def triangular_solve(call: Call) -> list[Array]:
     """``__cublas$triangularSolve``: its configuration has the options of the operation triangular-solve."""
     options = Config.whole(call.instruction).only({"left_side", "lower", "unit_diagonal", "transpose_a"})
     flags = {name: options.flag(name, False) for name in ("left_side", "lower", "unit_diagonal")}
     return _solve(call, **flags, transpose_a=options.word("transpose_a", ""))
 
 
-def lapack_triangular_solve(call: Call) -> list[Value]:
+def lapack_triangular_solve(call: Call) -> list[Array]:
     """``lapack_*trsm_ffi``: the options are characters, written as numbers."""
     config = Config.whole(call.instruction)
     letters = {"side": "LR", "uplo": "LU", "diag": "NU", "trans_x": "NTC"}
@@ -26,7 +27,7 @@ def lapack_triangular_solve(call: Call) -> list[Value]:
     return _solve(call, **flags, transpose_a=_TRANSPOSES[trans_x])
 
 
-def symmetric_product(call: Call) -> list[Value]:
+def symmetric_product(call: Call) -> list[Array]:
     """``cusolver_syrk_ffi``: a, c, alpha, beta -> alpha a aᵀ + beta c, whose upper triangle the library leaves open."""
     require([one.rank for one in call.shapes[2:]] == [0, 0], "its operands are not two matrices and two scalars")
     a, c, alpha, beta = call.operands
@@ -34,13 +35,12 @@ def symmetric_product(call: Call) -> list[Value]:
     fits = a.rank >= 2 and len({one.dtype for one in call.operands}) == 1
     require(fits, f"operands {call.shapes[0]} and {call.shapes[1]}")
     product = a.product(a, a.rank - 2, (summed, summed))
-    alpha, beta = (scalar.broadcast(c.sizes, ()) for scalar in (alpha, beta))
+    alpha, beta = (scalar.broadcast(c.dimensions, ()) for scalar in (alpha, beta))
     return [alpha * product + beta * c]
 
 
-def _solve(call: Call, *, transpose_a: str, **flags: bool) -> list[Value]:
+def _solve(call: Call, *, transpose_a: str, **flags: bool) -> list[Array]:
     call.require_operands(2, "a triangular solve has 2")
     require(transpose_a in _TRANSPOSES.values(), f"transpose_a={transpose_a}")
-    options = "".join(f", {name}={str(value).lower()}" for name, value in flags.items())
     a, b = call.operands
-    return [call.add(b.dtype, b.sizes, f"triangular-solve({a}, {b}){options}, transpose_a={transpose_a}")]
+    return [call.write(b.dtype, b.dimensions, "triangular-solve", a, b, **flags, transpose_a=transpose_a)]

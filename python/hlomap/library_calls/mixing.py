@@ -15,7 +15,8 @@ from typing import TypeAlias
 from .._core import Instruction, Shape
 from ..base.answers import Unknown
 from . import attention
-from .body import Config, NotUnderstood, is_workspace, require
+from .body import is_workspace
+from .config import Config, NotUnderstood, require
 from .gemm import gemm_config, product_dimensions
 
 FACTORIZATIONS = (

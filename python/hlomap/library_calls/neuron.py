@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import re
 
-from .body import Call, Value, array_text, config_text, require
+from .body import Array, Call
+from .config import config_text, require
 
 
-def gelu(call: Call) -> list[Value]:
+def gelu(call: Call) -> list[Array]:
     """``x / 2 * (1 + erf(x / sqrt(2)))``."""
     return [_operand(call).activated("gelu by erf")]
 
 
-def silu(call: Call) -> list[Value]:
+def silu(call: Call) -> list[Array]:
     """``x * logistic(x)``."""
     return [_operand(call).activated("silu")]
 
 
-def softmax(call: Call) -> list[Value]:
+def softmax(call: Call) -> list[Array]:
     """Along the dimension that is the configuration."""
     return [_operand(call).softmax(_dimension(call))]
 
 
-def rms_norm(call: Call) -> list[Value]:
+def rms_norm(call: Call) -> list[Array]:
     """x, scale, epsilon -> ``x * rsqrt(mean(x * x) + epsilon) * scale`` along the dimension of the configuration."""
     shapes, dim = call.shapes, _dimension(call)
     sizes = shapes[0].dimensions if shapes else ()
@@ -31,7 +32,7 @@ def rms_norm(call: Call) -> list[Value]:
     others = [d for d in range(len(sizes)) if d != dim]
     x = call.operands[0].converted("f32")
     means = (x * x).reduced("add", {dim}) * (1 / max(sizes[dim], 1))
-    epsilon = call.operands[2].converted("f32").broadcast(means.sizes, ())
+    epsilon = call.operands[2].converted("f32").broadcast(means.dimensions, ())
     factors = (means + epsilon).one("rsqrt").broadcast(sizes, others)
     scale = call.operands[1].converted("f32").broadcast(sizes, [dim])
     output = call.instruction.shape
@@ -39,12 +40,12 @@ def rms_norm(call: Call) -> list[Value]:
     return [(x * factors * scale).converted(output.dtype)]
 
 
-def _operand(call: Call) -> Value:
+def _operand(call: Call) -> Array:
     """The only operand, which is like the result."""
     output = call.instruction.shape
     fits = len(call.operands) == 1 and output.is_array
     fits = fits and (call.shapes[0].dtype, call.shapes[0].dimensions) == (output.dtype, output.dimensions)
-    operands = [array_text(one.dtype, one.sizes) for one in call.operands]
+    operands = [str(one.shape) for one in call.operands]
     require(fits, f"operands {operands} for a result {output}")
     return call.operands[0]
 

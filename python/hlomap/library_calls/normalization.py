@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from math import prod
 
 from .._core import Shape
-from .body import Call, Config, NotUnderstood, Value, require
+from .body import Array, Call
+from .config import Config, NotUnderstood, require
 
 
-def layer_norm(call: Call) -> list[Value]:
+def layer_norm(call: Call) -> list[Array]:
     """``__cudnn$norm``: x, scale, bias -> (y [, mean, reciprocal deviation]); or the gradients of x, scale and bias."""
     config = Config.of(call.instruction, "cudnn_norm_backend_config").only({"epsilon", "kind", "algorithm"})
     kind = config.word("kind", "LAYER_FWD_INFER")
@@ -28,12 +29,12 @@ def layer_norm(call: Call) -> list[Value]:
     else:
         _require_sizes(call.shapes[2], call.shapes[1].dimensions, "a bias")
         value, mean, deviation = normalized(call, axes, config.number("epsilon", 0))
-        scale, bias = (_along(one, axes, value.sizes) for one in call.operands[1:])
+        scale, bias = (_along(one, axes, value.dimensions) for one in call.operands[1:])
         found = [value * scale + bias, mean, deviation]
     results = []
     for one, part in zip(found[:n_values], call.results, strict=False):
         # With size 1 where it was reduced.
-        fits = part.is_array and [n for n in part.dimensions if n != 1] == [n for n in one.sizes if n != 1]
+        fits = part.is_array and [n for n in part.dimensions if n != 1] == [n for n in one.dimensions if n != 1]
         require(fits, f"a result {part} of the call")
         results.append(one.reshaped(part.dimensions).converted(part.dtype))
     return results
@@ -43,21 +44,21 @@ _KINDS = {"LAYER_BWD": (5, 3), "LAYER_FWD_INFER": (3, 1), "LAYER_FWD_TRAIN": (3,
 """The numbers of operands and results."""
 
 
-def normalized(call: Call, axes: Sequence[int], epsilon: float) -> tuple[Value, Value, Value]:
+def normalized(call: Call, axes: Sequence[int], epsilon: float) -> tuple[Array, Array, Array]:
     """``(x - mean) * rsqrt(variance + epsilon)`` of operand 0; mean and reciprocal deviation without the axes."""
     x = call.operands[0].converted("f32")
     kept = [d for d in range(x.rank) if d not in axes]
     mean = _mean(x, axes)
-    centred = x - mean.broadcast(x.sizes, kept)
+    centred = x - mean.broadcast(x.dimensions, kept)
     deviation = (_mean(centred * centred, axes) + epsilon).one("rsqrt")
-    return centred * deviation.broadcast(x.sizes, kept), mean, deviation
+    return centred * deviation.broadcast(x.dimensions, kept), mean, deviation
 
 
-def _mean(value: Value, axes: Sequence[int]) -> Value:
-    return value.reduced("add", axes) / prod(value.sizes[d] for d in axes)
+def _mean(value: Array, axes: Sequence[int]) -> Array:
+    return value.reduced("add", axes) / prod(value.dimensions[d] for d in axes)
 
 
-def _gradients(call: Call, axes: Sequence[int]) -> list[Value]:
+def _gradients(call: Call, axes: Sequence[int]) -> list[Array]:
     """x, scale, gradient, mean, reciprocal deviation -> the gradients of x, scale and bias."""
     x, _, dy, *statistics = call.shapes
     _require_sizes(dy, x.dimensions, "a gradient")
@@ -81,7 +82,7 @@ def _normalized_dims(x: Shape, scale: Shape) -> list[int]:
     return axes
 
 
-def _along(operand: Value, dims: Sequence[int], sizes: Sequence[int]) -> Value:
+def _along(operand: Array, dims: Sequence[int], sizes: Sequence[int]) -> Array:
     """An operand with size 1 along all but some dimensions, repeated along these."""
     return operand.converted("f32").reshaped([sizes[d] for d in dims]).broadcast(sizes, dims)
 

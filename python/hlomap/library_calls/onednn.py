@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from .body import Call, Config, NotUnderstood, Value, numbers, require
+from .body import Array, Call
+from .config import Config, NotUnderstood, require
 from .normalization import normalized
 
 _ACTIVATIONS = {name: name.lower() for name in ("RELU", "RELU6", "TANH", "SIGMOID", "ELU")}
 _ACTIVATIONS |= {"SWISH": "silu", "GELU_ERF": "gelu by erf", "GELU_TANH": "gelu by tanh"}
 _OPTIMIZATIONS = {"user_scratchpad", "bias_broadcast"}  # not weights_prepacked: their order is oneDNN's own
-_WIDER = {"f16": "f32", "bf16": "f32"}
 
 
-def matmul(call: Call) -> list[Value]:
+def matmul(call: Call) -> list[Array]:
     """``__onednn$matmul``: a, b, then an operand for each BIAS, BINARY_ADD and SUM among its fusions."""
     config = _config(call, "onednn_matmul_config", {"transpose_a", "transpose_b", "fusions", "optimization_config"})
     fits = len(call.operands) >= 2 and all(one.rank >= 2 for one in call.operands[:2])
     require(fits, "factors that are not matrices")
-    a, b = _factors(call)
+    a, b = call.factors()
     require(b.rank == a.rank, "factors of different ranks")
     batch = a.rank - 2
     summed = (batch + (not config.flag("transpose_a", False)), batch + config.flag("transpose_b", False))
@@ -30,7 +30,7 @@ def matmul(call: Call) -> list[Value]:
     return [value.converted(call.result().dtype)]
 
 
-def convolution(call: Call) -> list[Value]:
+def convolution(call: Call) -> list[Array]:
     """``__onednn$convolution``: input, filter, then the operands of its fusions."""
     known = {"input", "kernel", "output", "window", "fusions", "feature_groups", "optimization_config"}
     config, output = _config(call, "onednn_conv_config", known), call.result()
@@ -40,18 +40,14 @@ def convolution(call: Call) -> list[Value]:
     filters = config.part("kernel").only({"dims", "filter"}).part("filter")
     filters.only({"input_feature_dim", "output_feature_dim", "spatial_dims", "shape"})
     w = _labels(filters, rank, i="input_feature_dim", o="output_feature_dim")
-    a, b = _factors(call)
+    a, b = call.factors()
     groups = max(config.integer("feature_groups", 0), 1)
-    value = call.add(
-        a.dtype,
-        output.dimensions,
-        f"convolution({a}, {b}), window={_window(config.part('window'), rank - 2)}, dim_labels={x}_{w}->{y}"
-        + (f", feature_group_count={groups}" if groups > 1 else ""),
-    )
+    attributes = {"window": _window(config.part("window"), rank - 2), "dim_labels": f"{x}_{w}->{y}"}
+    value = call.write(a.dtype, output.dimensions, "convolution", a, b, **attributes, feature_group_count=groups)
     return [_fused(call, config.part("fusions"), value, feature=y.index("f")).converted(output.dtype)]
 
 
-def layer_norm(call: Call) -> list[Value]:
+def layer_norm(call: Call) -> list[Array]:
     """``__onednn$layernorm``: x [, scale][, shift], along the last dimension."""
     config = _config(call, "onednn_layer_norm_config", {"rescale", "epsilon_typecast"})
     rescale = config.word("rescale", "UNDEFINED")
@@ -68,7 +64,7 @@ def layer_norm(call: Call) -> list[Value]:
     return [value.converted(call.result().dtype)]
 
 
-def softmax(call: Call) -> list[Value]:
+def softmax(call: Call) -> list[Array]:
     """``__onednn$softmax``: along ``softmax_axis``."""
     config = _config(call, "onednn_softmax_config", {"softmax_axis"})
     call.require_operands(1, "a softmax has 1")
@@ -84,13 +80,7 @@ def _config(call: Call, part: str, understood: Collection[str]) -> Config:
     return config
 
 
-def _factors(call: Call) -> list[Value]:
-    """The first two operands in the type that the product is computed in."""
-    dtype = call.operands[0].dtype
-    return [operand.converted(_WIDER.get(dtype, dtype)) for operand in call.operands[:2]]
-
-
-def _fused(call: Call, config: Config, value: Value, feature: int) -> Value:
+def _fused(call: Call, config: Config, value: Array, feature: int) -> Array:
     """The value after the operations that were fused, in order."""
     config.only({"ops", "bias_broadcast", "alpha_typecast"})
     operand = 2
@@ -98,10 +88,10 @@ def _fused(call: Call, config: Config, value: Value, feature: int) -> Value:
         if operation in ("BIAS", "BINARY_ADD", "SUM"):
             require(operand < len(call.operands), f"no operand for {operation}")
             added = call.operands[operand].converted(value.dtype)
-            if operation == "BIAS" and added.rank == 1 and added.sizes[0] != 1:
-                value += added.broadcast(value.sizes, [feature])
+            if operation == "BIAS" and added.rank == 1 and added.dimensions[0] != 1:
+                value += added.broadcast(value.dimensions, [feature])
             else:
-                value += added.stretched(value.sizes)
+                value += added.stretched(value.dimensions)
             operand += 1
         elif operation == "LINEAR":
             value *= config.bits("alpha_typecast", 0)
@@ -123,7 +113,7 @@ def _labels(config: Config, rank: int, **fields: str) -> str:
     spatial = [d - 1 for d in config.dimensions("spatial_dims")]
     letters = dict(zip(named, fields, strict=True)) | {d: str(k) for k, d in enumerate(spatial)}
     fits = sorted(letters) == list(range(rank)) and len(spatial) == rank - 2
-    require(fits, f"dimension numbers [{numbers([*named, *spatial])}] for {rank} dimensions")
+    require(fits, f"dimension numbers {[*named, *spatial]} for {rank} dimensions")
     return "".join(letters[d] for d in range(rank))
 
 

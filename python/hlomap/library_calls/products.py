@@ -11,7 +11,7 @@ from typing import NamedTuple
 from .._core import Instruction
 from ..base.answers import Unknown
 from . import gemm, mixing
-from .body import NotUnderstood, require
+from .config import NotUnderstood, require
 from .definitions import TARGETS
 
 _DEFINED = {gemm.gemm, gemm.scaled_gemm}

@@ -21,11 +21,13 @@ def method_named(name: str) -> Iterator[None]:
 
 
 class NamesMethods:
-    """A base of classes whose public methods are named by the errors that are raised in them."""
+    """A base of classes whose methods, if they are ``public``, are named by the errors that are raised in them."""
 
     __slots__ = ()
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, *, public: bool = True) -> None:
+        if not public:
+            return
         for name, function in list(vars(cls).items()):
             if isfunction(function) and not name.startswith("_"):
                 setattr(cls, name, method_named(name)(function))

@@ -1,4 +1,4 @@
-"""The state of a builder and everything that its methods share: Values, instructions, computations, the module.
+"""The state of what writes a module and everything that its methods share: Values, instructions, computations.
 
 `inference` asks the reader of HLO text for every shape that operands and attributes determine, and the reader checks
 the rules of the operation; a method checks only what the reader cannot see or does not explain.  No operation is
@@ -12,23 +12,23 @@ import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, cast
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, SupportsIndex, cast
 
 from .. import _core
 from .._core import Layout, Metadata, Module, Shape, Sharding
 from ..base import dtypes
+from ..base.lazy import np
 from ..errors import HlomapError, HloSyntaxError, ShapeError
 from .arguments import as_shape, at_least, described, invalid, items, shown, text, wrong_type
 from .attributes import Attribute, Frontend, Names, attribute_texts
 from .constants import as_array, element_kind, kinds_text, literal_text
 from .inference import concerns_others, infer_shape
 from .naming import NamesMethods, method, method_named
-from .values import Callee, Function, Operand, Scope, ShapeLike, Value
+from .values import Callee, Function, Scope, ShapeLike, Value
 
 if TYPE_CHECKING:
-    from .builder import Builder
+    from ..builder.builder import Builder
+    from .operands import Operand
 
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
@@ -39,7 +39,9 @@ _RESERVED |= {"manual", "last_tile_dim_replicate", "shard_as", "shard_like", "un
 
 
 class Core(NamesMethods):
-    """The base of :class:`Builder` and of the mixins that hold its methods by kind."""
+    """The base of :class:`Builder`, of the mixins with its methods by kind, and of definitions of library calls."""
+
+    _value_class: ClassVar[type[Value]] = Value
 
     def __init__(self, name: str) -> None:
         """A builder of a module called ``name``."""
@@ -49,7 +51,7 @@ class Core(NamesMethods):
         self._scopes = [Scope("main")]
         self._callees: list[Callee] = []
         self._named_callees: dict[tuple[str, tuple[str, ...]], Callee] = {}
-        self._names: set[str] = {"main"} | _RESERVED
+        self._names: set[str] = {"main", *_RESERVED}
         self._suffixes: dict[str, int] = {}
         self._annotating: list[tuple[Scope, Mapping[str, Any]]] = []
         self._is_strict = True
@@ -82,15 +84,10 @@ class Core(NamesMethods):
         if len(self._scopes) > 1:
             raise invalid("root", root, f"computation {self._scopes[-1].name} is not finished")
         attributes = attribute_texts("module", header)
-        value = self._packed("root", root)
-        scope = self._scopes[0]
-        _check_parameter_numbers(scope)
-        texts = [_computation_text(callee.scope, callee.value, "") for callee in self._callees]
-        head = "".join([f"HloModule {self.name}", *(f", {key}={text}" for key, text in attributes.items())])
-        source = "\n\n".join([head, *texts, _computation_text(scope, value, "ENTRY ")])
-        module = _core.parse_text(source + "\n")[0]
+        source = self._source(self._packed("root", root), attributes)
+        module = _core.parse_text(source)[0]
         if self._is_strict and not all(map(concerns_others, module.diagnostics)):
-            return _core.parse_text(source + "\n", None, True)[0]  # Raises.
+            return _core.parse_text(source, None, True)[0]  # Raises.
         return module
 
     def parameter(self, number: int, shape: ShapeLike, name: str | None = None) -> Value:
@@ -102,14 +99,11 @@ class Core(NamesMethods):
         Traceback (most recent call last):
         hlomap.errors.ShapeError: hm.Builder.parameter: number=0: parameter 0 already exists, x
         """
-        scope = self._scopes[-1]
         index = at_least("number", number, 0)
-        if index in scope.parameters:
-            existing = scope.parameters[index].name
+        if index in self._scopes[-1].parameters:
+            existing = self._scopes[-1].parameters[index].name
             raise invalid("number", index, f"parameter {index} already exists, {existing}")
-        value = self._append(as_shape(shape), "parameter", literal=str(index), name=name)
-        scope.parameters[index] = value
-        return value
+        return self._parameter(index, as_shape(shape), name)
 
     def constant(self, value: Any, dtype: str | None = None, name: str | None = None) -> Value:
         """A constant from a number, a list of numbers or an array, with the element type ``dtype``.
@@ -186,6 +180,20 @@ class Core(NamesMethods):
             raise ShapeError(f"{method()}({named}{texts}){to}: {problem}")
         return self._append(inferred if shape is None else shape, opcode, operands, attributes)
 
+    def _source(self, root: Value, header: Mapping[str, Attribute]) -> str:
+        """The text of the module whose entry returns ``root``."""
+        scope = self._scopes[0]
+        _check_parameter_numbers(scope)
+        texts = [_computation_text(callee.scope, callee.value, "") for callee in self._callees]
+        head = "".join([f"HloModule {self.name}", *(f", {key}={text}" for key, text in header.items())])
+        return "\n\n".join([head, *texts, _computation_text(scope, root, "ENTRY ")]) + "\n"
+
+    def _parameter(self, number: int, shape: Shape, name: str | None = None) -> Value:
+        """A parameter of the computation that is being written."""
+        value = self._append(shape, "parameter", literal=str(number), name=name)
+        self._scopes[-1].parameters[number] = value
+        return value
+
     def _append(
         self,
         shape: Shape,
@@ -198,9 +206,9 @@ class Core(NamesMethods):
     ) -> Value:
         """Writes an instruction as it is, unchecked."""
         scope = self._scopes[-1]
-        builder = cast("Builder", self)  # Builder is the only class that is instantiated.
-        name = self._unique(name or opcode)
-        value = Value(builder, scope, name, shape, opcode, tuple(operands), attributes or {}, literal)
+        builder = cast("Builder", self)  # Values of a program belong to one.
+        name = self._unique(self._checked_name(name) if name else opcode)
+        value = self._value_class(builder, scope, name, shape, opcode, tuple(operands), attributes or {}, literal)
         for annotated_scope, given in self._annotating:
             if annotated_scope is scope:
                 with method_named("annotating"):
@@ -285,12 +293,16 @@ class Core(NamesMethods):
         own_name = getattr(function, "__name__", "")
         if not _NAME.fullmatch(own_name):
             own_name = f"{method().strip('_')}_computation"
-        scope = Scope(self._unique(name or own_name))
+        return self._written(function, shapes, name or own_name)
+
+    def _written(self, function: Callable[..., Any], shapes: Sequence[Shape], name: str) -> Callee:
+        """The computation that a function of Values writes."""
+        scope = Scope(self._unique(self._checked_name(name)))
         self._scopes.append(scope)
         try:
             letters = itertools.chain("abcdefgh", (f"p{n}" for n in itertools.count(8)))
             arguments = [
-                self.parameter(number, shape, f"{letter}.{scope.name}")
+                self._parameter(number, shape, f"{letter}.{scope.name}")
                 for (number, shape), letter in zip(enumerate(shapes), letters, strict=False)
             ]
             root = self._packed("root", function(*arguments))
@@ -310,7 +322,7 @@ class Core(NamesMethods):
             if len(shapes) != 2:
                 raise invalid(argument, repr(word), f"takes 2 parameters, not {len(shapes)}")
             label = name or f"{word}_{shapes[0].dtype}"
-            self._named_callees[key] = self._callee(argument, getattr(self, _COMMON[word]), shapes, label)
+            self._named_callees[key] = self._written(getattr(self, _COMMON[word]), shapes, label)
         return self._named_callees[key]
 
     def _reducer(self, argument: str, function: Any, scalars: Sequence[Shape]) -> Callee:
@@ -360,7 +372,7 @@ class Core(NamesMethods):
 
     def _unique(self, base: str) -> str:
         """``base``, or ``base.1``, ``base.2``, … if that name is taken."""
-        name = self._checked_name(base)
+        name = base
         while name in self._names:
             number = self._suffixes[base] = self._suffixes.get(base, 0) + 1
             name = f"{base}.{number}"
@@ -393,8 +405,8 @@ def _accepts(function: Callable[..., Any], n: int) -> bool:
 def _computation_text(scope: Scope, root: Value, head: str) -> str:
     lines = []
     for value in scope.values:
-        operands = value.literal or ", ".join(f"%{operand.name}" for operand in value.operands)
-        attributes = "".join(f", {key}={text}" for key, text in value.written.items())
+        operands = value.literal or ", ".join([f"%{operand.name}" for operand in value.operands])
+        attributes = "".join([f", {key}={text}" for key, text in value.written.items()])
         mark = "ROOT " if value is root else ""
         lines.append(f"  {mark}%{value.name} = {value.shape} {value.opcode}({operands}){attributes}")
     return "\n".join([f"{head}%{scope.name} {{", *lines, "}"])

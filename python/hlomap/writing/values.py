@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, SupportsIndex, TypeAlias
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, SupportsIndex, TypeAlias, TypeVar
 
 from .._core import Layout, Metadata, ResultAccuracy, Shape, Sharding
 from .naming import NamesMethods
 
 if TYPE_CHECKING:
+    from ..builder.builder import Builder
     from .attributes import Attribute
-    from .builder import Builder
+    from .operands import Operand
 
 
 @dataclass(eq=False, repr=False)
@@ -58,14 +56,17 @@ Function: TypeAlias = Callable[..., Any] | str | Callee
 """A computation as an argument: a Python function over Values, the name of a common one, or a :class:`Callee`."""
 
 
+Made = TypeVar("Made", bound="Value")
+
+
 class _Operator:
     """An operator of Values that is a method of the builder."""
 
     def __init__(self, method: str, *, is_reflected: bool = False) -> None:
         self._method, self._is_reflected = method, is_reflected
 
-    def __get__(self, value: Value, owner: type[Value]) -> Callable[[Operand], Value]:
-        def operator(other: Operand) -> Value:
+    def __get__(self, value: Made, owner: type[Made]) -> Callable[[Operand], Made]:
+        def operator(other: Operand) -> Made:
             operands = (other, value) if self._is_reflected else (value, other)
             return getattr(value.builder, self._method)(*operands)  # type: ignore[no-any-return]
 
@@ -120,7 +121,7 @@ class Value(NamesMethods):
         >>> b.build(b.iota("s32[3]").named("count"))["count"].opcode
         'iota'
         """
-        self.name = self.builder._unique(name)
+        self.name = self.builder._unique(self.builder._checked_name(name))
         return self
 
     def annotated(
@@ -161,7 +162,7 @@ class Value(NamesMethods):
     @property
     def written(self) -> Mapping[str, Attribute]:
         """All attributes, in the order in which they are printed."""
-        return {**self.attributes, **self.annotations}
+        return {**self.attributes, **self.annotations} if self.annotations else self.attributes
 
     def __str__(self) -> str:
         attributes = "".join(f", {key}={value}" for key, value in self.written.items())
@@ -244,6 +245,5 @@ class Value(NamesMethods):
     __array_ufunc__ = None
 
 
-Operand: TypeAlias = Value | bool | int | float | complex | np.generic | npt.NDArray[Any]
 Ints: TypeAlias = Sequence[int]
 ShapeLike: TypeAlias = Shape | str

@@ -47,6 +47,11 @@ def known(owner: str) -> Mapping[str, Known]:
     return {name: Known(form, is_required, words) for name, form, is_required, words in _core.known_attributes(owner)}
 
 
+@lru_cache(maxsize=512)
+def _required(owner: str) -> Sequence[str]:
+    return [name for name, row in known(owner).items() if row.is_required]
+
+
 _WORD = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 # Attributes of every operation.
 ANNOTATIONS = frozenset(known("tuple"))
@@ -106,7 +111,7 @@ def attribute_texts(owner: str, given: Mapping[str, Any]) -> dict[str, Attribute
             near = difflib.get_close_matches(name, rows, 1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise TypeError(f"{called()}: {owner} has no attribute {name!r}{hint}")
-    missing = [name for name, row in rows.items() if row.is_required and given.get(name) is None]
+    missing = [name for name in _required(owner) if given.get(name) is None]
     if missing:
         raise TypeError(f"{called()}: {owner} requires {', '.join(missing)}")
     return {name: attribute_text(name, given[name], rows[name]) for name in given if given[name] is not None}

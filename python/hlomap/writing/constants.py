@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..base import dtypes
+from ..base.lazy import np
 from ..errors import UnsupportedError
 from .arguments import invalid, shown, text, wrong_type
 
