@@ -24,7 +24,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from hlomap.hlo.discover import detect_kind, list_files
+from hlomap.hlo.content import content_of_file
+from hlomap.hlo.discover import list_files
 
 PLAIN = """
 import sys
@@ -62,7 +63,7 @@ print(n)
 def copy_texts(corpus: Path, n_copies: int, target: Path) -> list[Path]:
     found = []
     for file in list_files([corpus]):
-        content = Path(file.path).read_bytes() if detect_kind(file) == "HLO" else b""
+        content = Path(file.path).read_bytes() if content_of_file(file.path).kind == "HLO" else b""
         if not content.lstrip().startswith(b"HloModule"):
             continue
         for copy in range(n_copies):

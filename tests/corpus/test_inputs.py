@@ -24,7 +24,7 @@ from support.datasets import BROKEN, GOOD, module_text, tables
 
 from hlomap.corpus.run import CorpusProgress, analyze_corpus
 from hlomap.errors import DatasetError, OutputError, UnsupportedError
-from hlomap.hlo.discover import RIEGELI
+from hlomap.hlo.content import RIEGELI
 
 
 def files_of(tmp_path: Path, *paths: Any, **options: Any) -> dict[str, tuple[str, str | None]]:

@@ -20,7 +20,8 @@ from support.datasets import BROKEN, GOOD, module_text
 from hlomap.corpus.reports import CorpusReport
 from hlomap.corpus.run import analyze_corpus
 from hlomap.errors import UnsupportedError
-from hlomap.hlo.discover import detect_kind, list_files
+from hlomap.hlo.content import content_of_file
+from hlomap.hlo.discover import list_files
 
 DUMPS = CASES / "dumps"
 MODULES = CASES / "modules"
@@ -59,7 +60,7 @@ def analyze(tmp_path: Path, *paths: Path, jobs: int = 1) -> tuple[CorpusReport, 
 def test_files_are_detected_by_content(tmp_path: Path, text: str, kind: str) -> None:
     file = tmp_path / "file.anything"
     file.write_bytes(text.encode("latin-1"))
-    assert [detect_kind(source) for source in list_files([file])] == [kind]
+    assert content_of_file(file).kind == kind
 
 
 def test_files_are_listed_in_order_of_names(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from support.proto import field
 
 import hlomap as hm
-from hlomap.hlo.discover import kind_and_form
+from hlomap.hlo.content import content_of
 
 TEXT = """# a dump, by hand
 name: "m" entry_computation_name: 'e'
@@ -71,14 +71,14 @@ def test_a_text_is_what_its_bytes_are() -> None:
 def test_files_are_found_by_content(tmp_path: Path) -> None:
     (tmp_path / "m.pbtxt").write_text(f"hlo_module {{ {TEXT} }}")
     assert hm.load(tmp_path / "m.pbtxt").name == "m"
-    assert kind_and_form((tmp_path / "m.pbtxt").read_bytes()) == ("HLO", "proto")
+    assert content_of((tmp_path / "m.pbtxt").read_bytes())[:2] == ("HLO", "proto")
     for other in (
         'name: "CI"\non: push\njobs: { test: 1 }',
         'name: "x"',
         "hlo_module",
         "id: 3\nname: x",
     ):
-        assert kind_and_form(other.encode())[0] != "HLO", other
+        assert content_of(other.encode()).kind != "HLO", other
     assert hm.parse("name { ROOT p = f32[] parameter(0) }").entry.name == "name"
 
 
@@ -188,7 +188,7 @@ def test_all_modules_of_a_proto(data: bytes, names: list[str], tmp_path: Path) -
         assert [m.name for m in found] == names and not any(m.diagnostics for m in found)
     assert [m.entry.name for m in found] == [f"{name}_e" for name in names]
     (tmp_path / "m.pb").write_bytes(data)
-    assert hm.analyze(tmp_path / "m.pb").columns and kind_and_form(data) == ("HLO", "proto")
+    assert hm.analyze(tmp_path / "m.pb").columns and content_of(data)[:2] == ("HLO", "proto")
     summary = hm.analyze_corpus(tmp_path / "m.pb", tmp_path / "out")
     assert summary.report.modules == summary.report.rows == len(names)
     if len(names) > 1:

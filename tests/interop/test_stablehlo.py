@@ -15,7 +15,7 @@ import pytest
 import hlomap as hm
 from hlomap.corpus.run import analyze_corpus
 from hlomap.hlo import stablehlo
-from hlomap.hlo.discover import detect_kind, list_files
+from hlomap.hlo.content import content_of_file
 
 CASES = Path(__file__).parent.parent / "cases" / "stablehlo"
 FILES = sorted(CASES.iterdir())
@@ -114,4 +114,4 @@ def test_without_jaxlib_one_line_says_what_to_install() -> None:
 
 
 def test_it_is_a_kind_of_its_own() -> None:
-    assert {detect_kind(source) for source in list_files([CASES])} == {"StableHLO"}
+    assert {content_of_file(file).kind for file in CASES.iterdir()} == {"StableHLO"}

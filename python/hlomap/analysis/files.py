@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..errors import HlomapError
-from ..hlo.discover import SourceFile, detect_kind, kind_and_form, kind_of_name, label_of, list_files
+from ..hlo.content import content_of, content_of_file, kind_of_name
+from ..hlo.discover import label_of, list_files
 from ..hlo.dump_directory import DumpedModule, name_columns
 from ..hlo.load import parse_all, read_source
 from ..hlo.stablehlo import can_convert
@@ -24,7 +25,8 @@ _Rows = tuple[dict[str, Any], Table]
 
 def analyze_file(path: str) -> Table:
     """The rows of one file; raises the errors of :func:`hlomap.load`."""
-    return Table._of_files(_rows(path, read_source(path)))
+    content = read_source(path)
+    return Table._of_files(_rows(path, content, content_of(content).form))
 
 
 def analyze_dump(modules: Iterable[DumpedModule]) -> Table:
@@ -46,8 +48,8 @@ def analyze_paths(paths: list[str]) -> Table:
 def _rows_or_error(path: str, seen: set[bytes] | None = None) -> list[_Rows]:
     """None for what is not a program, and for content that was ``seen``."""
     try:
-        kind = detect_kind(SourceFile(path, label_of(path), 0))
-        if kind != "HLO" and not (kind == "StableHLO" and can_convert()):
+        found = content_of_file(path)
+        if not found.is_program or (found.kind == "StableHLO" and not can_convert()):
             return []
         content = read_source(path)
         if seen is not None:
@@ -55,15 +57,15 @@ def _rows_or_error(path: str, seen: set[bytes] | None = None) -> list[_Rows]:
             if digest in seen:
                 return []
             seen.add(digest)
-        return _rows(path, content)
+        return _rows(path, content, found.form)
     except (HlomapError, OSError) as error:
         message = str(error) if isinstance(error, HlomapError) else f"{type(error).__name__}: {error.strerror or error}"
         row = {name: [message if name == "error" else None] for name in COLUMNS}
         return [(_facts(path), Table._of_values(row))]
 
 
-def _rows(path: str, content: bytes) -> list[_Rows]:
-    facts = _facts(path) | {"form": kind_and_form(content[: 1 << 16])[1]}
+def _rows(path: str, content: bytes, form: str | None) -> list[_Rows]:
+    facts = _facts(path) | {"form": form}
     return [(facts, analyze(module)) for module in parse_all(content, name=path)]
 
 

@@ -106,11 +106,11 @@ def refuse_overwriting(
 
 
 def _is_module_in(file: str | os.PathLike[str], folder: str) -> bool:
-    from ..hlo.discover import SourceFile, detect_kind
+    from ..hlo.content import content_of_file
 
     place, name = os.path.realpath(folder), os.path.realpath(file)
     is_inside = os.path.commonpath([place, name]) == place
-    return is_inside and detect_kind(SourceFile(name, name, 0)) in ("HLO", "StableHLO")
+    return is_inside and content_of_file(name).is_program
 
 
 def parse_indices(text: str) -> tuple[int, ...]:

@@ -21,9 +21,10 @@ from contextlib import AbstractContextManager
 from typing import IO
 
 from ..errors import OutputError, UnsupportedError
-from ..hlo.discover import kind_of, kind_of_name, label_of, list_files
+from ..hlo.content import HEAD_BYTES, content_of, kind_of_name
+from ..hlo.discover import label_of, list_files
 from .folder import is_url
-from .sources import HEAD_BYTES, Source, archive_errors, is_archive, list_members, open_bytes, unpacker
+from .sources import Source, archive_errors, is_archive, list_members, open_bytes, unpacker
 
 Unpack = Callable[[], AbstractContextManager[tuple[str, str]]]
 """Gives the path for a temporary copy of an unpacked archive, and the path that it has when the block ends."""
@@ -150,10 +151,10 @@ def _file(
 def _check_list(stream: IO[bytes], name: str, hint: str) -> None:
     """Refuses a module in place of a list: each of its lines would be the name of a file that does not exist."""
     stream.seek(0)
-    kind = kind_of(stream.read(HEAD_BYTES))
-    if kind in ("HLO", "StableHLO"):
+    content = content_of(stream.read(HEAD_BYTES))
+    if content.is_program:
         stream.close()
-        raise UnsupportedError(f"`{name}` is a list of paths, one a line; found {kind}: {hint}")
+        raise UnsupportedError(f"`{name}` is a list of paths, one a line; found {content.kind}: {hint}")
 
 
 def _expand(pattern: str) -> Iterator[str]:

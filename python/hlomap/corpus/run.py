@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from ..base.types import expect, expect_paths, needs, wrong_type
 from ..errors import DatasetError, EngineError, OutputError, UnsupportedError
-from ..hlo.discover import kind_of
+from ..hlo.content import content_of
 from ..hlo.load import MAX_BYTES
 from ..interop.row_files import SUFFIXES
 from .engines import IN_PROCESS, Engine, open_engine
@@ -494,6 +494,6 @@ def _is_module(source: Source) -> bool:
         return True
     try:
         with Reader() as reader, reader.open(source) as opened:
-            return kind_of(opened.head) in ("HLO", "StableHLO")
+            return content_of(opened.head).is_program
     except (OSError, NotRegular):
         return False

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO, Any
 
+from ..hlo.content import HEAD_BYTES
 from .folder import is_url
 
 _NAME = re.compile(r"\.(?:zip|tar|t(?:ar\.)?(gz|bz2|xz|zst))$", re.I)
@@ -92,9 +93,6 @@ class _Headers:
         if n > _MAX_HEADER:
             raise OSError(f"damaged archive: a header of {n:,} bytes; at most {_MAX_HEADER:,} are read")
         return self._stream.read(n)
-
-
-HEAD_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from .._core import Module
 from ..analysis.rows import analyze
 from ..analysis.table import Table, count_problems
 from ..errors import DatasetError, HlomapError, NotFoundError
-from ..hlo.discover import kind_and_form
+from ..hlo.content import content_of
 from ..hlo.dump_directory import name_columns
 from ..hlo.load import parse_all, parse_programs, too_large, trace_programs
 from ..hlo.stablehlo import can_convert
@@ -166,8 +166,9 @@ class _Shard:
                 if known is not None and opened.file_id is not None and opened.file_id[2] == source.size:
                     self._mark_duplicate(row, known)
                     return b""
-                row["kind"], row["file_form"] = kind_and_form(opened.head)
-                if row["kind"] != "HLO" and not (row["kind"] == "StableHLO" and can_convert()):
+                found = content_of(opened.head)
+                row["kind"], row["file_form"] = found.kind, found.form
+                if not found.is_program or (found.kind == "StableHLO" and not can_convert()):
                     row["status"] = "skipped"
                     return b""
                 if source.size > self._task.max_bytes:

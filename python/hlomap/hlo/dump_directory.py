@@ -20,7 +20,8 @@ from ..base.attached import Stages
 from ..base.text import one_line, plural
 from ..base.types import ReadOnlyDict, expect, is_index, wrong_type
 from ..errors import HlomapError
-from .discover import detect_kind_and_form, kind_of_name, list_files
+from .content import content_of_file, kind_of_name
+from .discover import list_files
 from .load import MAX_BYTES, load, read_source
 
 if TYPE_CHECKING:
@@ -125,8 +126,8 @@ class DumpDirectory(Stages, Sequence[DumpedModule]):
             try:
                 kind = kind_of_name(source.label)
                 if kind is None:
-                    kind, form = detect_kind_and_form(source)
-                    kind = form if form == "trace" else kind  # of many programs, whose names are in it
+                    content = content_of_file(source.path)
+                    kind = "trace" if content.form == "trace" else content.kind  # a trace names its programs
             except OSError as error:
                 kind = f"{type(error).__name__}: {error.strerror or error}"
             if kind == "HLO":

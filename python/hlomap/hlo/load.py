@@ -18,7 +18,7 @@ from .._core import Module, unpack_head
 from ..base.text import joined, one_line
 from ..base.types import expect, is_index, wrong_type
 from ..errors import HloSyntaxError, NotFoundError
-from .mlir import unpacked_mlir
+from .content import HEAD_BYTES, Content, content_of
 
 _Source = str | bytes | bytearray | memoryview
 
@@ -27,8 +27,8 @@ MAX_BYTES = 1 << 30
 
 _BLOCK = 1 << 24
 
-RIEGELI = b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f"
-"""The first bytes of a Riegeli file."""
+# The bounds that the reader of HLO has for compressed data.
+_FLOOR, _GROWTH = 64 << 20, 100
 
 
 def parse(source: _Source, /, *, name: str | None = None, strict: bool = False) -> Module:
@@ -75,13 +75,22 @@ def _parse_all(source: _Source, name: str | None, strict: bool, function: str) -
     try:
         return _core.parse_text(source, name, strict)
     except HloSyntaxError as error:
-        program = unpacked_mlir(source)
-        if program is None:
-            explain_source(error, source)
+        content = _content(source)
+        if not content.is_mlir:
+            _explain(error, source, content)
             raise
     from .stablehlo import to_hlo_proto
 
-    return _core.parse_text(to_hlo_proto(program, name), name, strict)
+    return _core.parse_text(to_hlo_proto(_unpacked(source), name), name, strict)
+
+
+def _content(source: str | bytes) -> Content:
+    return content_of(source[:HEAD_BYTES].encode("utf-8", "replace") if isinstance(source, str) else source)
+
+
+def _unpacked(source: str | bytes) -> str | bytes:
+    """A source without its compression."""
+    return source if isinstance(source, str) else unpack_head(source, max(_FLOOR, _GROWTH * len(source)))[1]
 
 
 def _several(modules: list[Module], name: str | None) -> HloSyntaxError:
@@ -230,55 +239,30 @@ def _too_large(name: str, size: int | None, max_bytes: int) -> HloSyntaxError:
     )
 
 
-# Says what a source is that is not HLO: XLA's other dumps, common kinds of files, the path of a file, nothing at all.
-#
-# :func:`explain_source` is the entry point.  It only adds to an error that the reader has already raised.
-
-
-_HEAD = 1 << 12
-_KINDS = (
-    (rb"BufferAssignment:", "XLA's buffer assignment"),
-    (rb"HloLiveRange\b", "XLA's report of live ranges"),
-    (rb"Memory Space:", "XLA's report of memory usage"),
-    (rb"xla_\w+: ", "XLA's debug options"),
-    (rb"executable_build_options \{", "XLA's compile options"),
-    (rb"; ModuleID = |source_filename = |target datalayout", "LLVM IR"),
-    (rb"(?://[^\n]*\n|\s)*\.version \d", "PTX"),
-    (rb"\x7fELF", "a compiled program (ELF)"),
-    (rb"(?:strict )?(?:di)?graph \w* *\{", "a graph for Graphviz"),
-    (rb"(?i:<!DOCTYPE html|<html)", "a page of HTML"),
-    (rb"PAR1", "a Parquet file"),
-    (rb"PK\x03\x04", "a zip archive"),
-)
-_KINDS_BY_HEAD = tuple((re.compile(pattern), kind) for pattern, kind in _KINDS)
 _PATH = re.compile(r"[^\n{}()=,;]+\.(?:txt|hlo|pb|mlir|mlirbc|gz|xz|zst)")
 _DUMP = "to dump HLO, set XLA_FLAGS=--xla_dump_to=DIR or use hm.from_jax"
 
 
-def explain_source(error: HloSyntaxError, source: str | bytes) -> None:
-    """Adds a line to the message of an error: what the source is, and what to do."""
-    hint = _hint(source, is_first_word=(error.expected or "").startswith(("`HloModule`", "HLO text")))
+def _explain(error: HloSyntaxError, source: str | bytes, content: Content) -> None:
+    """Adds a line to the message of an error: what the source is that is not HLO, and what to do."""
+    hint = _hint(source, content, is_first_word=(error.expected or "").startswith(("`HloModule`", "HLO text")))
     if hint is not None and error.args:
         error.args = (f"{error.args[0].rstrip()}\nnote: {hint}", *error.args[1:])
 
 
-def _hint(source: str | bytes, *, is_first_word: bool) -> str | None:
+def _hint(source: str | bytes, content: Content, *, is_first_word: bool) -> str | None:
     """A note on a source that the reader refused, maybe at its first word; None where it may be HLO with a typo."""
     if not source.strip():
         return f"the source is empty; {_DUMP}"
-    if isinstance(source, str):
-        if _is_path(source):
-            return f"this is a path: hm.load({source!r}) reads the file"
-        head = source[:_HEAD].encode("utf-8", "replace")
-    else:
-        head = unpack_head(source, _HEAD)[1]
-    head = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    if head.startswith(RIEGELI):
-        return "this is a Riegeli file; dump with --xla_dump_hlo_as_text or --xla_dump_hlo_as_proto"
-    kind = next((kind for pattern, kind in _KINDS_BY_HEAD if pattern.match(head)), None)
-    if kind is not None:
-        return f"this is {kind}, not HLO; {_DUMP}"
-    return None if head.startswith((b"Hlo", b"ENTRY")) or not is_first_word else f"this does not look like HLO; {_DUMP}"
+    if isinstance(source, str) and _is_path(source):
+        return f"this is a path: hm.load({source!r}) reads the file"
+    if content.kind == "Riegeli":
+        return f"this is {content.title}; dump with --xla_dump_hlo_as_text or --xla_dump_hlo_as_proto"
+    if content.title is not None:
+        return f"this is {content.title}, not HLO; {_DUMP}"
+    starts = ("Hlo", "ENTRY") if isinstance(source, str) else (b"Hlo", b"ENTRY")
+    is_typo = content.is_program or source.lstrip().startswith(starts)  # type: ignore[arg-type]
+    return f"this does not look like HLO; {_DUMP}" if is_first_word and not is_typo else None
 
 
 def _is_path(text: str) -> bool:

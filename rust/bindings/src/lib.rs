@@ -63,8 +63,7 @@ mod _core {
         },
         module::{_module, PyComputation, PyModule_},
         parse::{
-            _read_profile, is_module_head, is_trace_head, known_attributes, known_opcodes, parse_text, trace_programs,
-            unpack_head,
+            _read_profile, form_of_head, known_attributes, known_opcodes, parse_text, trace_programs, unpack_head,
         },
         propagation::{_extent, _reads, PyPropagation},
         rows::{_row_columns, PyRows},

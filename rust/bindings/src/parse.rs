@@ -61,18 +61,14 @@ pub fn unpack_head<'py>(
     })
 }
 
-/// Whether the beginning of a file is the beginning of a proto with a module.
+/// What bytes, or the first of them, are: ``"proto"`` with a module, ``"trace"`` of XLA's profiler, or ``None``.
 #[pyfunction]
 #[pyo3(signature = (head, /))]
-pub fn is_module_head(head: &[u8]) -> bool {
-    hlo::is_module_head(head)
-}
-
-/// Whether bytes, or their beginning, are a trace of XLA's profiler.
-#[pyfunction]
-#[pyo3(signature = (head, /))]
-pub fn is_trace_head(head: &[u8]) -> bool {
-    hlo::is_profile(head)
+pub fn form_of_head(head: &[u8]) -> Option<&'static str> {
+    match hlo::is_module_head(head) {
+        true => Some("proto"),
+        false => hlo::is_profile(head).then_some("trace"),
+    }
 }
 
 /// The name and the id of each program in a trace of XLA's profiler; ``None`` for other bytes.
