@@ -13,6 +13,7 @@ from support.proto import edited, field
 from support.traces import Event, Plane, hlo_stats, space
 
 import hlomap as hm
+from hlomap import _core
 from hlomap.cli.main import main
 from hlomap.errors import HloSyntaxError, NotFoundError
 from hlomap.hlo.content import content_of
@@ -205,11 +206,32 @@ def test_datasets(trace: Path, tmp_path: Path) -> None:
 
     rows = parquet.read_table(tmp_path / "all.parquet")
     assert rows["program"].to_pylist() == ["jit_a(7)", "jit_b(8)", "jit_c(11)", "jit_c(12)"]
-    for program, found in (("jit_c", ["jit_c(11)", "jit_c(12)"]), ("8", ["jit_b(8)"]), ("none", [])):
+    for program, found in (("jit_c", ["jit_c(11)", "jit_c(12)"]), ("8", ["jit_b(8)"])):
         target = tmp_path / f"{program}.parquet"
         code, shown = _run("analyze", trace, "-o", target, "--program", program)
         assert code == 0, shown
         assert parquet.read_table(target)["program"].to_pylist() == found
+
+
+def test_a_trace_without_the_program_is_skipped_with_the_reason(trace: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    reason = f"t.xplane.pb has no program 'jit_d', but {TITLES}"
+    summary = hm.analyze_corpus(trace, tmp_path / "dataset", program="jit_d")
+    assert summary.report.skipped == {"trace without the program": 1} and summary.report.modules == 0
+    (file,) = hm.scan(tmp_path / "dataset", table="files").to_table().to_pylist()
+    assert file["status"] == "skipped" and file["file_error"].endswith(reason) and file["rows"] == 0
+    hm.analyze_corpus(trace, tmp_path / "one.parquet", program="jit_d")
+    import pyarrow.parquet as parquet
+
+    assert [row["error"].endswith(reason) for row in parquet.read_table(tmp_path / "one.parquet").to_pylist()] == [True]
+
+
+def test_the_programs_of_a_name_are_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = []
+    parse_text = _core.parse_text
+    monkeypatch.setattr(_core, "parse_text", lambda *given: read.append(given[3]) or parse_text(*given))
+    found = parse_programs(TRACE, "t", "jit_c")
+    assert found is not None and [module.program for module in found] == [11, 12] and read == [[2, 3]]
 
 
 def test_every_damage_is_an_error_or_modules() -> None:

@@ -167,16 +167,18 @@ def read_pair(*files: Path) -> list[Module]:
 
 def _read(file: Path) -> tuple[list[Module], bool]:
     """The modules in a file, and whether it is a trace."""
-    from ..hlo.load import parse_all, parse_programs, read_source, trace_programs
+    from ..hlo.load import parse_all, parse_programs, read_source
 
     shown, chosen = "<stdin>" if str(file) == "-" else str(file), program()
     with failing(file):
         data = read_source(file, max_bytes())
     with failing(Path(shown)):
-        if chosen is None or trace_programs(data, shown) is None:
-            return parse_all(data, name=shown), False
-        with blaming("--program", NotFoundError):
-            return parse_programs(data, shown, chosen), True
+        if chosen is not None:
+            with blaming("--program", NotFoundError):
+                found = parse_programs(data, shown, chosen)
+            if found is not None:
+                return found, True
+        return parse_all(data, name=shown), False
 
 
 def _check_program(are_traces: list[bool], *files: Path) -> None:

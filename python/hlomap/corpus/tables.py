@@ -33,7 +33,10 @@ FILES: Final[pa.Schema] = _table(
         "size": (pa.int64(), "bytes, as listed"),
         "content_hash": (pa.string(), "BLAKE2b-128 of the file's bytes, hexadecimal; null for a file that is not HLO"),
         "kind": (pa.string(), "HLO, or what the file is instead; null where it could not be read"),
-        "status": (pa.string(), "done, skipped (not HLO), duplicate, error, timed out or crashed"),
+        "status": (
+            pa.string(),
+            "done, skipped (not HLO, or no such program), duplicate, error, timed out or crashed",
+        ),
         "duplicate_of": (pa.string(), "the path of the file with the same content that has the rows"),
         "file_error": (pa.string(), "why the file has no rows"),
         "file_error_line": (pa.int64(), "line of a syntax error, from 1"),

@@ -23,7 +23,7 @@ from ..analysis.table import Table, count_problems
 from ..errors import DatasetError, HlomapError, NotFoundError
 from ..hlo.content import content_of
 from ..hlo.dump_directory import name_columns
-from ..hlo.load import parse_all, parse_programs, too_large, trace_programs
+from ..hlo.load import parse_all, parse_programs, too_large
 from ..hlo.stablehlo import can_convert
 from ..interop.arrow import from_rows
 from ..interop.row_files import PartWriter
@@ -211,8 +211,12 @@ class _Shard:
         began = time.perf_counter()
         try:
             with _time_limit(self._task.timeout):
-                with self.timed("parse"):
-                    modules = _modules(content, source.label, self._task.program)
+                try:
+                    with self.timed("parse"):
+                        modules = _modules(content, source.label, self._task.program)
+                except NotFoundError as error:
+                    row.update(status="skipped", kind="trace without the program", file_error=str(error))
+                    return []
                 with self.timed("analyze"):
                     tables = [analyze(module) for module in modules]
             with self.timed("write"):
@@ -262,12 +266,9 @@ class _Shard:
 
 
 def _modules(content: bytes, name: str, program: str | None) -> list[Module]:
-    """The modules of a file; of a trace only those of a program, which may be none."""
-    if program is None or trace_programs(content, name) is None:
-        return parse_all(content, name=name)
-    with contextlib.suppress(NotFoundError):
-        return parse_programs(content, name, program)
-    return []
+    """The modules of a file; of a trace only those of a program: :class:`NotFoundError` where it has none."""
+    chosen = None if program is None else parse_programs(content, name, program)
+    return parse_all(content, name=name) if chosen is None else chosen
 
 
 @contextlib.contextmanager

@@ -138,14 +138,14 @@ def load(
     source, name = read_source(path, max_bytes), os.fsdecode(path)
     if program is None:
         return parse(source, name=name, strict=strict)
-    programs = trace_programs(source, name)
+    programs = _core.trace_programs(source, name)
     if programs is None:
         raise NotFoundError(f"{name} is not a trace of XLA's profiler, so it has no program {program!r}")
     found = _find(programs, program, name)
     if len(found) > 1:
         titles = _titles([programs[k] for k in found])
         raise NotFoundError(f"{name} has {len(found)} programs {program!r}: {titles}; choose one by its id")
-    return _core.parse_text(source, name, strict, found[0])[0]
+    return _core.parse_text(source, name, strict, found)[0]
 
 
 _Programs = list[tuple[str, int | None]]
@@ -172,24 +172,17 @@ def _find(programs: _Programs, program: int | str, name: str) -> list[int]:
     return found
 
 
-def trace_programs(source: bytes, name: str | None = None) -> _Programs | None:
-    """The programs in a trace of XLA's profiler; None for other bytes.
-
-    >>> trace_programs(read_source("tests/cases/profiles/cpu.xplane.pb"))[0]
-    ('jit_step', 6)
-    """
-    return _core.trace_programs(source, name)
-
-
-def parse_programs(source: bytes, name: str, program: str) -> list[Module]:
+def parse_programs(source: bytes, name: str, program: str) -> list[Module] | None:
     """The modules of the programs of a trace that an option of a command names: by id, name, or both.
 
-    Raises :class:`~hlomap.errors.NotFoundError` where there is none.
+    None for other bytes.  Raises :class:`~hlomap.errors.NotFoundError` where there is none.
     """
-    programs = trace_programs(source, name) or []
+    programs = _core.trace_programs(source, name)
+    if programs is None:
+        return None
     names = {of for of, _ in programs}
     found = _find(programs, int(program) if program.isdecimal() and program not in names else program, name)
-    return [module for k in found for module in _core.parse_text(source, name, False, k)]
+    return _core.parse_text(source, name, False, found)
 
 
 def read_source(path: str | os.PathLike[str], max_bytes: int | None = MAX_BYTES) -> bytes:

@@ -11,16 +11,16 @@ use crate::module::PyModule_;
 /// All modules of a text, parsed without the interpreter lock.
 ///
 /// ``source`` is HLO text as ``str`` or bytes, ``name`` its name in messages.  ``strict`` makes every diagnostic
-/// an error.  With ``program``, only this program of a trace is read, by its position in :func:`trace_programs`.
+/// an error.  With ``programs``, only these programs of a trace are read, by their positions in :func:`trace_programs`.
 /// Raises :class:`~hlomap.errors.HloSyntaxError` with all problems of the text.
 #[pyfunction]
-#[pyo3(signature = (source, name=None, strict=false, program=None))]
+#[pyo3(signature = (source, name=None, strict=false, programs=None))]
 pub fn parse_text(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,
     name: Option<&str>,
     strict: bool,
-    program: Option<usize>,
+    programs: Option<Vec<usize>>,
 ) -> PyResult<Vec<PyModule_>> {
     let parsed = if let Ok(text) = source.cast::<PyString>() {
         match text.to_str() {
@@ -34,8 +34,8 @@ pub fn parse_text(
         }
     } else if let Ok(bytes) = source.cast::<PyBytes>() {
         let bytes = bytes.as_bytes();
-        unlocked(py, || match program {
-            Some(number) => hlo::parse_program(bytes, number, name, strict),
+        unlocked(py, || match &programs {
+            Some(numbers) => hlo::parse_programs(bytes, numbers, name, strict),
             None => hlo::parse_bytes(bytes, name, strict),
         })?
     } else {

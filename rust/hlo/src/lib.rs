@@ -67,7 +67,7 @@ pub use model::opcode::{Arity, Opcode, Trait};
 pub use model::reads::{Path, Read};
 pub use model::signature::Key;
 pub use parse::{
-    decompressed, parse, parse_bytes, parse_part, parse_program, programs, ProgramNames, MAX_DIAGNOSTICS, MAX_PROBLEMS,
+    decompressed, parse, parse_bytes, parse_part, parse_programs, programs, ProgramNames, MAX_DIAGNOSTICS, MAX_PROBLEMS,
 };
 pub use print::{print_computation, print_instruction, print_module, PrintOptions};
 pub use proto::profile::{is_profile, parse_profile, OpTime, Plane, Profile, Program, Unmatched};

@@ -91,14 +91,14 @@ pub fn parse_bytes(bytes: &[u8], name: Option<&str>, strict: bool) -> Result<Vec
     Err(SyntaxErrors { source, problems: vec![Diagnostic::expected(span, "HLO text", found)] })
 }
 
-/// Parses the program of this number of a profile, as [`programs`] counts them.
-pub fn parse_program(
+/// Parses the programs of these numbers of a profile, as [`programs`] counts them.
+pub fn parse_programs(
     bytes: &[u8],
-    number: usize,
+    numbers: &[usize],
     name: Option<&str>,
     strict: bool,
 ) -> Result<Vec<Module>, SyntaxErrors> {
-    proto::parse_programs(&decompressed(bytes, name)?, Some(number), name, strict)
+    proto::parse_programs(&decompressed(bytes, name)?, Some(numbers), name, strict)
 }
 
 /// The name of the module and the id of each program in a profile.

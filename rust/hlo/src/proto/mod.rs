@@ -149,16 +149,16 @@ pub fn parse_proto(bytes: &[u8], name: Option<&str>, strict: bool) -> Result<Vec
     proto_at(bytes, 0, name, strict)
 }
 
-/// Reads the programs of a profile, or `only` the one with this number.
+/// Reads the programs of a profile, or `only` those with these numbers.
 pub(crate) fn parse_programs(
     bytes: &[u8],
-    only: Option<usize>,
+    only: Option<&[usize]>,
     name: Option<&str>,
     strict: bool,
 ) -> Result<Vec<Module>, SyntaxErrors> {
     let bad = |e: wire::WireError| SyntaxErrors::of_bytes(name, e.problem("a profile with the HLO of programs"));
     let programs = profile::programs(bytes).map_err(bad)?;
-    let chosen = programs.iter().enumerate().filter(|(k, _)| only.is_none_or(|only| only == *k));
+    let chosen = programs.iter().enumerate().filter(|(k, _)| only.is_none_or(|only| only.contains(k)));
     let mut modules = Vec::new();
     for (_, program) in chosen {
         let of_program = |mut module: Module| {
