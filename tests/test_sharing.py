@@ -392,7 +392,7 @@ def attribute(value: object, name: str) -> object:
 def handed_out(value: object) -> Iterator[tuple[str, Callable[[], object]]]:
     """The ways to a part of a value: attributes, methods without arguments, items."""
     for name in dir(value):
-        if not name.startswith("_") and name not in ("write", "to_networkx"):
+        if not name.startswith("_") and name != "write":
             yield f".{name}", partial(attribute, value, name)
     is_table = isinstance(value, hm.results.Table)
     names = value.columns if is_table else list(value)[:30] if isinstance(value, Mapping) else ()

@@ -54,7 +54,6 @@ def test_every_extra_of_users_is_listed() -> None:
     """The packages that pyproject.toml names for users, under the names of their distributions."""
     lines = {line.split()[0] for line in CliRunner().invoke(main, ["doctor"]).stdout.splitlines()}
     extras = {
-        "jax", "pandas", "polars", "sympy", "networkx", "scipy", "duckdb", "fsspec", "distributed", "pyarrow", "click",
-        "rich",
+        "jax", "pandas", "polars", "sympy", "scipy", "duckdb", "fsspec", "distributed", "pyarrow", "click", "rich",
     }  # fmt: skip
     assert extras <= lines

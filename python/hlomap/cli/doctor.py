@@ -18,7 +18,6 @@ _OPTIONAL = {
     "pandas": "to_pandas",
     "polars": "to_polars",
     "sympy": "to_sympy",
-    "networkx": "to_networkx",
     "scipy": "hm.execute of LAPACK's factorizations",
     "duckdb": "hlomap query",
     "fsspec": "URLs as inputs and outputs of hlomap analyze",
