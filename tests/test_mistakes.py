@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -57,3 +58,22 @@ def test_an_error_names_the_function_where_its_caller_catches_it() -> None:
         hm.tile(MODULE).evaluate([[1]])
     with pytest.raises(hm.errors.HloSyntaxError, match=r"^<text>:1:2: expected"):
         hm.parse("x")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: hm.input_to_output(MODULE, 3),
+        lambda: MODULE["q"],
+        lambda: hm.tile(MODULE).evaluate([[1]]),
+        lambda: hm.parse("x"),
+        lambda: hm.Shape("f32", [-1]),
+        lambda: hm.analyze_corpus(CASES / "dumps", "out.txt"),
+    ],
+)
+def test_a_pickled_error_has_the_same_text(call: Callable[[], object]) -> None:
+    with pytest.raises(hm.HlomapError) as caught:
+        call()
+    error, again = caught.value, pickle.loads(pickle.dumps(caught.value))
+    assert type(again) is type(error) and str(again) == str(error) == str(pickle.loads(pickle.dumps(again)))
+    assert vars(again) == vars(error)

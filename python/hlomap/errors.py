@@ -35,7 +35,7 @@ __all__ = [
 class HlomapError(Exception):
     """The base of all exceptions of hlomap.
 
-    Where the program of a caller catches it, its text begins with the function that was called.
+    Where the program of a caller catches it, its text begins with the function that was called, also once pickled.
 
     >>> module = hm.parse("ENTRY e { ROOT p = f32[2] parameter(0) }")
     >>> hm.input_to_output(module, 3)
@@ -49,6 +49,10 @@ class HlomapError(Exception):
         name = function.rpartition(".")[2]
         is_named = text.startswith((f"{name}:", f"{name}("))
         return f"hm.{function}{text[len(name) :] if is_named else f': {text}'}" if function else text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The text depends on the traceback, which is not pickled.
+        return (type(self), (str(self),), vars(self)) if len(self.args) == 1 else super().__reduce__()  # type: ignore[return-value]
 
     def _function(self) -> str:
         """The first function of hlomap that the exception left; empty where hlomap itself catches it."""
