@@ -6,10 +6,9 @@ A column with several numbers in each row is a list of a fixed size in Arrow, an
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy.typing as npt
-
+from ..base.lazy import npt
 from ..base.types import needs
 from ..errors import UnsupportedError
 
@@ -18,7 +17,36 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-Columns = Mapping[str, npt.NDArray[Any]]
+Columns: TypeAlias = "Mapping[str, npt.NDArray[Any]]"
+
+
+class Columnar:
+    """A value with columns, which become a table of Arrow, pandas or polars."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @property
+        def _columns(self) -> Columns: ...
+
+    def to_arrow(self) -> pyarrow.Table:
+        """A :class:`pyarrow.Table`; a column with several numbers in each row has lists of a fixed size."""
+        return to_arrow(self._columns)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A :class:`pandas.DataFrame`; a column with several numbers in each row becomes several, ``NAME_0`` and on."""
+        with needs("pandas", "to_pandas"):
+            import pandas as pd
+
+        return pd.DataFrame(flat(self._columns))
+
+    def to_polars(self) -> polars.DataFrame:
+        """A :class:`polars.DataFrame`; a column with several numbers in each row becomes several, ``NAME_0`` and on."""
+        with needs("polars", "to_polars"):
+            import polars as pl
+
+        return pl.DataFrame(flat(self._columns))
 
 
 def to_arrow(columns: Columns) -> pyarrow.Table:
@@ -32,22 +60,6 @@ def to_arrow(columns: Columns) -> pyarrow.Table:
         return pa.FixedSizeListArray.from_arrays(pa.array(column.reshape(-1)), column.shape[1])
 
     return pa.table({name: array(column) for name, column in columns.items()})
-
-
-def to_pandas(columns: Columns) -> pandas.DataFrame:
-    """The columns as a pandas frame."""
-    with needs("pandas", "to_pandas"):
-        import pandas as pd
-
-    return pd.DataFrame(flat(columns))
-
-
-def to_polars(columns: Columns) -> polars.DataFrame:
-    """The columns as a polars frame."""
-    with needs("polars", "to_polars"):
-        import polars as pl
-
-    return pl.DataFrame(flat(columns))
 
 
 def write(columns: Columns, path: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
+from typing import Any, TypeAlias, TypeVar, overload
 
 from .._core import Mesh, Shape, Sharding
 from ..base.answers import Unknown
@@ -16,6 +16,7 @@ from ..base.lazy import np, npt
 from ..base.text import plural
 from ..base.types import ReadOnlyDict, expect, expect_items, read_only
 from ..errors import ShapeError, UnsupportedError
+from ..interop.columns import Columnar
 from .assignment import Assignment, is_bounded
 from .device_maps import read_count
 from .meshes import least_seconds_of_pairs, read_links
@@ -23,11 +24,6 @@ from .moves import CollectiveKind, Moves, Pairs, Placements, measure, to_bytes, 
 from .orders import Ints
 from .reshard import Reshard, assign_known, may_be_on_all, most_replicas, reason_of, reshard_one
 from .tiles import MAX_DEVICES, Tiles, all_devices
-
-if TYPE_CHECKING:
-    import pandas
-    import polars
-    import pyarrow
 
 _T = TypeVar("_T")
 _Options: TypeAlias = "tuple[int | None, Mesh | None, Mapping[str, float] | None]"
@@ -37,7 +33,7 @@ _MAX_CELLS = 1 << 18  # pairs times devices that are measured at a time, which c
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Reshards(Sequence["Reshard | Unknown"]):
+class Reshards(Columnar, Sequence["Reshard | Unknown"]):
     """The communication of many changes of sharding: a sequence of answers, and arrays with a row for each.
 
     ``reshards[k]`` is the answer for pair ``k``, worked out when it is asked for.  A pair that has none is ``Unknown``
@@ -100,24 +96,6 @@ class Reshards(Sequence["Reshard | Unknown"]):
         seconds = {} if self.seconds is None else {"seconds": self.seconds}
         numbers = {"wire_bytes": self.wire_bytes, "wire_bytes_all_devices": self.wire_bytes_all_devices, **seconds}
         return {"collective": self.collective, "exact": self.exact, **numbers}
-
-    def to_arrow(self) -> pyarrow.Table:
-        """A :class:`pyarrow.Table` of the columns, and ``exact``."""
-        from ..interop import columns
-
-        return columns.to_arrow(self._columns)
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """A :class:`pandas.DataFrame` of the columns, and ``exact``."""
-        from ..interop import columns
-
-        return columns.to_pandas(self._columns)
-
-    def to_polars(self) -> polars.DataFrame:
-        """A :class:`polars.DataFrame` of the columns, and ``exact``."""
-        from ..interop import columns
-
-        return columns.to_polars(self._columns)
 
     def __repr__(self) -> str:
         return f"<Reshards of {plural(len(self), 'pair')}, {len(self.unknown)} unknown>"

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from .._core import _tile_reasons
 from ..analysis.table import SHOWN_ROWS, first_rows
 from ..base.lazy import np, npt
 from ..base.types import ReadOnlyDict, expect, read_only
 from ..errors import NotFoundError
-
-if TYPE_CHECKING:
-    import pandas
-    import polars
-    import pyarrow
-
+from ..interop.columns import Columnar
 
 COLUMNS = (
     "legal", "reason", "grid", "steps", "tile_bytes", "tile_bytes_exact", "waste", "waste_exact", "read_bytes",
@@ -28,7 +23,7 @@ COST_COLUMNS = ("flops", "transcendentals", "recomputed", "time_at_least")
 _SHOWN_COLUMNS = ("legal", "reason", "grid", "steps", "read_bytes", "write_bytes", "live_bytes")
 
 
-class TileTable:
+class TileTable(Columnar):
     """The costs of candidates: ``table[name]`` is a read-only array with a row for each candidate.
 
     ``len`` is the number of rows, ``columns`` the names.  Bytes and counts are of valid elements; nothing masked
@@ -61,6 +56,7 @@ class TileTable:
     """
 
     __slots__ = ("_columns", "_n", "_texts")
+    _columns: dict[str, npt.NDArray[Any]]
 
     def __init__(self, columns: Mapping[str, npt.NDArray[Any]], n: int, texts: Mapping[int, str]) -> None:
         self._columns = dict(columns)
@@ -130,24 +126,6 @@ class TileTable:
         return self.columns == other.columns and all(np.array_equal(self[name], other[name]) for name in self.columns)
 
     __hash__: ClassVar[None]  # type: ignore[assignment]  # set to None by __eq__: columns are arrays
-
-    def to_arrow(self) -> pyarrow.Table:
-        """A :class:`pyarrow.Table`; columns of reads are lists of a fixed size."""
-        from ..interop import columns
-
-        return columns.to_arrow(self._columns)
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """A :class:`pandas.DataFrame`; a column of reads becomes one for each read, ``NAME_0`` and on."""
-        from ..interop import columns
-
-        return columns.to_pandas(self._columns)
-
-    def to_polars(self) -> polars.DataFrame:
-        """A :class:`polars.DataFrame`; a column of reads becomes one for each read, ``NAME_0`` and on."""
-        from ..interop import columns
-
-        return columns.to_polars(self._columns)
 
 
 _MEANING = {
