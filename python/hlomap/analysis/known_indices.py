@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from .._core import Expr, IndexingMap
 from ..base.lazy import np
+from ..hlo.device_counts import device_counts
 from ..maps.device_groups import DeviceIndexing
 from ..maps.map_set import MapSet
 from ..maps.variables import numbers_of, suppliers_of, with_variables
@@ -69,7 +70,7 @@ def _table(devices: DeviceIndexing, rules: RuleProvider) -> list[list[Device]] |
     groups = devices.groups
     if not 0 < sum(map(len, groups)) <= _MAX_DEVICES or len(set(map(len, groups))) != 1:
         return None
-    n = int(rules.module.attributes.get("num_partitions") or 1)
+    _, n = device_counts(rules.module).grid
     return [[_device(devices.ids, number, n) for number in group] for group in groups]
 
 

@@ -58,6 +58,7 @@ def run(
       hlomap run module.hlo --print fusion.3
       hlomap run module.hlo --json
     """
+    from ..hlo.device_counts import device_counts
     from ..interpreter import execute
     from . import run_file
 
@@ -68,8 +69,8 @@ def run(
     refuse_overwriting(output, file, inputs)
     with failing(file):
         module = read_module(file)
-        replicas = replicas or int(module.attributes.get("replica_count", 1))
-        partitions = partitions or int(module.attributes.get("num_partitions", 1))
+        declared = device_counts(module).grid
+        replicas, partitions = replicas or declared[0], partitions or declared[1]
         n_devices = replicas * partitions
         with blaming("--print"):
             for name in names:

@@ -21,6 +21,7 @@ from ..base.lazy import np
 from ..base.text import plural, printable
 from ..base.types import ReadOnlyDict, expect, is_index, json_fields, json_value, subject_of
 from ..errors import NotFoundError
+from ..hlo.device_counts import device_counts
 from ..maps.device_groups import MAX_LISTED_DEVICES
 from ..ops import lookup
 from ..ops._exchange import Exchange
@@ -492,7 +493,7 @@ def axes_of_exchange(
     """
     table = exchange.table
     written: tuple[str, ...] = tuple(getattr(table.groups, "axes", None) or ())
-    counts = [operation.module.attributes.get(name) or 1 for name in ("replica_count", "num_partitions")]
+    counts = device_counts(operation.module).grid
     is_device = table.ids == "device" or counts[table.ids == "replica"] == 1
     if mesh is None or not is_device or table.n_devices > min(len(mesh.devices) * 2, MAX_LISTED_DEVICES):
         return written or None

@@ -19,6 +19,7 @@ from typing import NamedTuple, TypeAlias
 
 from .._core import Count, Instruction
 from ..base.answers import Unknown
+from ..hlo.device_counts import device_counts
 from ..maps.device_groups import GroupTable
 from ._shapes import arrays
 
@@ -139,5 +140,7 @@ def _exchange(
 
 def _n_same_groups(instruction: Instruction, ids: str) -> int:
     """How often the groups occur: replicas form them in every partition, and partitions in every replica."""
-    others = {"replica": "num_partitions", "partition": "replica_count"}.get(ids)
-    return 1 if others is None else instruction.module.attributes.get(others) or 1
+    if ids not in ("replica", "partition"):
+        return 1
+    replicas, partitions = device_counts(instruction.module).grid
+    return partitions if ids == "replica" else replicas

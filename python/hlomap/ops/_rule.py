@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 from .._core import Computation, Expr, Footprint as Footprint, Instruction, Shape, _Reach
 from ..base.answers import Unknown
 from ..base.types import ShapeIndex
+from ..hlo.device_counts import device_counts
 from ..maps.device_groups import GroupTable
 from ._attributes import MatrixProduct
 from ._evaluation import EvalContext, Evaluate
@@ -165,8 +166,7 @@ def nothing_to_work_in(instruction: Instruction) -> Collection[ShapeIndex]:
 
 def has_several_devices(instruction: Instruction) -> bool:
     """Whether the module of an instruction runs on several devices."""
-    attributes = instruction.module.attributes
-    return any(attributes.get(name, 1) != 1 for name in ("num_partitions", "replica_count"))
+    return device_counts(instruction.module).grid != (1, 1)
 
 
 class ElementwiseMethod(NamedTuple):

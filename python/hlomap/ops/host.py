@@ -16,6 +16,7 @@ from ..base.answers import Unknown
 from ..base.dtypes import numpy_dtype
 from ..base.lazy import np
 from ..errors import ShapeError, UnsupportedError
+from ..hlo.device_counts import device_counts
 from ..maps.device_groups import GroupTable
 from ._exchange import Exchange, exchange_in_pairs, operand_bits
 from ._indexing.maps import forwarding, map_to_scalar, reads_nothing
@@ -151,7 +152,7 @@ def _sent(instruction: Instruction) -> Exchange | Unknown | None:
     pairs = _pairs_of_channel(instruction) if pairs is None else pairs
     if pairs is None:
         return Unknown(f"which devices a transfer is between is not known: it has no {_PAIRS}")
-    several = (instruction.module.attributes.get("num_partitions") or 1) > 1
+    several = device_counts(instruction.module).grid[1] > 1
     table = GroupTable("partition" if several else "replica", pairs)
     return exchange_in_pairs(instruction, table, 1, operand_bits(instruction, 1))
 

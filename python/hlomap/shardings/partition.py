@@ -21,6 +21,7 @@ from ..base.answers import Unknown
 from ..base.lazy import np
 from ..base.types import ShapeIndex, instruction_of, read_only
 from ..errors import HlomapError
+from ..hlo.device_counts import device_counts
 from ..maps.map_set import MapSet, union
 from ..maps.variables import variables_of, with_conditions, with_variables
 from .assignment import Assignment, assign
@@ -276,8 +277,7 @@ def _arrays_of(
 
 def _n_devices(instruction: Instruction, said: Iterable[tuple[Sharding, Shape]]) -> int:
     """The devices of the module, or as many as the shardings name."""
-    n = instruction.module.attributes.get("num_partitions")
-    largest = n if isinstance(n, int) else 1
+    _, largest = device_counts(instruction.module).grid
     for sharding, shape in said:
         found = assign(sharding, shape, 1)
         if isinstance(found, Assignment):

@@ -18,6 +18,7 @@ from ..analysis.rule_provider import RuleProvider
 from ..base.dtypes import is_integer, is_unsigned, max_rank, numpy_dtype
 from ..base.types import ShapeIndex
 from ..errors import HlomapError
+from ..hlo.device_counts import device_counts
 from ..hlo.order import callees, postorder, reachable
 from ..interpreter.machine import Budget, Machine, OnValue
 from ..interpreter.plan import Plan, Step, plan_instruction, plan_module
@@ -239,8 +240,7 @@ class _Reader(NamedTuple):
 
 def declared_grid(module: Module) -> Grid | None:
     """The module's own numbers of replicas and partitions, if there are few."""
-    attributes = module.attributes
-    grid = int(attributes.get("replica_count", 1)), int(attributes.get("num_partitions", 1))
+    grid = device_counts(module).grid
     return grid if grid in GRIDS else None
 
 

@@ -13,6 +13,7 @@ from typing import Final, Literal, NamedTuple
 from ..._core import Expr, IndexingMap, Instruction, Shape, Variable
 from ...base.answers import Unknown
 from ...base.types import ShapeIndex
+from ...hlo.device_counts import device_counts
 from ...maps.device_groups import MAX_LISTED_DEVICES, GroupTable
 from ...maps.variables import with_variables
 from .._attributes import (
@@ -377,8 +378,7 @@ def group_sizes(instruction: Instruction) -> set[int]:
 
 def group_table(instruction: Instruction, n: int | None = None) -> GroupTable | Unknown:
     """The table of groups, each of ``n`` devices if given; unknown where only a run determines the groups."""
-    mode, attributes = group_mode(instruction), instruction.module.attributes
-    replicas, partitions = attributes.get("replica_count"), attributes.get("num_partitions")
+    mode, (replicas, partitions) = group_mode(instruction), device_counts(instruction.module)
     written = instruction.attributes.get("replica_groups")
     group_size = getattr(written, "group_size", None)
     groups: Sequence[Sequence[int]] = written if group_size else listed_groups(instruction)

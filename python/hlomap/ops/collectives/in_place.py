@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from ..._core import Expr, IndexingMap, Instruction
 from ...base.answers import Unknown
 from ...base.types import ShapeIndex
+from ...hlo.device_counts import device_counts
 from ...maps.device_groups import MAX_LISTED_DEVICES, GroupTable
 from .._attributes import group_mode, permuted_slices, returns_operands, source_target_pairs
 from .._indexing.collectives import pair_table
@@ -80,9 +81,9 @@ def groups(instruction: Instruction) -> GroupTable | Unknown:
 
 def _n_devices(instruction: Instruction) -> int:
     """The number of devices in the header, or as many as the pairs name."""
-    attribute = "num_partitions" if group_mode(instruction) == "cross_partition" else "replica_count"
+    replicas, partitions = device_counts(instruction.module).grid
     named = 1 + max((i for pair in source_target_pairs(instruction) for i in pair), default=0)
-    return max(named, instruction.module.attributes.get(attribute) or 0)
+    return max(named, partitions if group_mode(instruction) == "cross_partition" else replicas)
 
 
 def _between(
