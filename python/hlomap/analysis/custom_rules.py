@@ -147,11 +147,10 @@ def _operations(
         about = f"the cost registered for {name!r}"
         try:
             found = cost(instruction)
-            numbers = found if isinstance(found, (tuple, list)) and len(found) in (2, 3) else (None,)
-            *counts, n_bytes = numbers if len(numbers) == 3 else (*numbers, None)
-            if all(map(_is_count, counts)) and (n_bytes is None or _is_count(n_bytes)):
-                flops, transcendentals = map(int, counts)
-                taken = KernelCost(flops, transcendentals, None if n_bytes is None else int(n_bytes))
+            are_numbers = isinstance(found, (tuple, list)) and len(found) in (2, 3)
+            flops, transcendentals, n_bytes = (*found, None)[:3] if are_numbers else (None,) * 3
+            if _is_count(flops) and _is_count(transcendentals) and (n_bytes is None or _is_count(n_bytes)):
+                taken = KernelCost(int(flops), int(transcendentals), None if n_bytes is None else int(n_bytes))
                 return estimated(taken, f"{name!r}: as its registered cost says")
             returned = one_line(repr(found), 60)
         except Exception as error:
