@@ -12,7 +12,7 @@ import time
 
 import hlomap as hm
 from hlomap.analysis import rule_cache
-from hlomap.analysis.rule_provider import RuleProvider
+from hlomap.analysis.questions import Questions
 
 N = 400
 ROUNDS = 7
@@ -87,15 +87,14 @@ def microseconds(opcode: str) -> tuple[float, float]:
     least = [float("inf")] * 2
     for _ in range(ROUNDS):
         own = [i for i in module(opcode).entry.instructions if i.opcode == opcode]
-        queries = [(at, at.signature()) for at in own]
-        provider = RuleProvider(own[0].module)
+        questions = Questions(own[0].module)
         for direction in (-1, 0):
             if direction == 0 and not own[0].operands:
                 continue
             rule_cache.clear()
             start = time.thread_time()
-            for at, key in queries:
-                provider.rule(at, key, (), direction, False)
+            for at in own:
+                questions.rule(at, (), direction)
             least[direction + 1] = min(least[direction + 1], time.thread_time() - start)
     return least[0] / N * 1e6, least[1] / N * 1e6
 

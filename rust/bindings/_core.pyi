@@ -6,12 +6,12 @@ through its text form.  Import the names from :mod:`hlomap`, not from here.
 
 import builtins
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NoReturn, TypeAlias, final, overload
+from typing import Any, Literal, NoReturn, TypeAlias, TypeVar, final, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from .analysis.rule_provider import RuleProvider
+from .analysis.questions import Region
 from .analysis.table import Table
 from .base.answers import Answer, Unknown
 from .interop.sympy import SympyMap
@@ -808,66 +808,89 @@ class RuleCache:
     def keep(self, key: bytes, index: _ShapeIndex, direction: int, indexing: InstructionIndexing, /) -> None: ...
     def clear(self) -> None: ...
 
-@final
+_Asks = TypeVar("_Asks", bound=Propagation)
+
 class Propagation:
-    def __new__(cls, module: Module, of_all: bool = False, /) -> Propagation: ...
+    def __new__(
+        cls: type[_Asks],
+        module: Module,
+        /,
+        *,
+        of_all: bool = False,
+        plain: Propagation | None = None,
+        runs: Sequence[tuple[tuple[int, int], int]] = ...,
+        each_once: bool = False,
+    ) -> _Asks: ...
     def calls_to(self, source: int, /) -> list[int | None]: ...
-    def on_devices(self, runs: Sequence[tuple[tuple[int, int], int]], each_once: bool, /) -> Propagation: ...
     def query(
         self,
-        rules: RuleProvider,
         subject: Instruction | Computation,
         direction: int,
         indices: Sequence[_ShapeIndex],
         n_maps: int | None = None,
         /,
     ) -> list[list[_Record]]: ...
-    def needed(
-        self, rules: RuleProvider, computation: int, indices: Sequence[_ShapeIndex], as_one: bool, /
-    ) -> list[tuple[list[int], _Record]]: ...
-    def operations(self, rules: RuleProvider, instruction: int, /) -> tuple[int, int, bool] | str: ...
-    def once(self, rules: RuleProvider, computation: int, /) -> tuple[int, int, bool] | str: ...
-    def fused(
-        self, rules: RuleProvider, computation: int, /
-    ) -> tuple[list[int], list[int], list[tuple[int, tuple[int, int, bool] | str, int | None]]]: ...
+    def needed(self, computation: int, indices: Sequence[_ShapeIndex], as_one: bool, /) -> list[_Needed]: ...
+    def operations(self, instruction: int, /) -> _Operations | str: ...
+    def once(self, computation: int, /) -> _Operations | str: ...
+    def fused(self, computation: int, /) -> _Fused: ...
     def backward(
         self,
-        rules: RuleProvider,
         start: int,
         indices: Sequence[_ShapeIndex],
-        inside: Sequence[int],
-        root: int | None,
-        ends: Sequence[int],
+        region: Region,
         elements_alone: bool = False,
         ends_alone: bool = False,
         /,
     ) -> list[_Record]: ...
-    def tiles(
-        self,
-        rules: RuleProvider,
-        start: int,
-        indices: Sequence[_ShapeIndex],
-        tiled: int,
-        inside: Sequence[int],
-        root: int | None,
-        ends: Sequence[int],
-        /,
-    ) -> tuple[list[int], list[tuple[int, int, int]], list[IndexingMap | None], list[_Record]]: ...
-    def forward(
-        self, rules: RuleProvider, start: int, indices: Sequence[_ShapeIndex], elements_alone: bool = False, /
-    ) -> list[_Record]: ...
-    def rule(
-        self, rules: RuleProvider, instruction: int, index: _ShapeIndex, direction: int, /
-    ) -> InstructionIndexing: ...
-    def watched(self, rules: RuleProvider, instruction: int, /) -> tuple[Instruction, bytes | None]: ...
-    def call(
-        self, rules: RuleProvider, caller: int, computation: int, index: _ShapeIndex, direction: int, /
-    ) -> InstructionIndexing: ...
-    def iteration(
-        self, rules: RuleProvider, body: int, index: _ShapeIndex, direction: int, /
-    ) -> InstructionIndexing: ...
-    def reach(self, rules: RuleProvider, body: int, /) -> _Reach: ...
-    def rows(self, rules: RuleProvider, /) -> Rows: ...
+    def tiles(self, start: int, indices: Sequence[_ShapeIndex], tiled: int, region: Region, /) -> _Tiles: ...
+    def forward(self, start: int, indices: Sequence[_ShapeIndex], elements_alone: bool = False, /) -> list[_Record]: ...
+    def unplaced(self, instruction: int, index: _ShapeIndex, direction: int, /) -> InstructionIndexing: ...
+    def watched(self, instruction: int, /) -> tuple[Instruction, bytes | None]: ...
+    def call(self, caller: int, computation: int, index: _ShapeIndex, direction: int, /) -> InstructionIndexing: ...
+    def any_iteration(self, body: int, index: _ShapeIndex, direction: int, /) -> InstructionIndexing: ...
+    def any_reach(self, body: int, /) -> _Reach: ...
+    def rows(self) -> Rows: ...
+
+@final
+class _Record:
+    number: int
+    unknown: str | None
+    exact: bool
+    reason: str | None
+    crosses_devices: bool
+    maps: list[IndexingMap]
+    uses: list[list[_Use]] | None
+
+@final
+class _Needed:
+    starts: list[int]
+    record: _Record
+
+@final
+class _Operations:
+    flops: int
+    transcendentals: int
+    exact: bool
+
+@final
+class _Evaluated:
+    number: int
+    needed: _Operations | str
+    evaluated: int | None
+
+@final
+class _Fused:
+    starts: list[int]
+    written: list[int]
+    evaluated: list[_Evaluated]
+
+@final
+class _Tiles:
+    sizes: list[int]
+    sequential: list[tuple[int, int]]
+    outputs: list[IndexingMap | None]
+    records: list[_Record]
 
 @final
 class TilePlan:
@@ -918,8 +941,6 @@ class Rows:
 
 _ShapeIndex: TypeAlias = tuple[int, ...]
 _Use: TypeAlias = tuple[Instruction, int]
-# Number, reason if unknown, exact, reason if not exact, crosses devices, maps, the uses of each map.
-_Record: TypeAlias = tuple[int, str | None, bool, str | None, bool, list[IndexingMap], list[list[_Use]] | None]
 
 @final
 class _Reach: ...

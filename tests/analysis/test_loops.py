@@ -16,7 +16,7 @@ from support.unrolled import compare
 
 import hlomap as hm
 from hlomap import _core
-from hlomap.analysis.rule_provider import RuleProvider
+from hlomap.analysis.questions import Questions
 from hlomap.base.dtypes import numpy_dtype
 
 # ------------------------------------------------------------------------------------------------------------- unrolled
@@ -40,12 +40,12 @@ def test_what_is_known_of_a_loop_goes_with_the_question() -> None:
         all_loops = (at for m in programs().values() for at in loops(m))
         loop = next(at for at in all_loops if isinstance(hm.loop(at).trip_count, int) == known)
         gc.collect()
-        before = sum(isinstance(one, RuleProvider) for one in gc.get_objects())
+        before = sum(isinstance(one, Questions) for one in gc.get_objects())
         module = hm.parse(str(loop.module).replace("HloModule ", "HloModule other_", 1))
         hm.output_to_input(module[loop.name], ())
         hm.input_to_output(module[loop.name])
         gc.collect()
-        assert sum(isinstance(one, RuleProvider) for one in gc.get_objects()) <= before
+        assert sum(isinstance(one, Questions) for one in gc.get_objects()) <= before
 
 
 # ---------------------------------------------------------------------------------------------------------- trip counts

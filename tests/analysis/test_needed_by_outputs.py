@@ -11,7 +11,7 @@ from conftest import related
 
 import hlomap as hm
 from hlomap.analysis.queries import needed_by_outputs, operand_maps
-from hlomap.analysis.rule_provider import RuleProvider
+from hlomap.analysis.questions import Questions
 
 N_PROGRAMS = int(os.environ.get("HLOMAP_CASES", "40"))
 SEED = int(os.environ.get("HLOMAP_SEED", "7"))
@@ -82,14 +82,14 @@ def test_random_programs() -> None:
         entry = random_program(rng).entry
         shapes = list(entry.root.shape.tuple_shapes or ())
         indices = [(k,) for k in range(len(shapes))]
-        rules = RuleProvider(entry.module)
-        needed = needed_by_outputs(rules, entry, indices)
-        (together,) = needed_by_outputs(rules, entry, indices, as_one=True)
+        questions = Questions(entry.module)
+        needed = needed_by_outputs(questions, entry, indices)
+        (together,) = needed_by_outputs(questions, entry, indices, as_one=True)
         elements = {k: np.zeros(12, np.bool_) for k in range(3)}
         is_exact = dict.fromkeys(elements, True)
         at = Values((one.number, rng.integers(-2, 5, one.shape.dimensions)) for one in entry.parameters[3:])
         for index, shape, sets in zip(indices, shapes, needed, strict=True):
-            alone = operand_maps(rules, entry, index)
+            alone = operand_maps(questions, entry, index)
             assert sets.keys() <= alone.keys(), entry.module
             for k in alone:
                 # What one question proves empty may have maps without elements in the other.
@@ -126,7 +126,7 @@ def test_outputs_that_are_read_alike_share_a_set(n: int) -> None:
       {lines}
       ROOT r = ({shape}) tuple({names})
     }}""")
-    needed = needed_by_outputs(RuleProvider(module), module.entry, [(k,) for k in range(n)])
+    needed = needed_by_outputs(Questions(module), module.entry, [(k,) for k in range(n)])
     assert [str(sets[0]) for sets in needed] == [
         f"(d0)[s0] -> (s0), domain: d0 in [0, {k + 1}], s0 in [0, 4]" for k in range(n)
     ]
@@ -143,7 +143,7 @@ def needed_of_p(offsets: list[int]) -> list[hm.MapSet]:
     module = hm.parse(
         f"ENTRY e {{ p = f32[{size}] parameter(0)\n{slices}\n{body}\nROOT r = ({shape}) tuple({names}) }}"
     )
-    return [sets[0] for sets in needed_by_outputs(RuleProvider(module), module.entry, [(k,) for k in range(n + 1)])]
+    return [sets[0] for sets in needed_by_outputs(Questions(module), module.entry, [(k,) for k in range(n + 1)])]
 
 
 def test_maps_of_one_output_merge() -> None:
@@ -155,7 +155,7 @@ def test_maps_of_one_output_merge() -> None:
       ab = f32[8] concatenate(a, b), dimensions={0}
       ROOT r = (f32[8], f32[8], f32[4]) tuple(ab, ab, b)
     }""")
-    needed = needed_by_outputs(RuleProvider(module), module.entry, [(k,) for k in range(3)])
+    needed = needed_by_outputs(Questions(module), module.entry, [(k,) for k in range(3)])
     ab, b = "(d0) -> (d0), domain: d0 in [0, 7]", "(d0) -> (d0 + 4), domain: d0 in [0, 3]"
     assert [str(m) for sets in needed for m in sets[0]] == [ab, ab, b]
 
@@ -187,7 +187,7 @@ def test_what_runtime_values_alone_decide_is_no_condition() -> None:
       both = f32[] add(total, all)
       ROOT r = (f32[5], f32[], f32[]) tuple(hit, total, both)
     }""")
-    row, total, both = (sets[0] for sets in needed_by_outputs(RuleProvider(module), module.entry, [(0,), (1,), (2,)]))
+    row, total, both = (sets[0] for sets in needed_by_outputs(Questions(module), module.entry, [(0,), (1,), (2,)]))
     assert row.exact and all(m.runtime for m in row)
     assert [str(m) for m in total] == ["()[s0] -> (s0), domain: s0 in [0, 6]"]
     assert total.reason == CONDITIONAL
@@ -209,7 +209,7 @@ def test_one_runtime_value_is_a_condition_that_stays() -> None:
       twice = f32[5] dynamic-update-slice(once, w, i)
       ROOT one = f32[1] slice(twice), slice={[0:1]}
     }""")
-    (sets,) = needed_by_outputs(RuleProvider(module), module.entry, [()])
+    (sets,) = needed_by_outputs(Questions(module), module.entry, [()])
     assert [str(m) for m in sets[0]] == [
         "(d0){rt0} -> (0), domain: d0 in [0, 0], rt0 in [0, 3], rt0 * 1 in [1, 3], runtime: rt0 = #3()"
     ]
@@ -231,5 +231,5 @@ def test_what_reads_nothing_is_not_too_much() -> None:
       total = f32[2] add(half, p)
       ROOT r = (f32[2], f32[4]) tuple(total, both)
     }""")
-    sets, _ = needed_by_outputs(RuleProvider(module), module.entry, [(0,), (1,)])
+    sets, _ = needed_by_outputs(Questions(module), module.entry, [(0,), (1,)])
     assert sets[0].exact and sets[1].reason == "which devices belong together is not known"

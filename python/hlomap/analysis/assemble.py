@@ -17,32 +17,33 @@ if TYPE_CHECKING:
 
 def assemble(record: _Record, devices: Callable[[int], DeviceIndexing]) -> MapSet:
     """The set of a record; ``devices`` returns the device indexing of a record by its number."""
-    number, unknown, exact, reason, crosses, maps, uses = record
-    if unknown is not None:
-        return MapSet.unknown(unknown)
+    if record.unknown is not None:
+        return MapSet.unknown(record.unknown)
+    maps, uses = record.maps, record.uses
     return MapSet(
         maps,
-        exact=exact,
-        reason=reason,
+        exact=record.exact,
+        reason=record.reason,
         uses=None if uses is None else {(m.shape_index, m): found for m, found in zip(maps, uses, strict=True)},
-        devices=devices(number) if crosses else None,
+        devices=devices(record.number) if record.crosses_devices else None,
     )
 
 
 def assemble_devices(records: Sequence[_Record], table: GroupTable) -> Callable[[int], DeviceIndexing]:
     """The device indexing of each record of a propagation between devices, by number."""
     found: dict[int, DeviceIndexing] = {}
-    for number, unknown, exact, reason, _, maps, _ in records:
-        if unknown is not None:
-            found[number] = unknown_devices(unknown)
+    for record in records:
+        if record.unknown is not None:
+            found[record.number] = unknown_devices(record.unknown)
         else:
-            found[number] = DeviceIndexing(table.ids, table.groups, MapSet(maps, exact=exact, reason=reason))
+            maps = MapSet(record.maps, exact=record.exact, reason=record.reason)
+            found[record.number] = DeviceIndexing(table.ids, table.groups, maps)
     return lambda number: found.get(number) or DeviceIndexing(table.ids, table.groups, MapSet())
 
 
 def crosses_devices(records: Sequence[_Record]) -> bool:
     """Whether any elements may be on other devices."""
-    return True in [crosses for _, _, _, _, crosses, _, _ in records]
+    return any(record.crosses_devices for record in records)
 
 
 def unknown_for_all_records(reason: str) -> Callable[[int], DeviceIndexing]:

@@ -14,7 +14,7 @@ from ..base.types import is_index, subject_of, wrong_type
 from ..errors import HlomapError, ShapeError
 from ..maps.map_set import MapSet
 from .queries import operand_maps, operands_and_shape
-from .rule_provider import RuleProvider
+from .questions import Questions
 
 
 def is_bitcast(subject: Instruction | Computation | Module, /, operand: int = 0) -> Answer[tuple[int, ...]]:
@@ -58,7 +58,7 @@ def is_bitcast(subject: Instruction | Computation | Module, /, operand: int = 0)
         return Answer(None, reason=str(error))
     if sizes[0] != sizes[1]:
         return Answer(None, reason=f"elements of different sizes: {source} and {target}")
-    maps = operand_maps(RuleProvider(instruction.module), instruction, ()).get(operand, MapSet())
+    maps = operand_maps(Questions(instruction.module), instruction, ()).get(operand, MapSet())
     if maps.is_unknown or not maps.exact or len(maps) != 1:
         return Answer(None, reason=maps.reason or f"{len(maps)} maps")
     m = maps[0]

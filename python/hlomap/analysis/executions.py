@@ -19,7 +19,7 @@ from ..hlo.order import postorder, reachable, reverse_postorder
 from ..ops import lookup
 from ..ops._shapes import INT64_MAX, array_leaves
 from ..ops.asynchronous import begun_by
-from .rule_provider import RuleProvider
+from .questions import Questions
 
 
 class Amount(Protocol):
@@ -39,8 +39,8 @@ _Calls: TypeAlias = list[tuple[Computation, int]]
 class Run(ABC, Generic[A]):
     """A walk over what a program runs."""
 
-    def __init__(self, rules: RuleProvider) -> None:
-        self.rules = rules
+    def __init__(self, questions: Questions) -> None:
+        self.questions = questions
         self.unknown_times: dict[Instruction, str] = {}
         """The instructions that run computations an unknown number of times, with the reason."""
         self._known: dict[Hashable, A] = {}
@@ -195,7 +195,7 @@ class Run(ABC, Generic[A]):
             return self.total([choice, self.noted(note, is_unknown=False)])
         parts: list[A] = []
         for computation in dict.fromkeys(called):
-            n = _runs(instruction, computation, self.rules)
+            n = _runs(instruction, computation, self.questions)
             if isinstance(n, Unknown):
                 self.unknown_times.setdefault(instruction, n.reason)
                 if not self.is_nothing(known[computation]):
@@ -223,8 +223,8 @@ class Executions:
 class CountRun(Run[Executions]):
     """How often some instructions outside fusions run."""
 
-    def __init__(self, rules: RuleProvider, wanted: Iterable[Instruction]) -> None:
-        super().__init__(rules)
+    def __init__(self, questions: Questions, wanted: Iterable[Instruction]) -> None:
+        super().__init__(questions)
         self.wanted: set[Instruction] = set(wanted)
         self._within = leading_to(self.wanted)
 
@@ -336,18 +336,18 @@ def _times(module: Module) -> Sequence[int | Unknown]:
     if unread is not None or module.has_skipped_text:
         what = "text that cannot be read" if unread is None else f"{unread.name}, which cannot be read,"
         return [1 if c == module.entry else Unknown(f"{what} may call {c.name}") for c in calls]
-    rules = RuleProvider(module)
+    questions = Questions(module)
     for computation in order:
         for caller, called in calls[computation]:
-            times[called] = _sum(times[called], _product(times[computation], _runs(caller, called, rules)))
+            times[called] = _sum(times[called], _product(times[computation], _runs(caller, called, questions)))
     return [times[c] for c in calls]
 
 
-def _runs(caller: Instruction, called: Computation, rules: RuleProvider) -> int | Unknown:
+def _runs(caller: Instruction, called: Computation, questions: Questions) -> int | Unknown:
     """How often one run of an instruction runs a computation, at most."""
     op = lookup(caller.opcode)
     if op.runs == "loop":
-        trips = rules.trip_count(caller)
+        trips = questions.trip_count(caller)
         if trips is None:
             return Unknown(f"{caller.name}: unknown trip count")
         return trips + int(called == caller.attributes.get("condition"))

@@ -21,28 +21,28 @@ from ..ops._known import Known, Parts, Piece
 from ..ops._tables import pieces_of
 
 if TYPE_CHECKING:
-    from .rule_provider import RuleProvider
+    from .questions import Questions
 
 _MAX_DEVICES = 512
 """Devices for each of which an offset is computed."""
 
 
-def with_known_indices(maps: MapSet, rules: RuleProvider) -> MapSet:
+def with_known_indices(maps: MapSet, questions: Questions) -> MapSet:
     """The set with expressions in place of runtime variables, where their sources are affine in the index."""
     for m in maps:
         if m.runtime:
             break
     else:
         return maps
-    maps = _with_known_positions(maps, rules)
-    members = [found for m in maps for found in known_maps(m, rules)]
+    maps = _with_known_positions(maps, questions)
+    members = [found for m in maps for found in known_maps(m, questions)]
     if len(members) == len(maps) and all(a is b for a, b in zip(members, maps, strict=True)):
         return maps
     exact, reason = maps.exact, maps.reason
     return MapSet(members, exact=exact, reason=reason, devices=maps.devices, assumes=maps.assumes)
 
 
-def _with_known_positions(maps: MapSet, rules: RuleProvider) -> MapSet:
+def _with_known_positions(maps: MapSet, questions: Questions) -> MapSet:
     """The set where the device maps have the position of the device for offsets that are computed from it.
 
     If they then stay on the device, elements do not cross devices any more.
@@ -50,10 +50,10 @@ def _with_known_positions(maps: MapSet, rules: RuleProvider) -> MapSet:
     devices = maps.devices
     if devices is None or not any(m.runtime for m in devices.maps):
         return maps
-    table = _table(devices, rules)
+    table = _table(devices, questions)
     if table is None:
         return maps
-    members = [_at_position(m, table, rules) for m in devices.maps]
+    members = [_at_position(m, table, questions) for m in devices.maps]
     if all(a is b for a, b in zip(members, devices.maps, strict=True)):
         return maps
     left = [m for m in members if not m.is_known_empty]
@@ -65,12 +65,12 @@ def _with_known_positions(maps: MapSet, rules: RuleProvider) -> MapSet:
     return MapSet([m for m in own if m is not None], exact=found.exact, reason=found.reason, assumes=maps.assumes)
 
 
-def _table(devices: DeviceIndexing, rules: RuleProvider) -> list[list[Device]] | None:
+def _table(devices: DeviceIndexing, questions: Questions) -> list[list[Device]] | None:
     """The devices by group and position, if all groups are equally large and devices are few."""
     groups = devices.groups
     if not 0 < sum(map(len, groups)) <= _MAX_DEVICES or len(set(map(len, groups))) != 1:
         return None
-    _, n = device_counts(rules.module).grid
+    _, n = device_counts(questions.module).grid
     return [[_device(devices.ids, number, n) for number in group] for group in groups]
 
 
@@ -80,19 +80,19 @@ def _device(kind: str, number: int, n_partitions: int) -> Device:
     return Device(0, number, number) if kind == "partition" else Device(number, 0, number)
 
 
-def _at_position(m: IndexingMap, table: list[list[Device]], rules: RuleProvider) -> IndexingMap:
+def _at_position(m: IndexingMap, table: list[list[Device]], questions: Questions) -> IndexingMap:
     for i, variable in enumerate(m.runtime):
         supplier = variable.supplier
-        if supplier is None or len(variable.element) != 2 or supplier.module != rules.module:
+        if supplier is None or len(variable.element) != 2 or supplier.module != questions.module:
             continue  # the element is of an array
-        found = (_number(rules.known_values(supplier, device)) for group in table for device in group)
+        found = (_number(questions.known_values(supplier, device)) for group in table for device in group)
         values = [value for value in found if value is not None]
         shape = len(table), len(table[0])
         if len(values) < shape[0] * shape[1]:
             continue
         pieces = pieces_of(np.array(values, np.int64).reshape(shape))
         if len(pieces) == 1 and known_value(pieces[0]) is not None:
-            return _at_position(_replaced(m, i, pieces[0], shape), table, rules)
+            return _at_position(_replaced(m, i, pieces[0], shape), table, questions)
     return m
 
 
@@ -115,21 +115,21 @@ def _without_device(m: IndexingMap) -> IndexingMap | None:
     return found._placed(m.shape_index, m.use, {})
 
 
-def known_maps(m: IndexingMap, rules: RuleProvider, first: int = 0) -> list[IndexingMap]:
+def known_maps(m: IndexingMap, questions: Questions, first: int = 0) -> list[IndexingMap]:
     """The map with expressions in place of known runtime variables, from that of number ``first`` on: one for each
     piece of their values."""
     for i, variable in enumerate(m.runtime[first:], first):
         supplier = variable.supplier
-        if supplier is None or supplier.module != rules.module or not supplier.shape.is_array:
+        if supplier is None or supplier.module != questions.module or not supplier.shape.is_array:
             continue
         if len(variable.element) != supplier.shape.rank:
             continue  # it is an element of some device
-        pieces = pieces_for_maps(rules.known_values(supplier))
+        pieces = pieces_for_maps(questions.known_values(supplier))
         sizes = supplier.shape.dimensions
         parts = [(known_value(piece) is None, _replaced(m, i, piece, sizes)) for piece in pieces]
         found = [(is_kept, part) for is_kept, part in parts if not part.is_known_empty]
         if not all(is_kept for is_kept, _ in found):
-            return [each for is_kept, part in found for each in known_maps(part, rules, i + is_kept)]
+            return [each for is_kept, part in found for each in known_maps(part, questions, i + is_kept)]
     return [m]
 
 

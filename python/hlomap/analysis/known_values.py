@@ -37,7 +37,7 @@ from ..ops._rule import OperandIndexing
 from ..ops._shapes import array_leaves
 from ..ops._tables import pieces_of
 from .constants import Constants
-from .rule_provider import RuleProvider
+from .questions import Questions
 
 Calls: TypeAlias = tuple[Instruction, ...]
 """The fusions and calls that lead to a computation, the innermost last."""
@@ -55,7 +55,7 @@ class KnownValues:
 
     def __init__(
         self,
-        rules: RuleProvider,
+        questions: Questions,
         *,
         masks: bool = False,
         integers_alone: bool = False,
@@ -66,7 +66,7 @@ class KnownValues:
         self.device: Device | None = device
         self._integers_alone = integers_alone
         self._own_computation_alone = own_computation_alone
-        self._rules = rules
+        self._questions = questions
         self._known: dict[tuple[int, ...], Known] = {}
         self._ways: dict[int, list[Calls]] = {}
         self._constants = Constants(self._inlined_sources, device)
@@ -169,7 +169,7 @@ class KnownValues:
 
     def maps(self, instruction: Instruction) -> Mapping[int, OperandIndexing]:
         """From an element of the output to the operands, by number."""
-        return self._rules.parts(instruction)
+        return self._questions.parts(instruction)
 
     def apply(self, computation: Computation, arguments: Sequence[Values]) -> Values:
         """The values of a computation on scalars."""
@@ -181,7 +181,7 @@ class KnownValues:
         self, computation: Computation, index: ShapeIndex, arguments: Sequence[Values]
     ) -> frozenset[int]:
         """The parameters from which a computation on scalars computes an array of its root."""
-        if not self._rules.parameters_read(computation, index):  # which raises where they are not known
+        if not self._questions.parameters_read(computation, index):  # which raises where they are not known
             return frozenset()
         known = self._applied(computation, arguments)
         found: set[int] = set()
@@ -204,7 +204,7 @@ class KnownValues:
         self, at: Instruction, index: ShapeIndex, known: Mapping[int, Values]
     ) -> Mapping[int, OperandIndexing]:
         """The elements of the operands that an array of an instruction uses, in a computation on scalars."""
-        mentioned, hook = self._rules.parts(at, index), op_of(at).used
+        mentioned, hook = self._questions.parts(at, index), op_of(at).used
         values = [known[operand.number] for operand in at.operands]
         if hook is None or at.inconsistency is not None or all(value == NUMBER for value in values):
             return mentioned

@@ -26,7 +26,7 @@ from ..ops._indexing.loops.window import Access, accesses, values_in_nest
 from ..ops._shapes import array_leaves, shape_at
 from ..ops.loops import While
 from .queries import indexing
-from .rule_provider import RuleProvider
+from .questions import Questions
 
 __all__ = ["Access", "CarriedValue", "Kind", "Loop", "LoopCounter", "loop"]
 
@@ -80,9 +80,9 @@ class Loop(Page, ReadOnly):
     """A ``while`` instruction, as :func:`hlomap.loop` describes it."""
 
     def __init__(self, instruction: Instruction) -> None:
-        self._rules = RuleProvider(instruction.module)
+        self._questions = Questions(instruction.module)
         self._instruction = instruction
-        self._facts: CountedLoop = self._rules.fact(instruction, While).counts
+        self._facts: CountedLoop = self._questions.fact(instruction, While).counts
 
     def __reduce__(self) -> tuple[type[Loop], tuple[Instruction]]:
         return Loop, (self._instruction,)
@@ -119,7 +119,7 @@ class Loop(Page, ReadOnly):
     def carried(self) -> tuple[CarriedValue, ...]:
         """Each array of the state, in the order of the shape."""
         shape = self._instruction.shape
-        maps = self._rules.fact(self._instruction, While).backward
+        maps = self._questions.fact(self._instruction, While).backward
         edges: dict[ShapeIndex, Sequence[Edge]] = {
             leaf: () if maps is None or isinstance(maps.group(leaf), Unknown) else maps.edges(leaf)
             for leaf in array_leaves(shape)
@@ -173,7 +173,7 @@ class Loop(Page, ReadOnly):
         if self._facts.trip_count is None:
             return found
         values, around = values_in_nest(self._facts)
-        counts = [self._rules.fact(one, While).counts.trip_count or 0 for one in around]
+        counts = [self._questions.fact(one, While).counts.trip_count or 0 for one in around]
         return {at: over_iterations(maps, values, counts) for at, maps in found.items()}
 
     def __repr__(self) -> str:
@@ -256,7 +256,7 @@ def fixed_leaves(instruction: Instruction) -> dict[ShapeIndex, int]:
     if op_of(instruction).runs != "loop":
         return {}
     try:
-        facts = RuleProvider(instruction.module).fact(instruction, While).counts
+        facts = Questions(instruction.module).fact(instruction, While).counts
     except HlomapError:
         return {}
     return facts.start.numbers if facts.trip_count is not None else {}
@@ -270,7 +270,7 @@ def stated_count(instruction: Instruction) -> tuple[Computation, int] | None:
     if op_of(instruction).runs != "loop":
         return None
     try:
-        facts = RuleProvider(instruction.module).fact(instruction, While).counts
+        facts = Questions(instruction.module).fact(instruction, While).counts
     except HlomapError:
         return None
     return (facts.body, facts.trip_count) if any(facts.start.config) and facts.trip_count is not None else None

@@ -20,12 +20,12 @@ from ..maps.map_set import MapSet, union
 from ..ops import lookup
 from ..ops._shapes import leaves, n_outputs, shape_at
 from .assemble import assemble, assemble_devices, crosses_devices, devices_not_requested, unknown_for_all_records
-from .device_rules import device_rules
+from .device_questions import device_questions
 from .known_indices import with_known_indices
 from .physical import Form, Physical, memory_form, to_physical
-from .rule_provider import RuleProvider
+from .questions import Questions, Region
 from .slice import Slice
-from .used import ASSUMPTIONS, Assume, rules_of
+from .used import ASSUMPTIONS, Assume, questions_about
 
 _physical_devices = unknown_for_all_records("devices are those of elements, not of positions in memory")
 
@@ -74,47 +74,47 @@ def output_to_input(
     operands, shape = operands_and_shape(instruction)
     indices = shape_indices(shape, output, "output")
     memory = (shape, lambda k: operands[k].shape, form) if form else None
-    rules = rules_of(instruction.module, used, assume, "output_to_input")
-    sets = _reached_sets(rules, instruction, -1, indices, memory)
+    questions = questions_about(instruction.module, used, assume, "output_to_input")
+    sets = _reached_sets(questions, instruction, -1, indices, memory)
     found = tuple(sets.get(k, _NOTHING) for k in range(len(operands)))
     return tuple(maps._assuming(ASSUMPTIONS[assume]) for maps in found) if used else found
 
 
-def operand_maps(rules: RuleProvider, instruction: Instruction | Computation, index: ShapeIndex) -> dict[int, MapSet]:
+def operand_maps(questions: Questions, instruction: Instruction | Computation, index: ShapeIndex) -> dict[int, MapSet]:
     """:func:`output_to_input` for one array, by rules that many queries of one module share.
 
     The sets are by number; of an operand without one nothing is read.
     """
-    return _reached_sets(rules, instruction, -1, [index], None)
+    return _reached_sets(questions, instruction, -1, [index], None)
 
 
-def output_maps(rules: RuleProvider, instruction: Instruction, operand: int, index: ShapeIndex) -> dict[int, MapSet]:
+def output_maps(questions: Questions, instruction: Instruction, operand: int, index: ShapeIndex) -> dict[int, MapSet]:
     """:func:`input_to_output` for one array of an operand, as :func:`operand_maps`."""
-    return _reached_sets(rules, instruction, operand, [index], None)
+    return _reached_sets(questions, instruction, operand, [index], None)
 
 
 def maps_within(
-    rules: RuleProvider, computation: Computation, indices: Sequence[ShapeIndex], n_maps: int
+    questions: Questions, computation: Computation, indices: Sequence[ShapeIndex], n_maps: int
 ) -> list[dict[int, MapSet]]:
     """:func:`operand_maps` for each array of the root; for the first ones alone where all take more maps on the way."""
-    found = rules.propagation.query(rules, computation, -1, indices, n_maps)
-    return [{record[0]: assemble(record, devices_not_requested) for record in records} for records in found]
+    found = questions.query(computation, -1, indices, n_maps)
+    return [{record.number: assemble(record, devices_not_requested) for record in records} for records in found]
 
 
 def needed_by_outputs(
-    rules: RuleProvider, computation: Computation, indices: Sequence[ShapeIndex], *, as_one: bool = False
+    questions: Questions, computation: Computation, indices: Sequence[ShapeIndex], *, as_one: bool = False
 ) -> list[dict[int, MapSet]]:
     """The elements of each parameter that an element of each of these arrays of the root needs, by number.
 
     Maps tell which elements are needed, not how often, nor on which device.  Equal sets are one object.  With
     ``as_one`` there is one dictionary for all arrays together: its maps have no dims.
     """
-    found = rules.propagation.needed(rules, computation.number, indices, as_one)
+    found = questions.needed(computation.number, indices, as_one)
     needed: list[dict[int, MapSet]] = [{} for _ in range(1 if as_one else len(indices))]
-    for starts, record in found:
-        maps = assemble(record, devices_not_requested)
-        for start in starts:
-            needed[start][record[0]] = maps
+    for one in found:
+        maps = assemble(one.record, devices_not_requested)
+        for start in one.starts:
+            needed[start][one.record.number] = maps
     return needed
 
 
@@ -153,7 +153,7 @@ def input_to_output(
     operand_shape = operands[number].shape
     indices = shape_indices(operand_shape, tuple(below), "operand")
     memory = (operand_shape, lambda i: shape, form) if form else None
-    sets = _reached_sets(RuleProvider(instruction.module), instruction, number, indices, memory)
+    sets = _reached_sets(Questions(instruction.module), instruction, number, indices, memory)
     return tuple(sets.get(k, _NOTHING) for k in range(n_outputs(shape)))
 
 
@@ -194,14 +194,14 @@ def indexing(
         start, inside = root, list(root.computation.instructions)
     else:
         start, ends, inside, entered = root, root.operands, [root], root
-    rules = RuleProvider(start.module)
+    questions = Questions(start.module)
     indices = shape_indices(start.shape, output, "output")
-    found = reached(rules, start, indices, inside, entered, ends, with_devices=True)
+    found = reached(questions, start, indices, inside, entered, ends, with_devices=True)
     return Slice(found, start, indices)
 
 
 def reached(
-    rules: RuleProvider,
+    questions: Questions,
     start: Instruction,
     indices: Sequence[ShapeIndex],
     inside: Iterable[Instruction],
@@ -220,19 +220,23 @@ def reached(
     maps then have fewer ranges.
     """
     module = start.module
-    region = [instruction.number for instruction in inside]
-    root, last = None if entered is None else entered.number, [instruction.number for instruction in ends]
-    records = rules.propagation.backward(rules, start.number, indices, region, root, last, elements_alone, ends_alone)
+    region = Region.of(inside, entered, ends)
+    records = questions.backward(start.number, indices, region, elements_alone, ends_alone)
     devices: Callable[[int], DeviceIndexing] = devices_not_requested
     if with_devices and crosses_devices(records):
-        reads = {number for number, unknown, _, _, _, maps, _ in records if maps or unknown is not None}
-        between = device_rules(rules, [module.instruction(number) for number in region if number in reads])
+        reads = {record.number for record in records if record.maps or record.unknown is not None}
+        between = device_questions(
+            questions, [module.instruction(number) for number in region.inside if number in reads]
+        )
         if isinstance(between, Unknown):
             devices = unknown_for_all_records(between.reason)
         else:
-            found = between.propagation.backward(between, start.number, indices, region, root, last)
+            found = between.backward(start.number, indices, region)
             devices = assemble_devices(found, between.table)
-    return {module.instruction(record[0]): with_known_indices(assemble(record, devices), rules) for record in records}
+    return {
+        module.instruction(record.number): with_known_indices(assemble(record, devices), questions)
+        for record in records
+    }
 
 
 def output_index(shape: Shape, index: int | ShapeIndex) -> ShapeIndex:
@@ -258,7 +262,7 @@ def operands_and_shape(instruction: Instruction | Computation) -> tuple[Sequence
 
 
 def _reached_sets(
-    rules: RuleProvider,
+    questions: Questions,
     instruction: Instruction | Computation,
     direction: int,
     indices: Sequence[ShapeIndex],
@@ -269,39 +273,38 @@ def _reached_sets(
     ``memory``: the shapes of the value with these arrays and of each operand or output, and the form of physical maps.
     """
     if isinstance(instruction, Computation) and direction < 0 and len(indices) > 1 and memory is None:
-        return _needed_by_all(rules, instruction, indices)
-    found = rules.propagation.query(rules, instruction, direction, indices)
+        return _needed_by_all(questions, instruction, indices)
+    found = questions.query(instruction, direction, indices)
     sets: dict[int, list[MapSet]] = {}
     for index, records in zip(indices, found, strict=True):
         if memory is not None or not crosses_devices(records):
             devices = _physical_devices
         else:
-            devices = _query_devices(rules, instruction, direction, index)
+            devices = _query_devices(questions, instruction, direction, index)
         for record in records:
-            maps = with_known_indices(assemble(record, devices), rules)
+            maps = with_known_indices(assemble(record, devices), questions)
             if memory is not None:
-                maps = to_physical(maps, shape_at(memory[0], index), memory[1](record[0]), memory[2])
-            sets.setdefault(record[0], []).append(maps)
+                maps = to_physical(maps, shape_at(memory[0], index), memory[1](record.number), memory[2])
+            sets.setdefault(record.number, []).append(maps)
     return {k: own[0] if len(own) == 1 else union(own) for k, own in sets.items()}
 
 
-def _needed_by_all(rules: RuleProvider, computation: Computation, indices: Sequence[ShapeIndex]) -> dict[int, MapSet]:
+def _needed_by_all(questions: Questions, computation: Computation, indices: Sequence[ShapeIndex]) -> dict[int, MapSet]:
     """The union of :func:`needed_by_outputs`."""
-    found = rules.propagation.needed(rules, computation.number, indices, False)
     sets: dict[int, list[MapSet]] = {}
-    for _, record in found:
-        sets.setdefault(record[0], []).append(assemble(record, devices_not_requested))
+    for one in questions.needed(computation.number, indices, False):
+        sets.setdefault(one.record.number, []).append(assemble(one.record, devices_not_requested))
     return {number: union(own) for number, own in sets.items()}
 
 
 def _query_devices(
-    rules: RuleProvider, instruction: Instruction | Computation, direction: int, index: ShapeIndex
+    questions: Questions, instruction: Instruction | Computation, direction: int, index: ShapeIndex
 ) -> Callable[[int], DeviceIndexing]:
-    between = device_rules(rules, [instruction])
+    between = device_questions(questions, [instruction])
     if isinstance(between, Unknown):
         return unknown_for_all_records(between.reason)
     try:
-        (records,) = between.propagation.query(between, instruction, direction, [index])
+        (records,) = between.query(instruction, direction, [index])
     except (HlomapError, OverflowError) as error:
         return unknown_for_all_records(str(error))
     return assemble_devices(records, between.table)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from .._core import Computation, Module
 from ..base.types import expect_paths, module_hint, wrong_type
-from .rule_provider import RuleProvider
+from .questions import Questions
 from .table import Table
 
 if TYPE_CHECKING:
@@ -57,8 +57,7 @@ def analyze(source: Module | DumpedModule | DumpDirectory | _Path | Iterable[_Pa
     ('(d0, d1) -> (d1, d0), domain: d0 in [0, 7], d1 in [0, 3]',)
     """
     if isinstance(source, Module):
-        rules = RuleProvider(source, of_all=True)
-        return Table(rules.propagation.rows(rules))
+        return Table(Questions(source, of_all=True).rows())
     from ..hlo.dump_directory import DumpDirectory, DumpedModule
     from . import files
 

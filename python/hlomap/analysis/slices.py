@@ -22,9 +22,9 @@ from ..ops._shapes import leaves, shape_at
 from .assemble import assemble, devices_not_requested
 from .known_indices import with_known_indices
 from .queries import reached, shape_indices
-from .rule_provider import RuleProvider
+from .questions import Questions
 from .slice import Slice
-from .used import ASSUMPTIONS, Assume, rules_of
+from .used import ASSUMPTIONS, Assume, questions_about
 
 
 def backward_slice(
@@ -85,7 +85,7 @@ def backward_slice(
     about = subject_of(subject, "backward_slice")
     expect_index(output, "backward_slice", "output")
     instruction = about.root if isinstance(about, Computation) else about
-    rules = rules_of(instruction.module, used, assume, "backward_slice")
+    questions = questions_about(instruction.module, used, assume, "backward_slice")
     entry = instruction.module.entry
     found: dict[Instruction, MapSet] = {}
     unread: dict[Computation, list[Instruction]] = {}
@@ -98,7 +98,7 @@ def backward_slice(
     for computation in reverse_postorder(instruction.computation, lambda one: (c.computation for c in one.callers)):
         for (start, index), so_far in pending.pop(computation.number, {}).items():
             inside, ends = computation.instructions, [*computation.parameters, *unread.get(computation, ())]
-            values = reached(rules, start, [index], inside, ends=ends, elements_alone=True, ends_alone=True)
+            values = reached(questions, start, [index], inside, ends=ends, elements_alone=True, ends_alone=True)
             for number, end in enumerate(ends):
                 value = values[end]
                 is_identity = so_far and so_far is identities.get((start, index))
@@ -110,7 +110,7 @@ def backward_slice(
                 elif number >= len(computation.parameters):
                     _pass_to_all_operands(pending, computation, maps)
                 else:
-                    _pass_to_callers(pending, computation, number, maps, rules)
+                    _pass_to_callers(pending, computation, number, maps, questions)
     ends = [*entry.parameters, *unread.get(entry, ())]
     needed = {end: found[end].simplify() for end in ends if end in found}
     if not used:
@@ -152,11 +152,11 @@ def forward_slice(parameter: Instruction, /, shape_index: int | ShapeIndex = ())
     module = parameter.module
     if parameter not in module.entry.parameters:
         raise ShapeError(f"{parameter.name} is not a parameter of the entry computation {module.entry.name}")
-    rules = RuleProvider(module)
+    questions = Questions(module)
     indices = shape_indices(parameter.shape, shape_index, "parameter")
-    records = rules.propagation.forward(rules, parameter.number, indices, True)
+    records = questions.forward(parameter.number, indices, True)
     values = (
-        (module.instruction(record[0]), with_known_indices(assemble(record, devices_not_requested), rules))
+        (module.instruction(record.number), with_known_indices(assemble(record, devices_not_requested), questions))
         for record in records
     )
     known: dict[tuple[IndexingMap, ...], list[tuple[IndexingMap, list[int]]]] = {}
@@ -187,14 +187,14 @@ def _pass_to_all_operands(pending: _Pending, computation: Computation, maps: Map
 
 
 def _pass_to_callers(
-    pending: _Pending, computation: Computation, number: int, maps: MapSet, rules: RuleProvider
+    pending: _Pending, computation: Computation, number: int, maps: MapSet, questions: Questions
 ) -> None:
     """From a parameter to the values that its callers pass."""
     callers = computation.callers
     for caller in callers:
         op = lookup(caller.opcode)
         if op.parameter_to_operands is not None:
-            _pass_to_operands(pending, caller, op.parameter_to_operands, maps, rules)
+            _pass_to_operands(pending, caller, op.parameter_to_operands, maps, questions)
             continue
         value_of_parameter = op.value_of_parameter
         if value_of_parameter is None:
@@ -221,12 +221,12 @@ def _pass_to_callers(
 
 
 def _pass_to_operands(
-    pending: _Pending, caller: Instruction, rule: OutputToInput, maps: MapSet, rules: RuleProvider
+    pending: _Pending, caller: Instruction, rule: OutputToInput, maps: MapSet, questions: Questions
 ) -> None:
     """To the operands of a caller that calls the computation repeatedly."""
     operands = caller.operands
     for leaf in dict.fromkeys(m.shape_index for m in maps) if not maps.is_unknown else leaves(caller.shape):
-        here = checked_rule(caller, leaf, -1, partial(rule, caller, leaf, rules))
+        here = checked_rule(caller, leaf, -1, partial(rule, caller, leaf, questions))
         own = maps._at(leaf)
         for number, part in here.parts.items():
             operand = operands[number]

@@ -16,7 +16,7 @@ from ..errors import HlomapError
 from ..ops import op_of
 from ..ops._known import is_plain
 from .known_values import KnownValues
-from .rule_provider import RuleProvider, RuleTraits
+from .questions import Questions, RuleTraits
 
 Assume: TypeAlias = Literal["finite", "masks"]
 
@@ -31,25 +31,28 @@ ASSUMPTIONS: Mapping[Assume, str] = {
 }
 
 
-def rules_of(module: Module, used: bool, assume: Assume, function: str) -> RuleProvider:
+def questions_about(module: Module, used: bool, assume: Assume, function: str) -> Questions:
     """The rules of what is mentioned, or of what is used; ``ValueError`` for another assumption."""
     if not isinstance(assume, str) or assume not in ASSUMPTIONS:
         raise ValueError(f'hm.{function}: expected assume="finite" or assume="masks", got {assume!r}')
     if assume != "finite" and not used:
         raise ValueError(f"hm.{function}: assume={assume!r} is about what is used, expected used=True beside it")
-    return UsedRules(module, assume) if used else RuleProvider(module)
+    return UsedQuestions(module, assume) if used else Questions(module)
 
 
-class UsedRules(RuleProvider):
-    """Provides the rules of what is used of operands."""
+class UsedQuestions(Questions):
+    """Questions about what is used of operands."""
 
     shares_computations: bool = False
     cache: RuleCache | None = None
     reads: RuleCache = RuleCache()
 
+    def __new__(cls, module: Module, assume: Assume) -> UsedQuestions:
+        return super().__new__(cls, module)
+
     def __init__(self, module: Module, assume: Assume) -> None:
         super().__init__(module)
-        self.values: KnownValues = KnownValues(RuleProvider(module), masks=assume == "masks")
+        self.values: KnownValues = KnownValues(Questions(module), masks=assume == "masks")
 
     def traits(self, instruction: Instruction) -> RuleTraits:
         """Those of what is mentioned; sizes alone decide nothing."""

@@ -14,8 +14,8 @@ from typing import Any
 from .._core import Computation, IndexingMap, Instruction, Module, Shape, _extent, linear_index
 from ..analysis.loops import loop
 from ..analysis.queries import operand_maps
+from ..analysis.questions import Questions
 from ..analysis.reads import Reads, reads as count_reads, unknown as unknown_reads
-from ..analysis.rule_provider import RuleProvider
 from ..base.answers import Unknown
 from ..base.text import plural, printable
 from ..base.types import ShapeIndex
@@ -216,7 +216,7 @@ class ReadTable:
     """The shapes, maps and records of one module."""
 
     def __init__(self, module: Module) -> None:
-        self._rules = RuleProvider(module)
+        self._questions = Questions(module)
         self.shapes: Interned = Interned()
         self.maps: Interned = Interned()
         self.records: Interned = Interned()
@@ -252,7 +252,7 @@ class ReadTable:
 
     def _record(self, instruction: Instruction, leaf: ShapeIndex, shape: Shape) -> int:
         try:
-            found = operand_maps(self._rules, instruction, leaf)
+            found = operand_maps(self._questions, instruction, leaf)
         except (HlomapError, OverflowError) as error:
             record = {"leaf": leaf, "shape": self.shape(shape), "names": (), "reads": (), "error": printable(error)}
             return self.records.add((leaf, str(shape), printable(error)), record)

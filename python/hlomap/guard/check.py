@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from .._core import Computation, Instruction, Module, known_opcodes
 from ..analysis.bitcasts import is_bitcast
 from ..analysis.executions import CountRun
-from ..analysis.rule_provider import RuleProvider
+from ..analysis.questions import Questions
 from ..analysis.value_numbers import is_container, runs_calls
 from ..base.answers import Answer, Unknown
 from ..base.text import joined, one_line, plural, printable
@@ -330,7 +330,7 @@ class _Checks:
         self._expect_opcode(pattern, "max_count")
         wanted = (i for i in self.executed if _matches(i.opcode, pattern))
         wanted = (i for i in wanted if i.opcode == pattern or not is_later_step(i))  # an operation counts once
-        run = CountRun(RuleProvider(self.module), wanted)
+        run = CountRun(Questions(self.module), wanted)
         total, times = (run.of_program if self.counts_executions else run.of_text)(self.start)
         found = sorted(times, key=lambda i: -times[i])
         names = [printable(i.name, 60) + (f" {times[i]:,} times" if times[i] > 1 else "") for i in found[:5]]

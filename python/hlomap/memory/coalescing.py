@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from .._core import Computation, IndexingMap, Instruction, Module, Shape, count_requests, flat_thread_map
 from ..analysis.queries import operand_maps, reached
-from ..analysis.rule_provider import RuleProvider
+from ..analysis.questions import Questions
 from ..base.answers import Unknown
 from ..base.devices import Device, as_device
 from ..base.types import ShapeIndex, expect, subject_of
@@ -189,10 +189,10 @@ def _by_thread_map(root: Root, thread_map: IndexingMap | Unknown) -> Iterator[_A
         if outputs:
             _expect_thread_map(thread_map, outputs[0][1].rank)
     other = MapSet.unknown("the thread map leads to an output of other dimensions")
-    rules, operands = RuleProvider(root.module), _operands(root)
+    questions, operands = Questions(root.module), _operands(root)
     for k, (index, shape) in enumerate(outputs):
         threads = maps if shape.dimensions == outputs[0][1].dimensions else other
-        yield from _write_and_reads(rules, root, operands, (k, index), shape, threads)
+        yield from _write_and_reads(questions, root, operands, (k, index), shape, threads)
 
 
 def _by_schedule(root: Root, device: Device) -> tuple[str, int, Iterator[_Access]]:
@@ -211,12 +211,12 @@ def _by_schedule(root: Root, device: Device) -> tuple[str, int, Iterator[_Access
     threads = None
     if not isinstance(found, Unknown) or is_kernel(root):
         threads = MapSet.unknown(f"unknown schedule: {reason}; a thread_map would tell")
-    rules, operands = RuleProvider(root.module), _operands(root)
+    questions, operands = Questions(root.module), _operands(root)
     accesses = (
         access
         for k, (index, shape) in enumerate(outputs)
         for access in _write_and_reads(
-            rules, root, operands, (k, index), shape, threads or MapSet([flat_thread_map(shape)])
+            questions, root, operands, (k, index), shape, threads or MapSet([flat_thread_map(shape)])
         )
     )
     return "no kernel of XLA: threads in the order of memory", 1, accesses
@@ -224,7 +224,7 @@ def _by_schedule(root: Root, device: Device) -> tuple[str, int, Iterator[_Access
 
 def _accesses(root: Root, outputs: Sequence[tuple[ShapeIndex, Shape]], found: Schedule) -> Iterator[_Access]:
     """Those of a kernel: the reads of each hero by its own maps, and those of the steps from there to the root."""
-    rules = RuleProvider(root.module)
+    questions = Questions(root.module)
     operands = _operands(root)
     inside: Sequence[Instruction]
     if isinstance(root, Instruction) and root.opcode != "fusion":
@@ -234,13 +234,13 @@ def _accesses(root: Root, outputs: Sequence[tuple[ShapeIndex, Shape]], found: Sc
         inside, inner = fused.instructions, fused.parameters
 
     def reads(start: Instruction, threads: MapSet, inside: Sequence[Instruction]) -> Iterator[_Access]:
-        found = reached(rules, start, [()], inside, ends=inner, ends_alone=True)
+        found = reached(questions, start, [()], inside, ends=inner, ends_alone=True)
         for number, (operand, parameter) in enumerate(zip(operands, inner, strict=True)):
             yield from _read(operand, number, threads, found[parameter])
 
     for k, ((index, shape), output) in enumerate(zip(outputs, found.outputs, strict=True)):
         if found.emitter == "loop" and output.hero == output.root:
-            yield from _write_and_reads(rules, root, operands, (k, index), shape, output.output)
+            yield from _write_and_reads(questions, root, operands, (k, index), shape, output.output)
             continue
         yield _write(root, k, index, shape, output.output)
         for operand, threads in zip(output.hero.operands, output.inputs, strict=True):
@@ -255,7 +255,7 @@ def _operands(root: Root) -> tuple[Instruction, ...]:
 
 
 def _write_and_reads(
-    rules: RuleProvider,
+    questions: Questions,
     root: Root,
     operands: Sequence[Instruction],
     output: tuple[int, ShapeIndex],
@@ -263,7 +263,7 @@ def _write_and_reads(
     threads: MapSet,
 ) -> Iterator[_Access]:
     yield _write(root, *output, shape, threads)
-    for number, maps in operand_maps(rules, root, output[1]).items():
+    for number, maps in operand_maps(questions, root, output[1]).items():
         yield from _read(operands[number], number, threads, maps)
 
 

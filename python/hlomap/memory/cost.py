@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from math import inf
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._core import Computation, Count, Instruction, Module, Shape, _extent, _reads
 from ..analysis.executions import Run, effects, fused_by, runs_once
 from ..analysis.queries import operand_maps, reached
-from ..analysis.rule_provider import RuleProvider
+from ..analysis.questions import Questions
 from ..base.answers import Unknown
 from ..base.devices import Device, as_device
 from ..base.text import table_lines
@@ -32,6 +32,9 @@ from ..ops._operations import Operations
 from ..ops._shapes import array_leaves, arrays, shape_at
 from ..ops.asynchronous import begun_by
 from .wire import WireBytes, wire_bytes
+
+if TYPE_CHECKING:
+    from .._core import _Operations
 
 _MAX_MAPS = 16  # of a union whose elements are counted by taking maps apart
 _MAX_LINES = 10
@@ -261,7 +264,7 @@ def cost(subject: Instruction | Computation | Module, /, device: Device | str | 
     subject = subject_of(subject, "cost", "read a file with hm.load(path)")
     if device is not None:
         device = as_device(device, "cost")
-    run = _Run(RuleProvider(subject.module), device)
+    run = _Run(Questions(subject.module), device)
     if isinstance(subject, Instruction) and runs_once(subject):
         return run.report(subject, run.of_instruction(subject), 1, run.inner(subject))
     if isinstance(subject, Computation) and subject.is_fusion:
@@ -277,7 +280,7 @@ def costs_within(
     module: Module, instructions: Iterable[Instruction], device: Device | None
 ) -> dict[Instruction, CostReport]:
     """:func:`cost` of some instructions of a module, without parts; equal ones are computed once."""
-    run = _Run(RuleProvider(module), device)
+    run = _Run(Questions(module), device)
     found: dict[Instruction, CostReport] = {}
     for instruction in instructions:
         once = runs_once(instruction)
@@ -331,7 +334,7 @@ def bytes_moved(
     An instruction has those of all its runs; what is in no branch that counts is left out.  Unless ``executed``, all
     instructions count once.
     """
-    run = _BytesRun(RuleProvider(subject.module), None)
+    run = _BytesRun(Questions(subject.module), None)
     total, times = run.of_program(subject) if executed else run.of_text(subject)
     return _as_bytes(total + _skipped(subject.module)), {
         i: _as_bytes(run.of_instruction(i).times(n)) for i, n in times.items()
@@ -347,16 +350,16 @@ class _Counted(NamedTuple):
     """An instruction inside a fusion: its operations on the elements that are needed, and on those evaluated."""
 
     instruction: Instruction
-    needed: tuple[int, int, bool] | str
-    """Flops, transcendentals, and whether there are not fewer; or why they are not known."""
+    needed: _Operations | str
+    """Or why they are not known."""
     evaluated: int | None
 
 
 class _Run(Run[_Figures]):
     """One question about one module; what equal instructions cost is computed once."""
 
-    def __init__(self, rules: RuleProvider, device: Device | None) -> None:
-        super().__init__(rules)
+    def __init__(self, questions: Questions, device: Device | None) -> None:
+        super().__init__(questions)
         self.device = device
 
     def total(self, amounts: Iterable[_Figures]) -> _Figures:
@@ -388,8 +391,8 @@ class _Run(Run[_Figures]):
 
     def _of_operation(self, instruction: Instruction) -> _Figures:
         op = lookup(instruction.opcode)
-        operations = self.rules.propagation.operations(self.rules, instruction.number)  # of the whole output
-        n = None if isinstance(operations, str) else sum(operations[:2])
+        operations = self.questions.operations(instruction.number)  # of the whole output
+        n = None if isinstance(operations, str) else operations.flops + operations.transcendentals
         figures = self._arithmetic([_Counted(instruction, operations, n)])
         if op.moves_nothing:
             return figures
@@ -398,7 +401,9 @@ class _Run(Run[_Figures]):
         update_of = lookup(begun_by(instruction.opcode)).updated_operand
         updated = update_of(instruction) if update_of is not None else None
         if updated is not None and updated < len(instruction.operands):
-            combines = bool(instruction.called_computations) and operations != (0, 0, False)
+            combines = bool(instruction.called_computations) and (
+                isinstance(operations, str) or bool(n) or operations.exact
+            )
             return figures + self._of_update(instruction, updated, combines)
         if not array_leaves(instruction.shape):
             return figures + self._of_effect(instruction)
@@ -409,7 +414,7 @@ class _Run(Run[_Figures]):
         replaced = {index: place.operand for index, place in op.in_place(instruction).items() if place.replaces}
         unsure = [shape for index, shape in written if index in replaced]
         for index in array_leaves(instruction.shape):
-            found = operand_maps(self.rules, instruction, index)
+            found = operand_maps(self.questions, instruction, index)
             for k, operand in enumerate(instruction.operands):
                 maps = MapSet() if replaced.get(index) == k else found.get(k, MapSet())
                 reads.setdefault(operand, []).append(maps)
@@ -423,7 +428,7 @@ class _Run(Run[_Figures]):
 
     def _estimate(self, instruction: Instruction) -> Operations | None:
         """What somebody says that an operation takes, without proof."""
-        found = self.rules.counted(instruction)
+        found = self.questions.counted(instruction)
         return found if isinstance(found, Operations) and found.estimate is not None else None
 
     def _of_update(self, instruction: Instruction, updated: int, combines: bool) -> _Figures:
@@ -448,7 +453,7 @@ class _Run(Run[_Figures]):
 
     def _why_unknown(self, instruction: Instruction) -> str | None:
         """Why it is not known what an operation reads that has no array in its output: what it does is not."""
-        operations = self.rules.propagation.operations(self.rules, instruction.number)
+        operations = self.questions.operations(instruction.number)
         return f"{instruction.name}: {operations}" if isinstance(operations, str) else None
 
     # ------------------------------------------------------------------ a fusion
@@ -460,16 +465,16 @@ class _Run(Run[_Figures]):
 
         The shapes of ``fusion`` tell in which memory spaces its operands and outputs are; without it those inside do.
         """
-        rules, at = self.rules, computation.module.instruction
-        starts, written, evaluated = rules.propagation.fused(rules, computation.number)
-        counted = [_Counted(at(number), needed, n) for number, needed, n in evaluated]
+        questions, at = self.questions, computation.module.instruction
+        fused = questions.fused(computation.number)
+        counted = [_Counted(at(one.number), one.needed, one.evaluated) for one in fused.evaluated]
         figures = self._arithmetic(counted)
         reads: dict[Instruction, list[MapSet]] = {}
         acting = effects(computation) if with_bytes else {}
-        ends = [*map(at, starts), *(operand for instruction in acting for operand in instruction.operands)]
+        ends = [*map(at, fused.starts), *(operand for instruction in acting for operand in instruction.operands)]
         for start in dict.fromkeys(ends) if with_bytes else ():
             indices = array_leaves(start.shape)
-            found = reached(rules, start, indices, computation.instructions) if indices else {}
+            found = reached(questions, start, indices, computation.instructions) if indices else {}
             for instruction, maps in found.items():
                 if instruction.parameter_number is not None and instruction.computation == computation:
                     reads.setdefault(instruction, []).append(maps)
@@ -479,8 +484,8 @@ class _Run(Run[_Figures]):
             figures += _Figures(exact=False, notes=(note,), unknown=unknown, lacks_operations=True)
         if with_bytes:
             read = [(_Placed(i.shape, _outside(i, fusion)), sets) for i, sets in reads.items()]
-            results = _outputs(fusion, len(written))
-            new = [_Placed(at(number).shape, place) for number, place in zip(written, results, strict=True)]
+            results = _outputs(fusion, len(fused.written))
+            new = [_Placed(at(number).shape, place) for number, place in zip(fused.written, results, strict=True)]
             figures += _moved(read, new, computation.name)
             figures += _unread(i for i in computation if i.has_unnamed_operands)
         return figures, [one for one in counted if not isinstance(one.needed, str)]
@@ -495,14 +500,13 @@ class _Run(Run[_Figures]):
                 exact, evaluated = False, None
                 notes[f"not counted: {one.needed}"] = None
                 continue
-            n_flops, n_others, is_exact = one.needed
-            flops, others = flops + n_flops, others + n_others
-            exact, evaluated = exact and is_exact, _sum(evaluated, one.evaluated)
-            estimate = None if is_exact else self._estimate(one.instruction)
+            flops, others = flops + one.needed.flops, others + one.needed.transcendentals
+            exact, evaluated = exact and one.needed.exact, _sum(evaluated, one.evaluated)
+            estimate = None if one.needed.exact else self._estimate(one.instruction)
             if estimate is not None:
                 estimates[str(estimate.estimate)] = None
-            if self.device is not None and is_exact:
-                sure[_dtype(one.instruction)] += n_flops
+            if self.device is not None and one.needed.exact:
+                sure[_dtype(one.instruction)] += one.needed.flops
         numbers = (flops, others, evaluated, 0, 0, 0)
         all_notes = (*notes, *estimates)
         return _Figures(numbers, sure, exact=exact, notes=all_notes, lacks_operations=bool(all_notes))

@@ -14,7 +14,7 @@ from .._core import Computation, Expr, IndexingMap, Instruction, Shape
 from ..analysis.executions import effects, fused_by
 from ..analysis.loops import loop
 from ..analysis.queries import operand_maps, reached
-from ..analysis.rule_provider import RuleProvider
+from ..analysis.questions import Questions
 from ..analysis.slices import identity_set
 from ..base.answers import Unknown
 from ..base.types import ShapeIndex
@@ -71,8 +71,8 @@ _Steps: TypeAlias = Generator[_Sources, _Found, _Found]
 class Walk:
     """Follows one array through the computations of a module."""
 
-    def __init__(self, rules: RuleProvider) -> None:
-        self._rules = rules
+    def __init__(self, questions: Questions) -> None:
+        self._questions = questions
         self._entered: set[Computation] = set()
         self._unnamed: dict[Computation, list[Instruction]] = {}
         self._found: dict[object, _Found] = {}
@@ -84,7 +84,7 @@ class Walk:
 
     def reads(self, value: Instruction, leaf: ShapeIndex) -> Reads:
         """The readers of an array, in its computation and below, and in those that call it."""
-        here = self._follow({(value, leaf): identity_set(shape_at(self._rules.shape_of(value), leaf))})
+        here = self._follow({(value, leaf): identity_set(shape_at(self._questions.shape_of(value), leaf))})
         reads = dict(here.reads)
         for one in value.module.unread if here.outs and value.computation != value.module.entry else ():
             _add(reads, _unknown_reads(one, here.outs.values()), Times(1))  # it may be a call, too
@@ -203,7 +203,7 @@ class Walk:
 
     def _users(self, value: Instruction, leaves: Iterable[ShapeIndex]) -> list[Instruction]:
         """The users of some arrays of a value: of a wide tuple most take others out of it."""
-        if not self._rules.shape_of(value).is_tuple:
+        if not self._questions.shape_of(value).is_tuple:
             return list(value.users)
         if value not in self._users_of:
             every, by_leaf = self._users_of[value] = [], {}
@@ -212,8 +212,8 @@ class Walk:
                     every.append(user)
                     continue
                 numbers = set(self._numbers(user)[value])
-                for out in array_leaves(self._rules.shape_of(user)):
-                    for k, maps in operand_maps(self._rules, user, out).items():
+                for out in array_leaves(self._questions.shape_of(user)):
+                    for k, maps in operand_maps(self._questions, user, out).items():
                         for leaf in {m.shape_index for m in maps} if k in numbers else ():
                             by_leaf.setdefault(leaf, []).append(user)
         every, by_leaf = self._users_of[value]
@@ -329,33 +329,32 @@ class Walk:
 
     def _outputs_of(self, user: Instruction, operand: int, leaf: ShapeIndex) -> list[ShapeIndex]:
         """The arrays of the output that have elements of an array of an operand."""
-        (records,) = self._rules.propagation.query(self._rules, user, operand, [leaf])
+        (records,) = self._questions.query(user, operand, [leaf])
         outs: dict[ShapeIndex, None] = {}
         for record in records:
-            number, unknown, maps = record[0], record[1], record[5]
-            if unknown is not None:
-                shape = self._rules.shape_of(user)
-                below = (number,) if shape.is_tuple else ()
+            if record.unknown is not None:
+                shape = self._questions.shape_of(user)
+                below = (record.number,) if shape.is_tuple else ()
                 outs |= dict.fromkeys(array_leaves(shape_at(shape, below), below))
-            outs |= dict.fromkeys(m.shape_index for m in maps)
+            outs |= dict.fromkeys(m.shape_index for m in record.maps)
         return list(outs)
 
     def _maps(self, user: Instruction, out: ShapeIndex, operand: int, leaf: ShapeIndex) -> MapSet:
         """The elements of an array of an operand that those of an array of the output read."""
         if (user, out) not in self._needs:
-            self._needs[user, out] = operand_maps(self._rules, user, out)
+            self._needs[user, out] = operand_maps(self._questions, user, out)
         return self._needs[user, out].get(operand, MapSet())._at(leaf)
 
     def _read(self, user: Instruction, arguments: Mapping[tuple[int, ShapeIndex], MapSet]) -> _Found:
         """An instruction that reads its operands, but for those that it updates in place."""
-        shape, operands = self._rules.shape_of(user), user.operands
+        shape, operands = self._questions.shape_of(user), user.operands
         outputs = array_leaves(shape)
         parts: list[MapSet] = []
         outs: dict[ShapeIndex, MapSet] = {}
         for (k, leaf), maps in arguments.items():
             place = self._in_place(user, k, leaf)
             for out, replaces in place.kept.items():
-                operand, kept = shape_at(self._rules.shape_of(operands[k]), leaf), shape_at(shape, out)
+                operand, kept = shape_at(self._questions.shape_of(operands[k]), leaf), shape_at(shape, out)
                 same = kept.dimensions == operand.dimensions
                 held = maps if same else _all_of(maps, kept)
                 held = _inexact(held, f"{user.name} updates it in place") if replaces or not same else held
@@ -383,7 +382,7 @@ class Walk:
             for acting in effects(called):
                 for value in dict.fromkeys(acting.operands):
                     indices = array_leaves(value.shape)
-                    maps = reached(self._rules, value, indices, called.instructions) if indices else {}
+                    maps = reached(self._questions, value, indices, called.instructions) if indices else {}
                     found += [(acting, parameter, one) for parameter, one in maps.items()]
         parameter = called.parameters[operand]
         return [(acting, maps) for acting, value, maps in self._effects[called] if value == parameter]

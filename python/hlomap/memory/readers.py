@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias, overload
 
 from .._core import Computation, Count, Instruction, Shape
 from ..analysis.loops import loop, over_iterations
-from ..analysis.rule_provider import RuleProvider
+from ..analysis.questions import Questions
 from ..base.answers import Unknown
 from ..base.lazy import np
 from ..base.text import bytes_text, one_line, plural
@@ -196,7 +196,7 @@ def readers(value: Instruction, /) -> Readers:
     inside = applied_by(value.computation)
     if inside is not None:
         raise ShapeError(f"{value.name} is inside {inside.name}, so its value is in no memory: ask for {inside.name}")
-    walk = Walk(RuleProvider(value.module))
+    walk = Walk(Questions(value.module))
     by_instruction: dict[Instruction, list[tuple[ShapeIndex, MapSet, Times]]] = {}
     shape = value.shape
     for leaf in array_leaves(shape):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from .._core import Computation, Count, Instruction, Module, Shape, _count_windows
 from ..analysis.queries import maps_within, needed_by_outputs, operand_maps
-from ..analysis.rule_provider import RuleProvider
+from ..analysis.questions import Questions
 from ..base.lazy import np
 from ..base.text import plural
 from ..base.types import ShapeIndex, subject_of
@@ -91,12 +91,12 @@ def utilization(subject: Instruction | Computation | Module, /) -> tuple[Utiliza
     value, operands = (root.root, root.parameters) if isinstance(root, Computation) else (root, root.operands)
     leaves = dict(arrays(value.shape))
     indices, sizes = list(leaves), [shape.dimensions for shape in leaves.values()]
-    rules, elements = RuleProvider(root.module), None
+    questions, elements = Questions(root.module), None
     if isinstance(root, Computation):
-        (elements,) = needed_by_outputs(rules, root, indices, as_one=True)
-        outputs = maps_within(rules, root, indices, _MAX_MAPS)
+        (elements,) = needed_by_outputs(questions, root, indices, as_one=True)
+        outputs = maps_within(questions, root, indices, _MAX_MAPS)
     else:
-        outputs = [operand_maps(rules, root, index) for index in indices]
+        outputs = [operand_maps(questions, root, index) for index in indices]
     is_partial = len(outputs) < len(indices)
     reads: dict[int, list[_Read]] = {}
     for found, own in zip(outputs, sizes, strict=False):

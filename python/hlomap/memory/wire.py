@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from .._core import Computation, Count, Instruction, Module
 from ..analysis.executions import Run, leading_to
-from ..analysis.rule_provider import RuleProvider
+from ..analysis.questions import Questions
 from ..analysis.traits import asked
 from ..base.answers import Unknown
 from ..base.text import printable
@@ -152,7 +152,7 @@ class WireRun(Run[WireBytes]):
     """A walk over the instructions that may send something, inside fusions and in what is applied to elements too."""
 
     def __init__(self, module: Module) -> None:
-        super().__init__(RuleProvider(module))
+        super().__init__(Questions(module))
         self._within, _ = _may_send(module)
         self._is_scheduled = bool(module.attributes.get("is_scheduled"))
         self._why_unpartitioned = None if self._is_scheduled else _why_unpartitioned(module)
@@ -170,7 +170,7 @@ class WireRun(Run[WireBytes]):
 
     def whole(self, total: WireBytes) -> WireBytes:
         """The sum over what was read of a module, unknown where a part of its text was not."""
-        more = [unread_reason(self.rules.module, ()), None if total.unknown else self._why_unpartitioned]
+        more = [unread_reason(self.questions.module, ()), None if total.unknown else self._why_unpartitioned]
         unknown = dict.fromkeys((*total.unknown, *(reason for reason in more if reason is not None)))
         return WireBytes(*total.numbers, tuple(unknown))
 

@@ -31,11 +31,6 @@ class Operations(NamedTuple):
     n_bytes: int | None = None
     estimate: str | None = None
 
-    @property
-    def counted(self) -> tuple[int, int, tuple[int, ...], bool]:
-        """The fields that the compiled core counts with."""
-        return self[:4]
-
 
 def estimated(cost: KernelCost, estimate: str) -> Operations:
     """The operations of a kernel as somebody estimates them, which proves nothing."""

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from .._core import Count, Expr, Footprint, IndexingMap, Instruction, Shape, Sharding
 from ..analysis.queries import input_to_output, operand_maps
-from ..analysis.rule_provider import RuleProvider
+from ..analysis.questions import Questions
 from ..base.answers import Unknown
 from ..base.lazy import np
 from ..base.types import ShapeIndex, instruction_of, read_only
@@ -235,10 +235,10 @@ def _reads(program: Program, instruction: Instruction) -> _Reads:
     if not given:
         return {}
     found: _Reads = {}
-    rules = RuleProvider(instruction.module)
+    questions = Questions(instruction.module)
     for o, index in enumerate(program.arrays(instruction)):
         sets: dict[Instruction, list[MapSet]] = {}
-        for number, maps in operand_maps(rules, instruction, index).items():
+        for number, maps in operand_maps(questions, instruction, index).items():
             sets.setdefault(given[number], []).append(maps)
         for operand, own in sets.items():
             for at, maps in _by_array(union(own), program.arrays(operand)):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from .._core import Computation, Expr, IndexingMap, Instruction, Module, Shape, TilePlan, _over_all_parameters
 from ..analysis.known_indices import known_maps
 from ..analysis.queries import shape_indices
-from ..analysis.rule_provider import RuleProvider
+from ..analysis.questions import Questions, Region
 from ..base.answers import ReadOnly
 from ..base.attached import Page
 from ..base.devices import Device, Limits
@@ -29,11 +29,10 @@ from .candidates import candidates
 from .table import COLUMNS, COST_COLUMNS, TileTable, reason_texts
 
 if TYPE_CHECKING:
+    from .._core import _Tiles
     from .frontier import TileFrontier
 
 Sizes: TypeAlias = "Sequence[int] | npt.NDArray[np.int64]"
-_Reached: TypeAlias = "tuple[int, str | None, bool, str | None, bool, list[IndexingMap]]"
-"""A record of a propagation without the uses of its maps."""
 
 
 @dataclass(frozen=True)
@@ -200,20 +199,18 @@ def tile(subject: Instruction | Computation | Module, /, output: int | ShapeInde
     root = subject_of(subject, "tile")
     expect_index(output, "tile", "output")
     if isinstance(root, Computation):
-        start, ends, inside, entered = root.root, list(root.parameters), [i.number for i in root], None
+        start, ends, region = root.root, root.parameters, Region.of(root, None, root.parameters)
     else:
-        start, ends, inside, entered = root, list(root.operands), [root.number], root.number
+        start, ends, region = root, root.operands, Region.of([root], root, root.operands)
     chosen = shape_indices(start.shape, output, "output")
     if not chosen:
         raise ShapeError(f"output {output} of {start.name} has no array")
     indices = array_leaves(start.shape)
     tiled = indices.index(chosen[0])
-    rules = RuleProvider(start.module)
-    sizes, sequential, outputs, records = rules.propagation.tiles(
-        rules, start.number, indices, tiled, inside, entered, list(dict.fromkeys(end.number for end in ends))
-    )
-    known = [(*record[:5], [found for m in record[5] for found in known_maps(m, rules)]) for record in records]
-    return Tiling((root, chosen[0]), start, ends, indices, (sizes, sequential, outputs, known))
+    questions = Questions(start.module)
+    found = questions.tiles(start.number, indices, tiled, region)
+    maps = [[known for m in record.maps for known in known_maps(m, questions)] for record in found.records]
+    return Tiling((root, chosen[0]), start, ends, indices, found, maps)
 
 
 class Tiling(Page, ReadOnly):
@@ -229,15 +226,16 @@ class Tiling(Page, ReadOnly):
         start: Instruction,
         ends: Sequence[Instruction],
         indices: Sequence[ShapeIndex],
-        found: tuple[list[int], list[tuple[int, int, int]], list[IndexingMap | None], list[_Reached]],
+        found: _Tiles,
+        maps: Sequence[Sequence[IndexingMap]],
     ) -> None:
-        sizes, sequential, outputs, records = found
+        sizes, sequential = found.sizes, found.sequential
         self.root = start
         """The instruction whose output is tiled; of a computation its root."""
         n_parallel = len(sizes) - len(sequential)
         module = start.module
         params = [TileParameter(f"t{k}", sizes[k], "parallel", (start, k)) for k in range(n_parallel)]
-        for k, (number, position, _) in enumerate(sequential, n_parallel):
+        for k, (number, position) in enumerate(sequential, n_parallel):
             params.append(TileParameter(f"t{k}", sizes[k], "sequential", (module.instruction(number), position)))
         self.params: tuple[TileParameter, ...] = tuple(params)
         """Parallel ones first, in the order of the output's dimensions; then sequential ones, users first."""
@@ -245,21 +243,22 @@ class Tiling(Page, ReadOnly):
         for k, end in enumerate(ends):
             number_of.setdefault(end.number, k)
         reads: list[TileRead] = []
-        for number, unknown, exact, _, crosses, maps in sorted(records, key=lambda record: number_of[record[0]]):
-            operand = number_of[number]
-            end = ends[operand]
-            if unknown is not None:
+        pairs = zip(found.records, maps, strict=True)
+        for record, own in sorted(pairs, key=lambda pair: number_of[pair[0].number]):
+            operand = number_of[record.number]
+            end, exact = ends[operand], record.exact and not record.crosses_devices
+            if record.unknown is not None:
                 for index in array_leaves(end.shape):
-                    reads.append(TileRead(end, operand, index, unknown, False, None, self, len(reads)))
+                    reads.append(TileRead(end, operand, index, record.unknown, False, None, self, len(reads)))
                 continue
-            for m in maps:
-                reads.append(TileRead(end, operand, m.shape_index, None, exact and not crosses, m, self, len(reads)))
+            for m in own:
+                reads.append(TileRead(end, operand, m.shape_index, None, exact, m, self, len(reads)))
         self.reads: tuple[TileRead, ...] = tuple(reads)
         """One for each operand and map."""
         disagree = "cannot derive its tile from that of the tiled output"
         self.writes: tuple[TileRead, ...] = tuple(
             TileRead(start, k, index, None if m is not None else disagree, True, m, self, len(reads) + k)
-            for k, (index, m) in enumerate(zip(indices, outputs, strict=True))
+            for k, (index, m) in enumerate(zip(indices, found.outputs, strict=True))
         )
         """One for each array of the output."""
         self._question = question

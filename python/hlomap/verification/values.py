@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._core import Instruction, Module, Shape
-from ..analysis.rule_provider import RuleProvider
+from ..analysis.questions import Questions
 from ..base.dtypes import is_integer, is_unsigned, max_rank, numpy_dtype
 from ..base.types import ShapeIndex
 from ..errors import HlomapError
@@ -56,7 +56,7 @@ class ProgramValues:
     def __init__(self, module: Module, grid: Grid, seed: int, functions: Functions) -> None:
         self.grid = grid
         self._module, self._seed, self._functions = module, seed, functions
-        self._rules = RuleProvider(module)
+        self._questions = Questions(module)
         self._values: dict[int, list[Value]] = {}
         self._varies: dict[int, bool] = {}
         self._readers: dict[int, _Reader] = {}
@@ -149,7 +149,7 @@ class ProgramValues:
 
     def _is_known(self, at: Instruction) -> bool:
         """Whether maps may rest on the value, whichever way it is known."""
-        known = (self._rules.known_values(at), self._rules.known_integers(at))
+        known = (self._questions.known_values(at), self._questions.known_integers(at))
         return any(Some.NUMBER not in piece.possible or piece.is_known for one in known for piece in pieces_of(one))
 
     def _computed(self, at: Instruction) -> list[Value]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from .._core import Computation, IndexingMap, Instruction, Module
 from ..analysis.queries import operand_maps, output_maps
-from ..analysis.rule_provider import RuleProvider
+from ..analysis.questions import Questions
 from ..base.attached import Page
 from ..base.text import one_line, plural
 from ..base.types import ShapeIndex, expect, expect_ints, subject_of, wrong_type
@@ -187,9 +187,9 @@ class _Sets:
     """The map sets of an instruction between single arrays, in both directions; what is in none is empty."""
 
     def __init__(self, instruction: Instruction, outputs: Sequence[ShapeIndex], arrays: Sequence[Array]) -> None:
-        self.rules = RuleProvider(instruction.module)
-        backward = {out: operand_maps(self.rules, instruction, out) for out in outputs}
-        forward = {array: output_maps(self.rules, instruction, *array) for array in arrays}
+        self.questions = Questions(instruction.module)
+        backward = {out: operand_maps(self.questions, instruction, out) for out in outputs}
+        forward = {array: output_maps(self.questions, instruction, *array) for array in arrays}
         self._sets: dict[Direction, Mapping[Any, Mapping[int, MapSet]]] = {
             "output_to_input": backward,
             "input_to_output": forward,
@@ -257,10 +257,10 @@ def _check(instruction: Instruction, values: Values, max_changes: int) -> Iterat
                 else:
                     n = len(seen.changes), seen.n_draws
                     result = CheckResult(*subject, CheckStatus.EXACT, maps.exact, *n)
-                    result = _compare(result, maps, seen, experiment, sets.rules)
+                    result = _compare(result, maps, seen, experiment, sets.questions)
                     is_sound = result.status in (CheckStatus.EXACT, CheckStatus.OVERAPPROXIMATE)
                     if is_sound and maps.devices is not None and not maps.devices.maps.is_unknown:
-                        result = _compare(result, maps.devices, seen, experiment, sets.rules)
+                        result = _compare(result, maps.devices, seen, experiment, sets.questions)
                     yield result
 
 
@@ -269,7 +269,7 @@ def _compare(
     maps: MapSet | DeviceIndexing,
     seen: Seen,
     experiment: Experiment,
-    rules: RuleProvider,
+    questions: Questions,
 ) -> CheckResult:
     """The result after comparing the observed pairs with those that maps mention.
 
@@ -290,9 +290,9 @@ def _compare(
     sizes = (output_sizes, operand_sizes) if is_backward else (operand_sizes, output_sizes)
     try:
         if isinstance(maps, MapSet):
-            pairs: set[tuple[int, ...]] = {*_mentioned_pairs(maps, leaf, *sizes, experiment.trace, rules, rows)}
+            pairs: set[tuple[int, ...]] = {*_mentioned_pairs(maps, leaf, *sizes, experiment.trace, questions, rows)}
         else:
-            values, grid = _source_values(maps, experiment.trace, rules), experiment.grid
+            values, grid = _source_values(maps, experiment.trace, questions), experiment.grid
             pairs, grouped = enumerate_device_pairs(maps, leaf, *sizes, values, grid, rows, _MAX_POINTS)
             # The device indexing does not list devices outside all groups, whose elements stay where they are.
             changed = {pair for pair in changed if pair[2] != pair[3] or pair[2] in grouped}
@@ -331,26 +331,26 @@ def _mentioned_pairs(
     source: Sequence[int],
     target: Sequence[int],
     trace: Trace,
-    rules: RuleProvider,
+    questions: Questions,
     rows: Ints,
 ) -> set[tuple[int, int]]:
     """The pairs of a map set for the runtime values on any of the devices."""
     pairs: set[tuple[int, int]] = set()
     for m in maps:
         if m.shape_index == leaf:
-            for values in _runtime_values(m, trace, rules):
+            for values in _runtime_values(m, trace, questions):
                 a, b = enumerate_pairs(m, source, target, values, _MAX_POINTS, rows)
                 pairs |= set(zip(a.tolist(), b.tolist(), strict=True))
     return pairs
 
 
-def _runtime_values(m: IndexingMap, trace: Trace, rules: RuleProvider) -> Iterator[dict[int, Value]]:
+def _runtime_values(m: IndexingMap, trace: Trace, questions: Questions) -> Iterator[dict[int, Value]]:
     """The values that a map's runtime sources may have: on each device, those of the calls that they belong to.
 
     All come from one device but those of another device, which may be any.  A call that did not run on a device reads
     nothing there.
     """
-    origins = {origin.source: origin for origin in _origins(m, rules)}
+    origins = {origin.source: origin for origin in _origins(m, questions)}
     elsewhere = [source for source, origin in origins.items() if origin.is_elsewhere]
     devices = range(len(trace.values))
     if len(devices) ** (1 + len(elsewhere)) > _MAX_ROWS:
@@ -362,9 +362,9 @@ def _runtime_values(m: IndexingMap, trace: Trace, rules: RuleProvider) -> Iterat
             yield held
 
 
-def _source_values(devices: DeviceIndexing, trace: Trace, rules: RuleProvider) -> list[dict[int, Value]]:
+def _source_values(devices: DeviceIndexing, trace: Trace, questions: Questions) -> list[dict[int, Value]]:
     """The values of all runtime sources of maps between devices, on each device."""
-    keys = {origin.source: origin.key for m in devices.maps for origin in _origins(m, rules)}
+    keys = {origin.source: origin.key for m in devices.maps for origin in _origins(m, questions)}
     return [{source: own[key] for source, key in keys.items() if key in own} for own in trace.values]
 
 
@@ -378,13 +378,13 @@ class _Origin(NamedTuple):
     """It is the value on another device."""
 
 
-def _origins(m: IndexingMap, rules: RuleProvider) -> Iterator[_Origin]:
+def _origins(m: IndexingMap, questions: Questions) -> Iterator[_Origin]:
     """Those of the runtime variables of a map."""
     for variable in m.runtime:
         source, supplier = variable.source, variable.supplier
         if source is None or supplier is None:
             raise EnumerationLimitError("a runtime variable has a source without a value")
-        calls = rules.propagation.calls_to(source)
+        calls = questions.calls_to(source)
         key = tuple(call for call in calls if call is not None), supplier.number
         yield _Origin(source, key, supplier, None in calls)
 

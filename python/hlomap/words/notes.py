@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from .._core import Expr, IndexingMap, Instruction
-from ..analysis.rule_provider import RuleProvider
+from ..analysis.questions import Questions
 from ..analysis.value_numbers import is_container
 from ..base.text import plural, printable
 from ..base.types import ShapeIndex
@@ -107,12 +107,11 @@ _MAX_REGIONS = 3
 
 def mask_notes(instructions: Iterable[Instruction], explained: Instruction, names: Names) -> Iterator[str]:
     """For each choice by position that is known when the program is compiled, where it never takes an operand."""
-    rules: dict[object, RuleProvider] = {}
+    about: dict[object, Questions] = {}
     for at in instructions:
         if not lookup(at.opcode).chooses or len(at.operands) != 3 or at.inconsistency is not None:
             continue
-        provider = rules.setdefault(at.module, RuleProvider(at.module))
-        predicate = provider.known_values(at.operands[0])
+        predicate = about.setdefault(at.module, Questions(at.module)).known_values(at.operands[0])
         if isinstance(predicate, Parts) or len(predicate) < 2:
             continue
         own = names.output if at == explained else Names(tuple("ijklmn"[: at.shape.rank])).output

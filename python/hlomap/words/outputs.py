@@ -15,7 +15,7 @@ import numpy as np
 
 from .._core import Instruction, Module
 from ..analysis.queries import needed_by_outputs
-from ..analysis.rule_provider import RuleProvider
+from ..analysis.questions import Questions
 from ..analysis.value_numbers import Value
 from ..base.dtypes import is_float
 from ..base.text import leaf_text, plural, printable
@@ -136,7 +136,7 @@ def _dependence(module: Module, outputs: Sequence[ShapeIndex]) -> list[dict[int,
     if not outputs:
         return []
     try:
-        return needed_by_outputs(RuleProvider(module), module.entry, outputs)
+        return needed_by_outputs(Questions(module), module.entry, outputs)
     except (HlomapError, OverflowError) as error:
         if len(outputs) > 1:
             return [found for output in outputs for found in _dependence(module, [output])]

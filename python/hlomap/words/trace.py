@@ -13,7 +13,7 @@ from typing import Any
 
 from .._core import Instruction
 from ..analysis.queries import reached
-from ..analysis.rule_provider import RuleProvider
+from ..analysis.questions import Questions
 from ..analysis.slices import backward_slice
 from ..base.text import leaf_text, printable
 from ..base.types import ShapeIndex, json_fields
@@ -60,7 +60,7 @@ def trace(
     distances = _distances(instruction, depth)
     inside = [one for one, n in distances.items() if depth is None or n < depth]
     box = [(i, i) for i in point]
-    found = reached(RuleProvider(instruction.module), instruction, [leaf], inside)
+    found = reached(Questions(instruction.module), instruction, [leaf], inside)
     for value, maps in found.items():
         if value != instruction and value in distances and maps:
             image = maps.image(box)

@@ -32,8 +32,11 @@ mod memory;
 mod module;
 mod parse;
 mod propagation;
+mod reads;
+mod records;
 mod rows;
 mod rule_cache;
+mod rules;
 mod sharding;
 mod tiling;
 
@@ -65,7 +68,9 @@ mod _core {
         parse::{
             _read_profile, form_of_head, known_attributes, known_opcodes, parse_text, trace_programs, unpack_head,
         },
-        propagation::{_extent, _reads, PyPropagation},
+        propagation::PyPropagation,
+        reads::{_extent, _reads},
+        records::{Evaluated, FusedRecord, NeededRecord, OperationsRecord, Record, TilesRecord},
         rows::{_row_columns, PyRows},
         rule_cache::PyRuleCache,
         set_questions::{_coalesce, _contains, _eliminate_ranges, _image_many, _is_injective, _overlap},

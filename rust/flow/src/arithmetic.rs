@@ -217,7 +217,8 @@ impl<P: RuleProvider> Questions<'_, P> {
         let (mut starts, mut updates, mut written) = (Vec::new(), Vec::new(), Vec::new());
         for output in outputs {
             let value = self.behind_bitcasts(output)?;
-            let new = self.signature(value)?.traits.updated_operand;
+            let may_update = self.signature(value)?.traits.updates;
+            let new = if may_update { self.rules.updated_operand(value)? } else { None };
             match new.and_then(|k| m.operand(value, k)).zip(m.operands(value).next()) {
                 Some((new, old)) if m.parameter_number(self.behind_bitcasts(old)?).is_some() => {
                     starts.extend(m.operands(value).skip(1));

@@ -70,8 +70,8 @@ pub struct RuleTraits {
     pub work: Work,
     /// The operation hands values on and moves no element.
     pub moves_nothing: bool,
-    /// The operand with the new elements, where the other elements of the output are those of operand 0.
-    pub updated_operand: Option<usize>,
+    /// It may have an [updated operand](RuleProvider::updated_operand).
+    pub updates: bool,
 }
 
 /// The instructions that share what rules say of one of them.
@@ -124,6 +124,12 @@ pub trait RuleProvider {
     /// and not for others with the same fingerprint.
     fn keep(&self, _key: &Key, _index: &ShapeIndex, _direction: Direction, _found: &Arc<InstructionIndexing>) -> bool {
         true
+    }
+
+    /// The operand with the new elements, where the other elements of the output are those of operand 0; asked of
+    /// operations that [may have one](RuleTraits::updates).
+    fn updated_operand(&self, _id: InstructionId) -> Result<Option<usize>, Self::Error> {
+        Ok(None)
     }
 
     /// The number of iterations of a loop, where it is known.

@@ -14,7 +14,6 @@ from .._core import (
     IndexingMap,
     Instruction,
     InstructionIndexing,
-    Propagation,
     RuleCache,
     checked_rule,
 )
@@ -32,10 +31,10 @@ from ..maps.device_groups import (
 from ..ops import op_of
 from ..ops._rule import CollectiveRule, Footprint, OperandIndexing, RuleResult
 from ..ops._shapes import shape_at
-from .rule_provider import RuleProvider, RuleTraits
+from .questions import Questions, RuleTraits
 
 
-def device_rules(rules: RuleProvider, subjects: Iterable[Instruction | Computation]) -> DeviceRules | Unknown:
+def device_questions(questions: Questions, subjects: Iterable[Instruction | Computation]) -> DeviceQuestions | Unknown:
     """The rules between devices for the table of all collective operations in ``subjects`` and in their callees.
 
     Where the tables differ, or a device has several positions in a table that several collectives use, all devices
@@ -54,11 +53,11 @@ def device_rules(rules: RuleProvider, subjects: Iterable[Instruction | Computati
     if not tables:
         return Unknown("no groups of devices were found")
     common = common_table(tables)
-    return Unknown(NO_COMMON_GROUP) if common is None else DeviceRules(rules, common)
+    return Unknown(NO_COMMON_GROUP) if common is None else DeviceQuestions(questions, common)
 
 
-class DeviceRules(RuleProvider):
-    """Provides the rules between devices of one table of groups.
+class DeviceQuestions(Questions):
+    """Questions about the elements on devices, by rules between the devices of one table of groups.
 
     Results depend on the table, so they are not cached for other queries.
     """
@@ -66,11 +65,14 @@ class DeviceRules(RuleProvider):
     cache: RuleCache | None = None
     reads: RuleCache = RuleCache()
 
-    def __init__(self, plain: RuleProvider, table: GroupTable) -> None:
+    def __new__(cls, plain: Questions, table: GroupTable) -> DeviceQuestions:
+        each_once = lists_each_device_once(table)
+        return super().__new__(cls, plain.module, plain=plain, runs=table.runs(), each_once=each_once)
+
+    def __init__(self, plain: Questions, table: GroupTable) -> None:
         super().__init__(plain.module)
         self.shares_computations: bool = plain.shares_computations
         self.table = table
-        self.propagation: Propagation = plain.propagation.on_devices(table.runs(), lists_each_device_once(table))
         self._plain = plain
 
     def traits(self, instruction: Instruction) -> RuleTraits:

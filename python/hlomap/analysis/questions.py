@@ -1,11 +1,11 @@
-"""The rules that a propagation requests, and the results that are cached from one query to the next.
+"""The object that answers questions about a module: it has the rules, and what is known of earlier questions.
 
-Rules are composed by the compiled :class:`~hlomap._core.Propagation`; nothing is composed here.
+The compiled base class composes rules; nothing is composed here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from .._core import (
@@ -43,7 +43,7 @@ _N_TRIP_COUNTS = 4096
 _trip_counts: dict[bytes, int | None] = {}
 """By what was read, which determines them; no custom rule takes part."""
 
-_questions: dict[str, Question] = {}
+_asked: dict[str, Question] = {}
 """The questions that rules have asked, by name."""
 
 
@@ -54,20 +54,41 @@ class RuleTraits(NamedTuple):
     follows_tokens: bool
     structural: bool
     hands_on: bool
-    by_opcode: bool
     rules: tuple[OutputToInput, InputToOutput] | None
-    """The rules themselves, where all instructions of this opcode have them and the propagation may call them."""
+    """The rules themselves, which the propagation may call, where all instructions of this opcode have these traits."""
     sizes_class: str | None
     work: str
     moves_nothing: bool
-    updated_operand: int | None
+    updates: bool
 
 
-class RuleProvider:
-    """Provides the rules of operations to a propagation through one module.
+class Region(NamedTuple):
+    """What a propagation through single values visits, by the numbers of instructions."""
 
-    It is also the context of the rules of operations that call computations, and lives as long as one query.
+    inside: Sequence[int]
+    entered: int | None
+    """A fusion or call that is entered although others call its computation."""
+    ends: Sequence[int]
+    """They are in the answer, whether they are reached or not."""
+
+    @classmethod
+    def of(
+        cls, inside: Iterable[Instruction], entered: Instruction | None = None, ends: Iterable[Instruction] = ()
+    ) -> Region:
+        """The region of these instructions."""
+        numbers = list(dict.fromkeys(end.number for end in ends))
+        return cls([one.number for one in inside], None if entered is None else entered.number, numbers)
+
+
+class Questions(Propagation):
+    """Answers questions about one module, by the rules of its operations.
+
+    The methods of the base class ask; those below say what it asks for.  It is also the context of the rules of
+    operations that call computations.  It lives as long as one question, or several that share what they find.
     """
+
+    custom_rules: Mapping[str, object] = custom_rules
+    """The rules that users have registered; only where there are any, :meth:`has_custom_rule` is asked."""
 
     shares_computations: bool = True
     """Whether computations with equal fingerprints have equal indexing."""
@@ -80,7 +101,6 @@ class RuleProvider:
 
     def __init__(self, module: Module, *, of_all: bool = False) -> None:
         self.module = module
-        self.propagation: Propagation = Propagation(module, of_all)
         self._shapes: dict[int, Shape] = {}
         self._facts: dict[tuple[Instruction, int, Callable[[Instruction, RuleContext], Any]], Any] = {}
         self._answers: dict[tuple[Instruction, str], Any] = {}
@@ -92,24 +112,22 @@ class RuleProvider:
     def traits(self, instruction: Instruction) -> RuleTraits:
         """The traits that decide how the rule is used."""
         op, plain = op_of(instruction), lookup(instruction.opcode)
-        updated = plain.updated_operand
         return RuleTraits(
             inlines=op.inlines,
             follows_tokens=op.follows_tokens,
             structural=op.structural,
             hands_on=op.hands_on,
             rules=None if custom_rules else (op.output_to_input, op.input_to_output),
-            by_opcode=not custom_rules and updated is None,
             sizes_class=op.sizes_class,
             work="counted" if callable(op.operations) else op.operations or plain.runs or "unknown",
             moves_nothing=plain.moves_nothing,
-            updated_operand=None if updated is None else updated(instruction),
+            updates=plain.updated_operand is not None,
         )
 
-    @property
-    def has_custom_rules(self) -> bool:
-        """Whether users have registered rules."""
-        return bool(custom_rules)
+    def updated_operand(self, instruction: Instruction) -> int | None:
+        """The operand with the new elements of an operation that changes some of operand 0."""
+        updated = lookup(instruction.opcode).updated_operand
+        return None if updated is None else updated(instruction)
 
     def has_custom_rule(self, instruction: Instruction) -> bool:
         """Whether users have registered the rule, or the cost, of an instruction."""
@@ -124,15 +142,14 @@ class RuleProvider:
 
     def answer_text(self, instruction: Instruction, question: str) -> str:
         """The text of the answer to a question, which tells instructions apart that share results otherwise."""
-        asked = _questions[question]
-        return asked.text(self.ask(instruction, asked))
+        return _asked[question].text(self.ask(instruction, _asked[question]))
 
     def trip_count(self, instruction: Instruction) -> int | None:
         """The number of iterations of a ``while``; None where it is not known."""
         is_loop = op_of(instruction).runs == "loop"
         if not is_loop or instruction.inconsistency is not None or instruction.has_unnamed_operands:
             return None
-        watched, key = self.propagation.watched(self, instruction.number)
+        watched, key = self.watched(instruction.number)
         count = -1 if key is None else _trip_counts.get(key, -1)
         if count == -1:
             from ..ops.loops import While  # which modules without loops do without
@@ -141,21 +158,20 @@ class RuleProvider:
                 count = self.fact(watched, While).counts.trip_count
             except HlomapError:
                 count = None
-            _, key = self.propagation.watched(self, instruction.number)  # of what was read
+            _, key = self.watched(instruction.number)  # of what was read
             if len(_trip_counts) >= _N_TRIP_COUNTS:
                 _trip_counts.clear()
             if key is not None:
                 _trip_counts[key] = count
         return count
 
-    def operations(self, instruction: Instruction) -> tuple[int, int, tuple[int, ...], bool] | str:
+    def count_operations(self, instruction: Instruction) -> Operations | str:
         """The operations of an instruction that has a function for them, or why they are unknown."""
         found = self.counted(instruction)
         if isinstance(found, Computation):
-            rules = RuleProvider(found.module)
-            once = rules.propagation.once(rules, found.number)
-            return once if isinstance(once, str) else (once[0], once[1], (), once[2])
-        return found.reason if isinstance(found, Unknown) else found.counted
+            once = Questions(found.module).once(found.number)
+            return once if isinstance(once, str) else Operations(once.flops, once.transcendentals, exact=once.exact)
+        return found.reason if isinstance(found, Unknown) else found
 
     # Called by the walk of costs, too.
 
@@ -197,7 +213,7 @@ class RuleProvider:
 
     def ask(self, instruction: Instruction, question: Question) -> Any:
         """The answer to a question, cached; that it was asked is noted, not what the answer comes from."""
-        _questions.setdefault(question.name, question)
+        _asked.setdefault(question.name, question)
         instruction._reads_answer(question.name)
         bare = instruction._bare
         key = (bare, question.name)
@@ -209,9 +225,9 @@ class RuleProvider:
         """From an array of a computation's root to the parameters, by rules of what is mentioned also for what is used,
         since results that are cached depend on it."""
         computation = computation._bare
-        rules = self._of_mentioned() if computation.module == self.module else RuleProvider(computation.module)
+        questions = self._of_mentioned() if computation.module == self.module else Questions(computation.module)
         read = {}
-        for number, part in rules._call(computation.root.number, computation.number, index, -1).items():
+        for number, part in questions._call(computation.root.number, computation.number, index, -1).items():
             if isinstance(part, Unknown):
                 raise UnsupportedError(part.reason)
             if part.maps:
@@ -220,7 +236,7 @@ class RuleProvider:
 
     def parts(self, instruction: Instruction, index: ShapeIndex = ()) -> Mapping[int, OperandIndexing]:
         """From an array of the output to the operands, by number; runtime variables are of no use."""
-        return self.propagation.rule(self, instruction.number, index, -1).parts
+        return self.unplaced(instruction.number, index, -1).parts
 
     def known_integers(self, instruction: Instruction) -> Known:
         """Known values of an integer array, from its computation alone."""
@@ -237,14 +253,14 @@ class RuleProvider:
             from .known_values import KnownValues
 
             alone, device = where == "computation", None if where == "computation" else where
-            rules = self._of_mentioned()
-            found = KnownValues(rules, integers_alone=True, own_computation_alone=alone, device=device)
+            questions = self._of_mentioned()
+            found = KnownValues(questions, integers_alone=True, own_computation_alone=alone, device=device)
             self._known_integers[where] = found
         return found
 
-    def _of_mentioned(self) -> RuleProvider:
+    def _of_mentioned(self) -> Questions:
         """The rules by which values move: not those of what is used, or between devices."""
-        return self if type(self) is RuleProvider else RuleProvider(self.module)
+        return self if type(self) is Questions else Questions(self.module)
 
     def output_to_input(
         self, instruction: Instruction, computation: Computation, index: ShapeIndex
@@ -265,25 +281,23 @@ class RuleProvider:
     def iteration(self, body: Computation, index: ShapeIndex, direction: int) -> OperandIndexing:
         """Through one iteration of a loop that runs any number of times."""
         body = body._bare
-        provider = self._of(body)
-        return merge_parts(provider.propagation.iteration(provider, body.number, index, direction).parts)
+        return merge_parts(self._of(body).any_iteration(body.number, index, direction).parts)
 
     def reach(self, body: Computation) -> _Reach:
         """The arrays to which iterations of a loop may lead, where all of them are asked for."""
         body = body._bare
-        provider = self._of(body)
-        return provider.propagation.reach(provider, body.number)
+        return self._of(body).any_reach(body.number)
 
-    def _of(self, instruction: Instruction | Computation) -> RuleProvider:
-        """The provider for an instruction: another one if its module is that of a definition."""
-        return self if instruction.module == self.module else RuleProvider(instruction.module)
+    def _of(self, instruction: Instruction | Computation) -> Questions:
+        """Those about the module of an instruction, which may be that of a definition."""
+        return self if instruction.module == self.module else Questions(instruction.module)
 
     def _call(self, caller: int, computation: int, index: ShapeIndex, direction: int) -> Mapping[int, OperandIndexing]:
         """Cached, since the rule of a loop requests each array of the body once for every carried array."""
         key = (caller, computation, index, direction)
         found = self._calls.get(key)
         if found is None:
-            found = self._calls[key] = self.propagation.call(self, *key).parts
+            found = self._calls[key] = self.call(*key).parts
         return found
 
 

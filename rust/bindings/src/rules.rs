@@ -1,0 +1,211 @@
+//! The rules of a Python object, which a propagation asks for.
+
+use std::sync::Arc;
+
+use flow::arithmetic::{Known, Operations, Work};
+use flow::query::Key;
+use flow::watch::Watch;
+use flow::{Direction, InstructionIndexing, RuleProvider, RuleTraits, ShapeIndex, Sharing};
+use hlo::InstructionId;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
+use quasiaffine::{Count, Map};
+
+use crate::detach::locked;
+use crate::error::ShapeError;
+use crate::indexing::{checked_call, index_tuple, PyInstructionIndexing};
+use crate::instruction::{instruction, watched, PyInstruction};
+use crate::map::PyMap;
+use crate::module::Handle;
+use crate::rule_cache::PyRuleCache;
+
+/// The rules of a Python object, called from inside a propagation.
+pub struct PythonRules<'a> {
+    module: &'a Handle,
+    rules: Py<PyAny>,
+    /// What other propagations with such rules have asked.
+    cache: Option<Py<PyRuleCache>>,
+    /// What such rules have read.
+    reads: Py<PyRuleCache>,
+    /// Whether users registered rules.
+    has_custom_rules: bool,
+    /// Whether computations with equal fingerprints have equal indexing.
+    shares_computations: bool,
+}
+
+fn number_of(direction: Direction) -> i64 {
+    match direction {
+        Direction::Backward => -1,
+        Direction::Forward(k) => i64::from(k),
+    }
+}
+
+/// The numbers of operations that a rule counts, and how often each called computation runs.
+#[derive(FromPyObject)]
+struct Counted {
+    flops: u128,
+    transcendentals: u128,
+    calls: Vec<u128>,
+    exact: bool,
+}
+
+impl<'a> PythonRules<'a> {
+    pub fn new(module: &'a Handle, rules: &Bound<'_, PyAny>) -> PyResult<PythonRules<'a>> {
+        let py = rules.py();
+        let cache: Option<Bound<'_, PyRuleCache>> = rules.getattr(intern!(py, "cache"))?.extract()?;
+        let reads: Bound<'_, PyRuleCache> = rules.getattr(intern!(py, "reads"))?.extract()?;
+        Ok(PythonRules {
+            module,
+            rules: rules.clone().unbind(),
+            cache: cache.map(Bound::unbind),
+            reads: reads.unbind(),
+            has_custom_rules: rules.getattr(intern!(py, "custom_rules"))?.is_truthy()?,
+            shares_computations: rules.getattr(intern!(py, "shares_computations"))?.extract()?,
+        })
+    }
+
+    /// The instruction as a rule sees it: what is read of it is noted.
+    pub fn watched(&self, py: Python<'_>, id: InstructionId) -> PyResult<Py<PyInstruction>> {
+        let reads = self.reads.get().reads.of(&self.module.rule_signature(id));
+        let is_custom = || {
+            let arguments = (instruction(py, self.module, id)?,);
+            self.rules.bind(py).call_method1(intern!(py, "has_custom_rule"), arguments)?.extract()
+        };
+        let is_strict = self.has_custom_rules && is_custom()?;
+        watched(py, self.module, id, Some(Box::new(Watch::new(reads, id, is_strict))))
+    }
+}
+
+impl RuleProvider for PythonRules<'_> {
+    type Error = PyErr;
+
+    fn traits(&self, id: InstructionId) -> PyResult<Arc<RuleTraits>> {
+        let (opcode, cache) = (self.module.opcode_name(id), self.cache.as_ref().map(Py::get));
+        if let Some(found) = cache.and_then(|cache| cache.traits(opcode)) {
+            return Ok(found);
+        }
+        locked(|py| {
+            let arguments = (instruction(py, self.module, id)?,);
+            let traits = self.rules.bind(py).call_method1(intern!(py, "traits"), arguments)?;
+            macro_rules! by_name {
+                ($($name:ident)*) => {
+                    RuleTraits { work: Work::Unknown, $($name: traits.getattr(intern!(py, stringify!($name)))?.extract()?,)* }
+                };
+            }
+            let name: PyBackedStr = traits.getattr(intern!(py, "work"))?.extract()?;
+            let found = Arc::new(RuleTraits {
+                work: Work::named(&name),
+                ..by_name!(
+                    inlines follows_tokens structural hands_on sizes_class moves_nothing updates
+                )
+            });
+            let rules = traits.getattr(intern!(py, "rules"))?;
+            if let Some(cache) = cache.filter(|_| !rules.is_none()) {
+                cache.keep_rules(opcode, rules.extract()?);
+                cache.keep_traits(opcode, &found);
+            }
+            Ok(found)
+        })
+    }
+
+    fn sharing(&self, id: InstructionId, signature: &Key) -> PyResult<Sharing> {
+        self.reads.get().reads.sharing(self.module, id, signature, &mut |at, question| {
+            locked(|py| {
+                let arguments = (instruction(py, self.module, at)?, question);
+                self.rules.bind(py).call_method1(intern!(py, "answer_text"), arguments)?.extract()
+            })
+        })
+    }
+
+    fn rule(
+        &self,
+        id: InstructionId,
+        key: Option<&Key>,
+        index: &ShapeIndex,
+        direction: Direction,
+    ) -> PyResult<Arc<InstructionIndexing>> {
+        let cache = self.cache.as_ref().map(Py::get);
+        if let Some(found) = cache.zip(key).and_then(|(cache, key)| cache.results.find(key, index, direction)) {
+            return Ok(found);
+        }
+        locked(|py| {
+            let (instruction, array) = (self.watched(py, id)?, index_tuple(py, index)?);
+            if let Some(rule) = cache.and_then(|cache| cache.rule(py, self.module.opcode_name(id), direction)) {
+                let (instruction, rule) = (instruction.bind(py), rule.bind(py));
+                return checked_call(instruction, index, number_of(direction), false, || match direction {
+                    Direction::Backward => rule.call1((instruction, array, &self.rules)),
+                    Direction::Forward(k) => rule.call1((instruction, k, array, &self.rules)),
+                });
+            }
+            let arguments = (instruction, array, number_of(direction));
+            let indexing = self.rules.bind(py).call_method1(intern!(py, "rule"), arguments)?;
+            PyResult::Ok(indexing.cast::<PyInstructionIndexing>()?.get().indexing.clone())
+        })
+    }
+
+    fn keep_result(&self, key: &Key, index: &ShapeIndex, direction: Direction, found: &Arc<InstructionIndexing>) {
+        if let Some(cache) = &self.cache {
+            cache.get().results.keep(key, index, direction, found);
+        }
+    }
+
+    fn recall(&self, fingerprint: &Key, index: &ShapeIndex, direction: Direction) -> Option<Arc<InstructionIndexing>> {
+        self.cache.as_ref()?.get().fingerprints.find(fingerprint, index, direction)
+    }
+
+    fn keep(
+        &self,
+        fingerprint: &Key,
+        index: &ShapeIndex,
+        direction: Direction,
+        indexing: &Arc<InstructionIndexing>,
+    ) -> bool {
+        if let Some(cache) = &self.cache {
+            cache.get().fingerprints.keep(fingerprint, index, direction, indexing);
+        }
+        self.shares_computations
+    }
+
+    fn updated_operand(&self, id: InstructionId) -> PyResult<Option<usize>> {
+        locked(|py| {
+            let arguments = (instruction(py, self.module, id)?,);
+            self.rules.bind(py).call_method1(intern!(py, "updated_operand"), arguments)?.extract()
+        })
+    }
+
+    fn trip_count(&self, id: InstructionId) -> PyResult<Option<i64>> {
+        locked(|py| {
+            let arguments = (instruction(py, self.module, id)?,);
+            self.rules.bind(py).call_method1(intern!(py, "trip_count"), arguments)?.extract()
+        })
+    }
+
+    fn operations(&self, id: InstructionId) -> PyResult<Known<(Operations, Vec<u128>)>> {
+        locked(|py| {
+            let arguments = (self.watched(py, id)?,);
+            let found = self.rules.bind(py).call_method1(intern!(py, "count_operations"), arguments)?;
+            if let Ok(reason) = found.extract::<PyBackedStr>() {
+                return Ok(Err((&*reason).into()));
+            }
+            let Ok(Counted { flops, transcendentals, calls, exact }) = found.extract() else {
+                let name = self.module.instruction_name(id);
+                return Ok(Err(format!("{name}: expected numbers of operations below 2**128").into()));
+            };
+            Ok(Ok((Operations { flops, transcendentals, exact }, calls)))
+        })
+    }
+
+    fn distinct(&self, maps: &[&Map]) -> PyResult<Option<Count>> {
+        locked(|py| {
+            let maps: Vec<PyMap> = maps.iter().map(|&map| map.clone().into()).collect();
+            let found = self.rules.bind(py).call_method1(intern!(py, "distinct"), (maps,))?;
+            let (lower, upper) = found.extract()?;
+            Ok(Some(Count { lower, upper }))
+        })
+    }
+
+    fn mismatch(&self, message: &'static str) -> PyErr {
+        ShapeError::new_err(message)
+    }
+}
