@@ -104,6 +104,19 @@ def test_no_lists_of_opcodes() -> None:
                 assert len(found) < 2, f"{path}:{node.lineno} lists {found}"
 
 
+def test_no_tests_of_single_opcodes() -> None:
+    """What a program is made of is asked in ``analysis/structure.py``, and of op rules and traits."""
+    known = {*hlomap._core.known_opcodes()}
+    may = {*MAY_LIST_OPCODES, "library_calls"}
+    for path in (path for path in FILES if path.relative_to(PACKAGE).parts[0] not in may):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Compare):
+                sides = [node.left, *node.comparators]
+                names = {getattr(side, "attr", getattr(side, "id", None)) for side in sides}
+                found = {side.value for side in sides if isinstance(side, ast.Constant)} & known
+                assert not found or "opcode" not in names, f"{path}:{node.lineno} tests for {found}"
+
+
 def test_op_rules_do_not_import_each_other() -> None:
     """Modules that op rules share have names that begin with an underscore."""
     for path in sorted((PACKAGE / "ops").rglob("*.py")):

@@ -445,7 +445,19 @@ class Instruction:
     operands: tuple[Instruction, ...]
     has_unnamed_operands: bool
     def _has(
-        self, name: Literal["moves", "selects", "varies", "no_kernel", "replica_groups", "modular", "linear"]
+        self,
+        name: Literal[
+            "elementwise",
+            "linear",
+            "literal",
+            "modular",
+            "moves",
+            "no_kernel",
+            "replica_groups",
+            "same",
+            "selects",
+            "varies",
+        ],
     ) -> bool: ...
     inconsistency: str | None
     inferred_shape: Shape | None

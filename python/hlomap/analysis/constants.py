@@ -15,6 +15,7 @@ from ..errors import HlomapError, UnsupportedError
 from ..ops import op_of
 from ..ops._evaluation import Array, Device, Value
 from ..ops._folding import MAX_ELEMENTS, Folded
+from .structure import is_looked_through
 
 _MAX_WORK = 1 << 22
 """Elements that one operation may visit."""
@@ -63,7 +64,7 @@ class Constants:
         return folded[_key(instruction, calls)]
 
     def _computed(self, at: Instruction, values: Sequence[Any]) -> Any:
-        if at.parameter_number is not None or op_of(at).inlines:
+        if at.parameter_number is not None or is_looked_through(at):
             return values[0] if values else None
         return _fold(at, values, _Evaluation(self._device))
 
@@ -76,7 +77,7 @@ def _may_be_known(at: Instruction) -> bool:
     if at.inconsistency is not None or at.has_unnamed_operands:
         return False
     op = op_of(at)
-    if at.parameter_number is not None or (op.inlines and len(at.called_computations) == 1):
+    if at.parameter_number is not None or is_looked_through(at):
         return True
     shape = at.shape
     return op.folds is not None and (shape.is_tuple or (shape.is_array and shape.n_elements <= MAX_ELEMENTS))

@@ -15,11 +15,11 @@ from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from .._core import Computation, Instruction, Module
 from ..base.answers import Unknown
-from ..hlo.order import postorder, reachable, reverse_postorder
+from ..hlo.order import callees, callers, postorder, reachable, reverse_postorder
 from ..ops import lookup
 from ..ops._shapes import INT64_MAX, array_leaves
-from ..ops.asynchronous import begun_by
 from .questions import Questions
+from .structure import is_loop, runs_once
 
 
 class Amount(Protocol):
@@ -260,22 +260,10 @@ def leading_to(instructions: Iterable[Instruction]) -> dict[Computation, list[In
     found: dict[Computation, set[Instruction]] = {}
     for instruction in instructions:
         found.setdefault(instruction.computation, set()).add(instruction)
-    for computation in reachable(found, lambda c: (caller.computation for caller in c.callers)):
+    for computation in reachable(found, callers):
         for caller in computation.callers:
             found.setdefault(caller.computation, set()).add(caller)
     return {c: sorted(own, key=lambda i: i.number) for c, own in found.items()}
-
-
-def runs_once(instruction: Instruction) -> bool:
-    """Whether the instruction is one kernel: an operation or a fusion."""
-    return lookup(instruction.opcode).runs is None or fused_by(instruction) is not None
-
-
-def fused_by(instruction: Instruction) -> Computation | None:
-    """The computation of a fusion, also of one that runs asynchronously."""
-    called = instruction.called_computations
-    op = lookup(begun_by(instruction.opcode))
-    return called[0] if op.inlines and not op.moves_nothing and len(called) == 1 else None
 
 
 def effects(fused: Computation) -> dict[Instruction, list[Instruction]]:
@@ -296,7 +284,7 @@ def effects(fused: Computation) -> dict[Instruction, list[Instruction]]:
     for instruction in fused:
         called = tuple(instruction.called_computations)
         if called not in below:  # many may call the same
-            inside = (i for c in reachable(called, _called_by) for i in c)
+            inside = (i for c in reachable(called, callees) for i in c)
             below[called] = [i for i in inside if i.called_computations or _may_act(i)]
         every = [instruction, *below[called]]
         acting = [i for i in every if _may_act(i)]
@@ -311,10 +299,6 @@ def _may_act(instruction: Instruction) -> bool:
     if op.moves_nothing or op.runs is not None or (not op.has_side_effect and array_leaves(instruction.shape)):
         return False
     return any(array_leaves(operand.shape) for operand in instruction.operands)
-
-
-def _called_by(computation: Computation) -> Iterator[Computation]:
-    return (c for i in computation for c in i.called_computations)
 
 
 def times_of(computation: Computation) -> int | Unknown:
@@ -346,7 +330,7 @@ def _times(module: Module) -> Sequence[int | Unknown]:
 def _runs(caller: Instruction, called: Computation, questions: Questions) -> int | Unknown:
     """How often one run of an instruction runs a computation, at most."""
     op = lookup(caller.opcode)
-    if op.runs == "loop":
+    if is_loop(caller):
         trips = questions.trip_count(caller)
         if trips is None:
             return Unknown(f"{caller.name}: unknown trip count")

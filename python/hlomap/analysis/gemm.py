@@ -21,7 +21,7 @@ from ..hlo.order import reachable
 from ..ops import lookup
 from ..ops._attributes import MatrixDims, MatrixProduct
 from ..ops._shapes import arrays
-from .executions import fused_by
+from .structure import fused_by, inlined
 from .traits import asked
 
 MatrixLayout: TypeAlias = Literal["N", "T"] | None
@@ -183,7 +183,7 @@ def _trait(instruction: Instruction) -> MatrixProduct | Computation | Unknown | 
 
 def _only_product(fused: Computation) -> _Inside | Unknown | None:
     """The product in a computation and in those that it calls, if there is one alone."""
-    region = list(reachable([fused], _inlined))
+    region = list(reachable([fused], inlined))
     traits = [(i, of) for c in region for i in c if (of := _trait(i)) is not None]
     products = [(i, of) for i, of in traits if not isinstance(of, Unknown)]
     unknown = [of for _, of in traits if isinstance(of, Unknown)]
@@ -205,10 +205,6 @@ def _only_product(fused: Computation) -> _Inside | Unknown | None:
         after += _after(callers[inside][0])
         inside = callers[inside][0].computation
     return product, matrix, after
-
-
-def _inlined(computation: Computation) -> Iterator[Computation]:
-    return (called for i in computation if lookup(i.opcode).inlines for called in i.called_computations)
 
 
 def _after(product: Instruction) -> list[Instruction]:

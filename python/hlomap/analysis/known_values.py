@@ -38,6 +38,7 @@ from ..ops._shapes import array_leaves
 from ..ops._tables import pieces_of
 from .constants import Constants
 from .questions import Questions
+from .structure import is_looked_through
 
 Calls: TypeAlias = tuple[Instruction, ...]
 """The fusions and calls that lead to a computation, the innermost last."""
@@ -82,7 +83,7 @@ class KnownValues:
         """The ways to reach a computation; none where there are too many, or too deep."""
         if computation.number not in self._ways:
             callers = computation.callers
-            inlining = [caller for caller in callers if _inlines(caller)]
+            inlining = [caller for caller in callers if is_looked_through(caller)]
             found = [self._ways_to(caller.computation, depth + 1) if depth < _MAX_CALLS else [] for caller in inlining]
             ways = [(*calls, caller) for caller, own in zip(inlining, found, strict=True) for calls in own]
             ways += [()] * (len(inlining) < max(len(callers), 1))
@@ -124,7 +125,7 @@ class KnownValues:
             caller = calls[-1]  # each of its operands is asked for by one parameter
             operands = self._passed.get(caller.number) or self._passed.setdefault(caller.number, caller.operands)
             return [(operands[number], calls[:-1])] if number < len(operands) else []
-        if _inlines(at):
+        if is_looked_through(at):
             return [(at.called_computations[0].root, (*calls, at))]
         return [(operand, calls) for operand in at.operands]
 
@@ -144,7 +145,7 @@ class KnownValues:
         if at.inconsistency is not None:
             return converted(at, sources)
         is_parameter = at.parameter_number is not None
-        if (is_parameter and (calls or not sources)) or _inlines(at):
+        if (is_parameter and (calls or not sources)) or is_looked_through(at):
             return sources[0] if sources else UNKNOWN
         try:
             if is_parameter:
@@ -236,10 +237,6 @@ class KnownValues:
 
 def _key(at: Instruction, calls: Calls) -> tuple[int, ...]:
     return (at.number, *(call.number for call in calls))
-
-
-def _inlines(at: Instruction) -> bool:
-    return op_of(at).inlines and len(at.called_computations) == 1
 
 
 def _either(sources: Sequence[Known], at: Instruction) -> Known:

@@ -17,7 +17,6 @@ from ..base.types import ShapeIndex, instruction_of
 from ..errors import HlomapError
 from ..maps.map_set import MapSet
 from ..maps.variables import suppliers_of, with_variables
-from ..ops import op_of
 from ..ops._indexing.index_vectors import clamp
 from ..ops._indexing.loops.counter import CountedLoop
 from ..ops._indexing.loops.maps import Edge, LoopMaps
@@ -27,6 +26,7 @@ from ..ops._shapes import array_leaves, shape_at
 from ..ops.loops import While
 from .queries import indexing
 from .questions import Questions
+from .structure import is_loop
 
 __all__ = ["Access", "CarriedValue", "Kind", "Loop", "LoopCounter", "loop"]
 
@@ -253,7 +253,7 @@ def fixed_leaves(instruction: Instruction) -> dict[ShapeIndex, int]:
 
     There are none for any other instruction, nor for a loop whose number of iterations is not known.
     """
-    if op_of(instruction).runs != "loop":
+    if not is_loop(instruction):
         return {}
     try:
         facts = Questions(instruction.module).fact(instruction, While).counts
@@ -267,7 +267,7 @@ def stated_count(instruction: Instruction) -> tuple[Computation, int] | None:
 
     None for any other instruction, and for a loop whose iterations are counted from its operand alone.
     """
-    if op_of(instruction).runs != "loop":
+    if not is_loop(instruction):
         return None
     try:
         facts = Questions(instruction.module).fact(instruction, While).counts

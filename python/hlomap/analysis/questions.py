@@ -31,6 +31,7 @@ from ..ops._operations import Operations
 from ..ops._registry import custom_rule_of, custom_rules
 from ..ops._rule import InputToOutput, OperandIndexing, OutputToInput, Question, RuleContext
 from . import rule_cache
+from .structure import is_loop
 from .traits import asked
 
 if TYPE_CHECKING:
@@ -146,8 +147,7 @@ class Questions(Propagation):
 
     def trip_count(self, instruction: Instruction) -> int | None:
         """The number of iterations of a ``while``; None where it is not known."""
-        is_loop = op_of(instruction).runs == "loop"
-        if not is_loop or instruction.inconsistency is not None or instruction.has_unnamed_operands:
+        if not is_loop(instruction) or instruction.inconsistency is not None or instruction.has_unnamed_operands:
             return None
         watched, key = self.watched(instruction.number)
         count = -1 if key is None else _trip_counts.get(key, -1)

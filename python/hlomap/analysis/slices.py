@@ -13,7 +13,7 @@ from .._core import Computation, Expr, IndexingMap, Instruction, Module, Shape, 
 from ..base.answers import Unknown
 from ..base.types import ShapeIndex, expect_index, instruction_of, subject_of
 from ..errors import ShapeError
-from ..hlo.order import reverse_postorder
+from ..hlo.order import callers, reverse_postorder
 from ..maps.map_set import MapSet
 from ..maps.variables import suppliers_of
 from ..ops import lookup
@@ -95,7 +95,7 @@ def backward_slice(
     identities = {(instruction, index): identity_set(shape_at(instruction.shape, index)) for index in indices}
     pending: _Pending = {instruction.computation.number: dict(identities)}
     # Each computation after those that it calls.
-    for computation in reverse_postorder(instruction.computation, lambda one: (c.computation for c in one.callers)):
+    for computation in reverse_postorder(instruction.computation, callers):
         for (start, index), so_far in pending.pop(computation.number, {}).items():
             inside, ends = computation.instructions, [*computation.parameters, *unread.get(computation, ())]
             values = reached(questions, start, [index], inside, ends=ends, elements_alone=True, ends_alone=True)

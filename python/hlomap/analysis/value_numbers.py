@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from .._core import Computation, IndexingMap, Instruction, Module
 from ..base.types import ShapeIndex
 from ..errors import HlomapError
-from ..ops import lookup
 from .queries import output_to_input
+from .structure import element_index, elements_of, is_container, runs_calls
 
 # Semantic attributes that count in other ways or not at all: computations by their fingerprint; layouts, and how a
 # fusion is compiled, do not change what is computed.
@@ -38,17 +38,6 @@ class Value(NamedTuple):
     number: int
     #: Whether it is that of the computation that the instruction calls.
     is_container: bool = False
-
-
-def is_container(instruction: Instruction) -> bool:
-    """Whether the instruction stands for the instructions of the computation that it calls: a fusion or a call."""
-    return lookup(instruction.opcode).inlines and bool(instruction.called_computations)
-
-
-def runs_calls(instruction: Instruction) -> bool:
-    """Whether the instruction runs the computations that it calls as they are: a call, a loop or a branch."""
-    op = lookup(instruction.opcode)
-    return op.inlines or op.value_of_parameter is not None or op.parameter_to_operands is not None
 
 
 class _Place(NamedTuple):
@@ -123,24 +112,23 @@ class Numbering:
         return numbers.get(computation.root, -1)
 
     def _value(self, instruction: Instruction, operands: list[int], place: _Place) -> int:
-        opcode = instruction.opcode
-        op, called = lookup(opcode), instruction.called_computations
+        called = instruction.called_computations
         enters = place.depth < _DEEPEST and sum(map(len, called)) <= self._budget
         inner = place._replace(depth=place.depth + 1) if called else place
-        if op.inlines and called and enters:
+        if is_container(instruction) and enters:
             inside = place.fusion or (instruction if called[0].is_fusion else None)
             return self._computation(called[0], operands, inner._replace(fusion=inside))
-        if opcode == "opt-barrier" and len(operands) == 1:
+        if instruction._has("same") and len(operands) == 1:
             return operands[0]
         if called and runs_calls(instruction):
             return self._caller(instruction, operands, inner) if enters else self._key(_meaning(instruction, operands))
-        if opcode == "get-tuple-element" and operands[:1] and operands[0] in self._elements:
-            elements, index = self._elements[operands[0]], instruction.attributes.get("index")
-            if isinstance(index, int) and 0 <= index < len(elements):
-                return elements[index]
+        index = element_index(instruction)
+        elements = self._elements.get(operands[0]) if index is not None and operands else None
+        if index is not None and elements is not None and 0 <= index < len(elements):
+            return elements[index]
         moved = self._moved(instruction, operands) if instruction._has("moves") else None
         number = self._key(_meaning(instruction, operands)) if moved is None else moved
-        if opcode == "tuple":
+        if elements_of(instruction) is not None:
             self._elements[number] = tuple(operands)
         return number
 
@@ -209,7 +197,7 @@ def _meaning(instruction: Instruction, operands: Sequence[int]) -> Hashable:
     called = tuple(computation.fingerprint for computation in instruction.called_computations)
     is_alone = -1 in operands or instruction.has_unnamed_operands or instruction._has("varies")
     # The value of a constant; the constant itself where its text leaves the value out.
-    own = instruction if is_alone else _literal(instruction) if opcode == "constant" else None
+    own = instruction if is_alone else _literal(instruction) if instruction._has("literal") else None
     shape = str(instruction.shape.without_layout())
     return opcode, shape, _texts(instruction), called, tuple(operands), own
 

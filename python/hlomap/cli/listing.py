@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .._core import IndexingMap, Instruction
 from ..analysis.queries import indexing, input_to_output, output_to_input
+from ..analysis.structure import is_fusion
 from ..base.text import one_line
 from ..base.types import ShapeIndex, json_fields
 from ..errors import HlomapError
@@ -102,7 +103,7 @@ def instruction_entries(
     ``index`` restricts ``output_to_input`` maps to the outputs at or below a shape index.
     """
     yield _entry(instruction, _relations(instruction, direction, index))
-    if instruction.opcode == "fusion":
+    if is_fusion(instruction):
         yield from _fused_entries(instruction, index)
 
 
@@ -130,7 +131,7 @@ def _entry(instruction: Instruction, relations: Iterable[Relation], note: str = 
 
 def _value(instruction: Instruction) -> str:
     """The value of a constant as in HLO text, ``{...}`` where it is long; empty for all other instructions."""
-    if instruction.opcode != "constant":
+    if not instruction._has("literal"):
         return ""
     text = instruction.to_string(large_constants=False, metadata=False, layouts=False, backend_config=False)
     found = _CONSTANT.search(text)

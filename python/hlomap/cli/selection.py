@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from .._core import Computation, Instruction, Module
+from ..analysis.structure import is_fusion
 from ..base.text import plural
 from ..words.source import source_of
 from .console import blaming
@@ -53,7 +54,7 @@ class Selection:
     def _includes(self, instruction: Instruction) -> bool:
         return (
             (not self.opcodes or instruction.opcode in self.opcodes)
-            and (not self.only_fusions or instruction.opcode == "fusion")
+            and (not self.only_fusions or is_fusion(instruction))
             and (self.source is None or _comes_from(instruction, self.source))
         )
 

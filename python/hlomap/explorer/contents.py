@@ -16,12 +16,12 @@ from ..analysis.loops import loop
 from ..analysis.queries import operand_maps
 from ..analysis.questions import Questions
 from ..analysis.reads import Reads, reads as count_reads, unknown as unknown_reads
+from ..analysis.structure import executed_computations, is_loop
 from ..base.answers import Unknown
 from ..base.text import plural, printable
 from ..base.types import ShapeIndex
 from ..errors import HlomapError
 from ..maps.map_set import MapSet
-from ..memory.overview import executed_computations
 from ..ops import lookup
 from ..ops._shapes import shape_at
 from ..words.diff import ModuleDiff
@@ -67,7 +67,7 @@ def module_contents(module: Module, numbers: dict[Instruction, int]) -> dict[str
             calls[number] = [computations[one] for one in called]
         if instruction.parameter_number is not None and (label := value_label(instruction)) != instruction.name:
             labels[number] = label
-        if opcode == "while" and len(loops) < _MAX_LOOPS:
+        if is_loop(instruction) and len(loops) < _MAX_LOOPS:
             loops[number] = _iterations(instruction)
         if note := instruction.inconsistency:
             notes[number] = printable(note)
@@ -130,7 +130,7 @@ def _source(instruction: Instruction, sources: Interned, frames: Interned) -> in
 
 def _detail(instruction: Instruction) -> str:
     """The attributes that say what an operation does, or the value of a small constant."""
-    if instruction.opcode == "constant":
+    if instruction._has("literal"):
         match = _CONSTANT.search(instruction.to_string(metadata=False, large_constants=False))
         return printable(match[1], 120) if match else ""
     number = instruction.parameter_number

@@ -16,16 +16,15 @@ from .._core import Computation, Instruction, Module, known_opcodes
 from ..analysis.bitcasts import is_bitcast
 from ..analysis.executions import CountRun
 from ..analysis.questions import Questions
-from ..analysis.value_numbers import is_container, runs_calls
+from ..analysis.structure import executed_computations, is_container, is_fusion, run_by
 from ..base.answers import Answer, Unknown
 from ..base.text import joined, one_line, plural, printable
 from ..base.types import expect, expect_items, is_index, json_fields, wrong_type
 from ..errors import NotFoundError
-from ..hlo.order import reachable
+from ..hlo.order import callees, callers, reachable
 from ..hlo.unread import unread_reason
 from ..interop.jax import from_jax
 from ..memory.cost import BytesMoved, bytes_moved
-from ..memory.overview import executed_computations
 from ..memory.readers import applied_by, readers
 from ..memory.wire import WireBytes, wire_bytes
 from ..ops import lookup
@@ -274,8 +273,7 @@ class _Checks:
         self.limits: list[Limit] = []
         self.violations: list[Violation] = []
         if isinstance(subject, Instruction):
-            called = subject.called_computations if runs_calls(subject) else ()
-            below = dict.fromkeys(one for c in called if not c.is_fusion for one in executed_computations(c))
+            below = dict.fromkeys(one for c in run_by(subject) for one in executed_computations(c))
             self.module = subject.module
             self.executed = [subject, *(i for c in below for i in c)]
         else:
@@ -283,7 +281,7 @@ class _Checks:
             self.executed = [i for c in executed_computations(subject) for i in c]
         self.start = self.module.entry if isinstance(subject, Module) else subject
         self.unread = unread_reason(self.module, set(self.executed))
-        within = reachable((c for i in self.executed for c in i.called_computations), _called_by)
+        within = reachable((c for i in self.executed for c in i.called_computations), callees)
         self.unread_within = self.unread or unread_reason(self.module, {i for c in within for i in c})
 
     def max_bytes(self, limit: int) -> None:
@@ -314,8 +312,8 @@ class _Checks:
 
     def _unread_around(self, computation: Computation) -> str | None:
         """What was not read in a computation, in those that call it, and below: all that may read its parameters."""
-        above = reachable([computation], lambda one: (caller.computation for caller in one.callers))
-        return unread_reason(self.module, {i for c in reachable(above, _called_by) for i in c})
+        above = reachable([computation], callers)
+        return unread_reason(self.module, {i for c in reachable(above, callees) for i in c})
 
     def forbid(self, pattern: str) -> None:
         self._expect_opcode(pattern, "forbid")
@@ -418,10 +416,6 @@ def _first(reasons: Sequence[str]) -> str | None:
     return f"{reasons[0]}{more}" if reasons else None
 
 
-def _called_by(computation: Computation) -> Iterator[Computation]:
-    return (c for i in computation for c in i.called_computations)
-
-
 def _expect_limit(limit: object, name: str) -> None:
     if not is_index(limit):
         raise wrong_type("check", f"an int of at least 0 as `{name}`", limit)
@@ -451,7 +445,7 @@ def _roots(fusion: Instruction) -> Iterator[Instruction]:
         yield root
         if lookup(root.opcode).moves_nothing:
             pending += root.operands
-        elif is_container(root) and root.called_computations[0].is_fusion:
+        elif is_fusion(root):
             pending.append(root.called_computations[0].root)
 
 

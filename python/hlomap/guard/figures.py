@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from .._core import Instruction, Module
+from ..analysis.structure import executed_computations
 from ..base.text import printable, table_lines
 from ..base.types import ReadOnlyDict
 from ..errors import DatasetError
-from ..memory.overview import executed_computations, overview
+from ..memory.overview import overview
 from ..memory.wire import wire_bytes
 from ..ops import lookup
 from ..ops.asynchronous import begun_by

@@ -18,6 +18,11 @@ def callees(computation: Computation) -> Iterator[Computation]:
     return (called for instruction in computation.instructions for called in instruction.called_computations)
 
 
+def callers(computation: Computation) -> Iterator[Computation]:
+    """The computations whose instructions call a computation."""
+    return (caller.computation for caller in computation.callers)
+
+
 def reachable(
     starts: Iterable[_Numbered], following: Callable[[_Numbered], Iterable[_Numbered]]
 ) -> Iterator[_Numbered]:

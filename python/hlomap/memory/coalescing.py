@@ -14,6 +14,7 @@ from typing import NamedTuple
 from .._core import Computation, IndexingMap, Instruction, Module, Shape, count_requests, flat_thread_map
 from ..analysis.queries import operand_maps, reached
 from ..analysis.questions import Questions
+from ..analysis.structure import is_fusion
 from ..base.answers import Unknown
 from ..base.devices import Device, as_device
 from ..base.types import ShapeIndex, expect, subject_of
@@ -227,7 +228,7 @@ def _accesses(root: Root, outputs: Sequence[tuple[ShapeIndex, Shape]], found: Sc
     questions = Questions(root.module)
     operands = _operands(root)
     inside: Sequence[Instruction]
-    if isinstance(root, Instruction) and root.opcode != "fusion":
+    if isinstance(root, Instruction) and not is_fusion(root):
         inside, inner = (root,), operands
     else:
         fused = root if isinstance(root, Computation) else root.called_computations[0]

@@ -16,9 +16,10 @@ from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._core import Computation, Count, Instruction, Module, Shape, _extent, _reads
-from ..analysis.executions import Run, effects, fused_by, runs_once
+from ..analysis.executions import Run, effects
 from ..analysis.queries import operand_maps, reached
 from ..analysis.questions import Questions
+from ..analysis.structure import fused_by, runs_once
 from ..base.answers import Unknown
 from ..base.devices import Device, as_device
 from ..base.text import table_lines

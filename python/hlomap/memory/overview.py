@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from .._core import Computation, Instruction, Module
 from ..analysis.rows import analyze
-from ..analysis.value_numbers import runs_calls
+from ..analysis.structure import executed_computations, is_fusion
 from ..base.text import plural, printable
 from ..base.types import ReadOnlyDict, json_fields
-from ..hlo.order import reachable
 from .cost import BytesMoved, bytes_moved
 
 _MAX_NAMES = 3
@@ -37,7 +35,7 @@ class Overview:
     @property
     def title(self) -> str:
         """The name of the module and its size."""
-        n = sum(i.opcode == "fusion" for c in self.module.computations for i in c)
+        n = sum(is_fusion(i) for c in self.module.computations for i in c)
         fusions = f", {plural(n, 'fusion')}" if n else ""
         return f"{printable(self.module._title, 60)}: {plural(self.module.n_instructions, 'instruction')}{fusions}"
 
@@ -107,12 +105,3 @@ def overview(module: Module) -> Overview:
     order = sorted(moved.items(), key=lambda item: -item[1].total)
     about = ReadOnlyDict(order), ReadOnlyDict(statuses), ReadOnlyDict(reasons)
     return Overview(module, tuple(computations), total, *about)
-
-
-def executed_computations(start: Module | Computation) -> list[Computation]:
-    """The entry or a computation, and the computations that calls, loops and branches run."""
-
-    def called(computation: Computation) -> Iterable[Computation]:
-        return (c for i in computation if runs_calls(i) for c in i.called_computations if not c.is_fusion)
-
-    return list(reachable([start.entry if isinstance(start, Module) else start], called))

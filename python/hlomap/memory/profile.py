@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .._core import Instruction, Module, _read_profile
-from ..analysis.executions import runs_once
+from ..analysis.structure import runs_once
 from ..base.devices import Device, as_device
 from ..base.text import joined, one_line, table_lines
 from ..base.types import ReadOnlyDict, expect, expect_items, is_index, json_fields, wrong_type

@@ -11,11 +11,12 @@ from heapq import heappop, heappush
 from typing import NamedTuple, TypeAlias
 
 from .._core import Computation, Expr, IndexingMap, Instruction, Shape
-from ..analysis.executions import effects, fused_by
+from ..analysis.executions import effects
 from ..analysis.loops import loop
 from ..analysis.queries import operand_maps, reached
 from ..analysis.questions import Questions
 from ..analysis.slices import identity_set
+from ..analysis.structure import fused_by, is_looked_through
 from ..base.answers import Unknown
 from ..base.types import ShapeIndex
 from ..errors import HlomapError
@@ -390,7 +391,7 @@ class Walk:
     def _in_place(self, user: Instruction, operand: int, leaf: ShapeIndex) -> _Place:
         """The use that an instruction that moves something makes of the memory of an array of an operand."""
         op = op_of(user)
-        if not (op.inlines and user.called_computations):
+        if not is_looked_through(user):
             own = {(*out, *leaf): one for out, one in op.in_place(user).items() if one.operand == operand}
             kept = {out: one.replaces for out, one in own.items()}
             for alias in user.attributes.get("output_to_operand_aliasing", ()):

@@ -21,7 +21,7 @@ from ..base.lazy import np
 from ..base.text import bytes_text, one_line, plural
 from ..base.types import ShapeIndex, instruction_of, json_fields
 from ..errors import ShapeError
-from ..hlo.order import reverse_postorder
+from ..hlo.order import callers, reverse_postorder
 from ..maps.enumerate_pairs import EnumerationLimitError, enumerate_pairs
 from ..maps.map_set import MapSet, union
 from ..maps.variables import suppliers_of, with_dims
@@ -210,7 +210,7 @@ def readers(value: Instruction, /) -> Readers:
 def applied_by(computation: Computation) -> Instruction | None:
     """The fusion, or the operation such as a reduction, that applies a computation element by element; None for a
     computation that runs as it is, so that its values are in memory."""
-    for inside in reverse_postorder(computation, lambda one: (caller.computation for caller in one.callers)):
+    for inside in reverse_postorder(computation, callers):
         for caller in inside.callers:
             op = op_of(caller)
             if inside.is_fusion or (op.value_of_parameter is None and op.parameter_to_operands is None):

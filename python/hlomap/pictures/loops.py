@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from .._core import Instruction
 from ..analysis.loops import Access, CarriedValue, Loop
+from ..analysis.structure import elements_of
 from ..base.answers import Unknown
 from ..base.text import cut, leaf_text, plural, printable
 from .arrays import layout_picture
@@ -54,8 +55,8 @@ def leaf_labels(loop: Loop) -> list[str]:
     for leaf in loop.carried:
         at: Instruction | None = start
         rest = list(leaf.shape_index)
-        while rest and at is not None and at.opcode == "tuple" and rest[0] < len(at.operands):
-            at = at.operands[rest.pop(0)]
+        while rest and at is not None and (parts := elements_of(at)) is not None and rest[0] < len(parts):
+            at = parts[rest.pop(0)]
         name = printable(at.name, 24) if at is not None and not rest else ""
         found.append(f"{leaf_text(leaf.shape_index) or '{}'} {name}".strip())
     return found

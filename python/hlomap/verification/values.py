@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from .._core import Instruction, Module, Shape
 from ..analysis.questions import Questions
+from ..analysis.structure import is_looked_through
 from ..base.dtypes import is_integer, is_unsigned, max_rank, numpy_dtype
 from ..base.types import ShapeIndex
 from ..errors import HlomapError
@@ -232,7 +233,7 @@ class _Reader(NamedTuple):
             numbers: dict[int, list[int]] = {}
             for k, operand in enumerate(operands):
                 numbers.setdefault(operand.number, []).append(k)
-            enters = op.inlines and len(user.called_computations) == 1 and user.inconsistency is None
+            enters = is_looked_through(user) and user.inconsistency is None
             return cls(enters=enters, numbers=numbers)
         moves = op.operations == "moves" and len(operands) == 1 and user.shape.is_array
         return cls(is_reshape=moves and n_elements(operands[0].shape) == user.shape.n_elements)

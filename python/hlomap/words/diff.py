@@ -302,7 +302,7 @@ def diff(before: Module | DumpedModule, /, after: Module | DumpedModule) -> Modu
 def _is_changed(match: Match) -> bool:
     """Whether the operation of a pair is another one, whatever its operands are."""
     before, after = match.before, match.after
-    if before.opcode == after.opcode == "constant" and _literal(before) != _literal(after):
+    if before.opcode == after.opcode and before._has("literal") and _literal(before) != _literal(after):
         return True
     one, other = (cast("tuple[Hashable, ...]", _meaning(i, ())) for i in (before, after))
     return one[:-1] != other[:-1]  # the last is an instruction where that stands for itself

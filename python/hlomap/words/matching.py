@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .._core import Instruction
-from ..analysis.value_numbers import Value, is_container
+from ..analysis.structure import is_container, is_copy
+from ..analysis.value_numbers import Value
 from ..base.types import json_fields
 from ..hlo.order import reachable
 from ..ops import lookup
@@ -68,7 +69,7 @@ def find_duplicates(matches: list[Match], new: Values) -> list[Match]:
         Match(again.before, v.instruction, again.how)
         for v in computed(new)
         if v.instruction not in taken
-        and v.instruction.opcode != "copy"
+        and not is_copy(v.instruction)
         and (again := first.get((v.number, v.instruction.opcode)))
     ]
 
@@ -161,7 +162,7 @@ class _Matching:
                 if caller is None:
                     break
                 instruction = caller
-            elif instruction.opcode == "copy" and len(instruction.operands) == 1:
+            elif is_copy(instruction):
                 instruction = instruction.operands[0]
             else:
                 break

@@ -177,7 +177,8 @@ def _is_near_names(instruction: Instruction, steps: int) -> bool:
 @lru_cache(maxsize=2)
 def _labelled(module: Module) -> frozenset[int]:
     """The numbers of the instructions that may have names of their own; a module never changes."""
-    return frozenset(i.number for i in module.instructions if i.opcode == "convolution" or _einsum_spec(i) is not None)
+    may_be = (i for i in module.instructions if "dim_labels" in i.attributes or _einsum_spec(i) is not None)
+    return frozenset(i.number for i in may_be)
 
 
 def _convolution_names(instruction: Instruction, shape: Shape) -> Names | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from .._core import Expr, IndexingMap, Instruction
 from ..analysis.questions import Questions
-from ..analysis.value_numbers import is_container
+from ..analysis.structure import is_container
 from ..base.text import plural, printable
 from ..base.types import ShapeIndex
 from ..errors import HlomapError

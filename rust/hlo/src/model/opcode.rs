@@ -105,6 +105,10 @@ traits! {
     MODULAR = 1 << 11;
     /// A sum, a difference or a product.
     LINEAR = 1 << 12 | Trait::MODULAR.0;
+    /// The text has the value.
+    LITERAL = 1 << 13;
+    /// The value is that of the only operand.
+    SAME = 1 << 14;
 }
 
 /// A column of the table for facts that answers depend on. Each row has one of these words, which represent traits; a
@@ -159,6 +163,10 @@ column! {
         KeepsType = Trait::KEEPS_TYPE.0,
         // The rules among instructions skip it: the test case of the rule fails.
         Related = Trait::RELATED.0,
+        // Listings and differences do not show the value.
+        Literal = Trait::LITERAL.0,
+        // Values on both sides count as different ones where two programs are compared.
+        Same = Trait::SAME.0,
         // A test below fails: these are the operations that have `use_global_device_ids`.
         ReplicaGroups = Trait::REPLICA_GROUPS.0,
     }
@@ -265,7 +273,7 @@ opcodes! {
     Complex "complex" Fixed(2) ALL Shaped Pure Computes Whole Kernel [],
     Concatenate "concatenate" Any ALL Shaped Pure Computes Whole Kernel [OneFloat],
     Conditional "conditional" Any ALL Shaped Pure Computes Whole NoKernel [KeepsType] calls |_| 1,
-    Constant "constant" Fixed(0) ALL Shaped Pure Selects Whole NoKernel [Written],
+    Constant "constant" Fixed(0) ALL Shaped Pure Selects Whole NoKernel [Written Literal],
     Convert "convert" Fixed(1) ALL Shaped Pure Computes Whole Kernel [Written],
     Convolution "convolution" AtLeast(2) ALL Shaped Pure Computes Whole NoKernel [],
     Copy "copy" Fixed(1) ALL Elementwise Pure Moves Whole Kernel [],
@@ -276,7 +284,7 @@ opcodes! {
     CountLeadingZeros "count-leading-zeros" Fixed(1) INTEGERS Elementwise Pure Computes Whole Kernel [],
     CustomCall "custom-call" Any ALL Shaped Varies Computes Whole NoKernel [Written],
     Divide "divide" Fixed(2) NUMBERS Elementwise Pure Computes Whole Kernel [],
-    Domain "domain" Fixed(1) ALL Shaped Pure Computes Whole NoKernel [KeepsType],
+    Domain "domain" Fixed(1) ALL Shaped Pure Computes Whole NoKernel [KeepsType Same],
     Dot "dot" AtLeast(2) ALL Shaped Pure Computes Whole Kernel [],
     DynamicReshape "dynamic-reshape" Any ALL Shaped Pure Computes Whole Kernel [Written],
     DynamicSlice "dynamic-slice" Any ALL Shaped Pure Computes Whole Kernel [Written],
@@ -306,7 +314,7 @@ opcodes! {
     Multiply "multiply" Fixed(2) ALL Elementwise Pure Computes Linear Kernel [],
     Negate "negate" Fixed(1) NUMBERS Elementwise Pure Computes Linear Kernel [],
     Not "not" Fixed(1) BITS Elementwise Pure Selects Modular Kernel [],
-    OptBarrier "opt-barrier" Fixed(1) ALL Shaped Pure Computes Whole NoKernel [Written KeepsType],
+    OptBarrier "opt-barrier" Fixed(1) ALL Shaped Pure Computes Whole NoKernel [Written KeepsType Same],
     Or "or" Fixed(2) BITS Elementwise Pure Selects Whole Kernel [],
     Outfeed "outfeed" Fixed(2) ALL Shaped Varies Computes Whole NoKernel [Written],
     Pad "pad" Fixed(2) ALL Shaped Pure Computes Whole Kernel [OneFloat],
