@@ -1,4 +1,4 @@
-"""What every other package uses: arguments and their errors, answers, element types, devices, text, files, children.
+"""Modules that every other package uses: arguments, answers, element types, devices, text, files, child processes.
 
-``types`` is the module to read first.  Nothing here knows of HLO or of maps but by their compiled classes.
+Start with ``types``.  Modules here know HLO and maps only through their compiled classes.
 """

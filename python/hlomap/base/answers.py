@@ -1,4 +1,4 @@
-"""Answers: to a yes-or-no question true, false or undecided, with its proof or its reason; and what is not known.
+"""Results of questions: :class:`Answer` is true, false or undecided; :class:`Unknown` is a missing value with a reason.
 
 The first question of a process imports this module.  Its classes are not dataclasses, since that package imports
 ``inspect`` and ``ast``, which takes longer than reading a module.
@@ -21,15 +21,15 @@ class ReadOnly:
 
     def __setattr__(self, name: str, value: object) -> None:
         if hasattr(self, name):
-            raise AttributeError(f"a result of hlomap stays as it is: {type(self).__name__}.{name} cannot be set")
+            raise AttributeError(f"{type(self).__name__} is read-only: cannot set `{name}`")
         object.__setattr__(self, name, value)
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"a result of hlomap stays as it is: {type(self).__name__}.{name} cannot be deleted")
+        raise AttributeError(f"{type(self).__name__} is read-only: cannot delete `{name}`")
 
 
 class Record(ReadOnly):
-    """A result whose fields are ``__match_args__``: equal where they are equal, as a frozen dataclass is."""
+    """A result with the fields ``__match_args__``, which compares by them as a frozen dataclass does."""
 
     __slots__ = ()
     __match_args__: ClassVar[tuple[str, ...]] = ()
@@ -55,11 +55,10 @@ class Record(ReadOnly):
 class Answer(Record, Generic[_Witness]):
     """The answer to a question that may stay undecided, such as whether two maps are the same function.
 
-    ``value`` is ``True``, ``False`` or ``None`` (undecided).  An answer is its own condition: ``if answer:`` and
-    ``not answer`` use the value, and raise :class:`~hlomap.errors.UndecidedError` where it is undecided, so that no
-    condition mistakes it for an answer.  To go on without one, test ``answer.value is True`` or
-    ``answer.value is not False``.  Answers are equal where their fields are; comparing one with a truth value raises
-    ``TypeError``.
+    ``value`` is ``True``, ``False`` or ``None`` (undecided).  ``if answer:`` and ``not answer`` use the value, and
+    raise :class:`~hlomap.errors.UndecidedError` if the question is undecided, so that no condition takes ``None`` for
+    no.  To go on with an undecided answer, test ``answer.value is True`` or ``answer.value is not False``.  Answers are
+    equal if their fields are equal; comparing an answer with a truth value raises ``TypeError``.
 
     The constructor raises ``ValueError`` for an undecided answer without a reason or with a witness.
 
@@ -76,17 +75,17 @@ class Answer(Record, Generic[_Witness]):
     hlomap.errors.UndecidedError: undecided: nothing is known about an undefined map; test `.value`, which is None
     >>> a.is_injective() == False
     Traceback (most recent call last):
-    TypeError: an Answer is compared with a truth value: test `.value`
+    TypeError: cannot compare an Answer with a truth value: test `.value`
     """
 
     __slots__ = ("reason", "value", "witness")
     __match_args__: ClassVar[tuple[str, ...]] = ("value", "witness", "reason")
 
-    #: ``True``, ``False``, or ``None`` where it is undecided.
+    #: ``True``, ``False``, or ``None`` if the question is undecided.
     value: bool | None
-    #: The proof of the value, or ``None``; the function that gives the answer says what it is.
+    #: The proof of the value, or ``None``; the function that returns the answer documents its form.
     witness: _Witness | None
-    #: Why it is undecided, or why it is ``False`` without a witness; else ``None``.
+    #: Why the question is undecided, or why the value is ``False`` without a witness; else ``None``.
     reason: str | None
 
     def __init__(self, value: bool | None, witness: _Witness | None = None, reason: str | None = None) -> None:
@@ -101,7 +100,7 @@ class Answer(Record, Generic[_Witness]):
 
     def __eq__(self, other: object) -> bool:
         if type(other).__name__ in ("bool", "bool_"):  # Python's, and NumPy's without importing it
-            raise TypeError("an Answer is compared with a truth value: test `.value`")
+            raise TypeError("cannot compare an Answer with a truth value: test `.value`")
         return super().__eq__(other)
 
     def __hash__(self) -> int:

@@ -1,7 +1,7 @@
-"""Child processes that what they are given may end: how they start, which requests they serve, and a limit of memory.
+"""Child processes that may crash on their input: starting them, serving requests, and limiting their memory.
 
-:func:`start` is the side of the parent, :func:`answers` and :func:`requests` are that of the child.  A child ends when
-its standard input closes, whatever ended its parent.
+The parent calls :func:`start`; the child calls :func:`answers` and :func:`requests`.  A child ends when its standard
+input closes, however its parent ended.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _own_limits: set[int] = set()
 
 def start(module: str, stderr: int | IO[bytes], **more: Any) -> tuple[subprocess.Popen[bytes], IO[bytes], IO[bytes]]:
     """A process that runs ``main()`` of a module, its standard input and its standard output."""
-    # sys.path as it is here: the program that calls hlomap may have changed it.
+    # The child gets this process's sys.path, which the calling program may have modified.
     code = f"import json, sys; sys.path[:] = json.loads(sys.stdin.buffer.readline()); from {module} import main; main()"
     process = subprocess.Popen(
         [sys.executable, "-c", code],
@@ -41,7 +41,7 @@ def start(module: str, stderr: int | IO[bytes], **more: Any) -> tuple[subprocess
 
 
 def send(stream: IO[bytes], message: bytes) -> None:
-    """Sends a message to a process that may have ended: the end of its answers tells."""
+    """Sends a message to a process that may have ended; the reader of its answers notices that."""
     with suppress(OSError):
         stream.write(message)
         stream.flush()
@@ -53,14 +53,15 @@ def signal_name(code: int) -> str:
 
 
 def answers() -> IO[bytes]:
-    """The standard output of this child, where nothing that prints disturbs the answers."""
+    """The standard output of this child, reserved for answers: ``print`` goes to standard error."""
     found = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     return found
 
 
 def requests(read: Callable[[], _T], idle: float, at_end: Callable[[], object]) -> Iterator[_T]:
-    """Results of ``read`` until it raises ``EOFError``; the process ends then, or after ``idle`` seconds of none."""
+    """Results of ``read`` until it raises ``EOFError``; the process ends then, or after ``idle`` seconds without
+    one."""
     waiting: queue.SimpleQueue[_T] = queue.SimpleQueue()
 
     def listen() -> None:
@@ -80,7 +81,7 @@ def requests(read: Callable[[], _T], idle: float, at_end: Callable[[], object]) 
 
 
 def limit_memory(n_bytes: int | None) -> None:
-    """Limits the memory of this process, where the system can; a lower limit that it started with stays."""
+    """Limits the memory of this process, if the system can; a lower limit from the start of the process remains."""
     try:
         import resource
     except ImportError:  # Windows

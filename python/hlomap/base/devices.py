@@ -1,7 +1,7 @@
-"""Devices and backends as data: what a kernel may use.
+"""Devices and backends as data: the resources that a kernel may use.
 
-:class:`Device` has the numbers of a GPU or a TPU, :class:`Limits` the rules of a compiler backend for tiles.  Nothing
-else in the package knows a device: every question takes one of these records, or your own.
+:class:`Device` has the numbers of a GPU or a TPU, :class:`Limits` the rules of a compiler backend for tiles.  No other
+module knows a device: every question takes one of these records, or your own.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from .text import one_line
 from .types import expect, expect_items
 
 _T = TypeVar("_T")
-# What the fields take, by the kinds of their defaults; NumPy's numbers will do.
+# The types that a field accepts, by the type of its default; NumPy's numbers are accepted too.
 _KINDS: dict[type, tuple[type, ...]] = {int: (Integral,), type(None): (Real, type(None))}
 _RANGES = {"warp": (0, 1024), "sector_bytes": (0, 1 << 20), "max_blocks_x": (1, 2**63 - 1), "max_overshoot": (0, 2**53)}
 _CHOICES = {"buffers": ("pipelined", "all")}
 
 
 class _Record:
-    """A record of plain numbers and names, whose ``repr`` leaves out what has its default.
+    """A record of plain numbers and names, whose ``repr`` leaves out defaults.
 
-    Raises ``TypeError`` for a value of another kind and ``ValueError`` for a number that makes no sense, such as a
-    negative one.
+    Raises ``TypeError`` for a value of another kind and ``ValueError`` for a number out of range, such as a negative
+    one.
     """
 
     def __post_init__(self) -> None:
@@ -55,22 +55,23 @@ class _Record:
         return f"{type(self).__name__}({one_line(', '.join(shown))})"
 
 
-def _named(records: Mapping[str, _T], name: str, kind: str, hint: str) -> _T:
-    expect(str, name, f"{kind}.named", "a name")
+def _named(records: Mapping[str, _T], name: str, kind: str, function: str) -> _T:
+    expect(str, name, function, "a name")
     plain = name.lower().replace(" ", "-")
     found = next((records[known] for known in (plain, name.lower(), f"tpu-{plain}") if known in records), None)
     if found is None:
-        raise ValueError(f"hm.{kind}.named: expected one of {', '.join(records)}, got {name!r}; {hint}")
+        known, shown = ", ".join(records), one_line(repr(name), 60)
+        raise ValueError(f"hm.{function}: unknown {kind.lower()} {shown}; known: {known}; or pass hm.{kind}(...)")
     return found
 
 
 @dataclass(frozen=True, repr=False)
 class Device(_Record):
-    """The numbers of a GPU or a TPU that costs depend on; 0 stands for one that is unknown or does not apply.
+    """Numbers of a GPU or a TPU that costs depend on; 0 means unknown or not applicable.
 
-    ``Device.named`` has those of some devices, from their vendors' data sheets.  Flops, bytes a second and
-    ``n_multiprocessors`` are those of a whole GPU or TPU chip, as are ``cache_bytes``; those of threads, blocks,
-    registers and shared memory are those of one multiprocessor.
+    ``Device.named`` knows some devices, with numbers from their vendors' data sheets.  Flops, bytes a second,
+    ``n_multiprocessors`` and ``cache_bytes`` are for a whole GPU or TPU chip; threads, blocks, registers and shared
+    memory are for one multiprocessor.
 
     A TPU has no threads: ``threads``, ``warp``, ``sector_bytes``, ``registers`` and ``shared_bytes`` are 0, so that
     :func:`hlomap.schedule` and :func:`hlomap.coalescing` say that they do not know.  Its multiprocessors are
@@ -86,7 +87,7 @@ class Device(_Record):
     name: str = "unknown"
     _: KW_ONLY
     n_multiprocessors: int = 0
-    """Streaming multiprocessors, or cores that run blocks of their own."""
+    """Streaming multiprocessors, or the equivalent cores of other vendors."""
     threads: int = 0
     """The most threads of one multiprocessor."""
     max_blocks: int = 0
@@ -121,7 +122,7 @@ class Device(_Record):
     """The most flops in a second on floating-point types of 4 bits."""
 
     def peak(self, dtype: str) -> int:
-        """The most flops in a second on operands of an HLO element type; 0 where that is unknown.
+        """The most flops in a second on operands of an HLO element type; 0 if unknown.
 
         >>> Device.named("h100").peak("bf16") == 989 * 10**12, Device.named("h100").peak("s32")
         (True, 0)
@@ -143,20 +144,20 @@ class Device(_Record):
         ``"h100"``, ``"h200"``, ``"b200"`` or ``"mi300x"``, or the TPU ``"tpu-v4"``, ``"tpu-v5e"``, ``"tpu-v5p"``,
         ``"tpu-v6e"`` or ``"tpu-v7x"``.
 
-        Upper and lower case are the same, as are a space and a hyphen; ``tpu`` may be left out.  A TPU is a chip.  For
+        Case does not matter, a space stands for a hyphen, and ``tpu`` may be left out.  A TPU is a chip.  For
         JAX a chip is one device; each v7x chip is two, which have half of the flops, the bandwidth and the cores.
         Raises ``ValueError`` for other names.
         """
-        return _named(_DEVICES, name, "Device", "Device(...) describes another one")
+        return _named(_DEVICES, name, "Device", "Device.named")
 
 
 def as_device(device: Device | str, function: str) -> Device:
-    """The device, or the one with this name.
+    """The device itself, or the known device with this name.
 
     Raises ``TypeError`` for anything else and ``ValueError`` for an unknown name.
     """
     if isinstance(device, str):
-        return Device.named(device)
+        return _named(_DEVICES, device, "Device", function)
     expect(Device, device, function, "a Device or the name of one as `device`")
     return device
 
@@ -172,7 +173,7 @@ def _nvidia(name: str, sm: tuple[int, int, int, int, int], l2: int, gb: int, pea
         max_blocks=max_blocks,
         registers=65536,
         shared_bytes=shared << 10,
-        # From Ampere on, the system has one KiB of each block.
+        # From Ampere on, the system reserves one KiB of each block.
         shared_bytes_per_block=(shared - (generation >= 8)) << 10,
         cache_bytes=l2 << 20,
         dram_bytes_per_second=gb * 10**9,
@@ -248,7 +249,7 @@ _DEVICES = {
 class Limits(_Record):
     """Rules of a backend for tile sizes; 0 means no limit.
 
-    ``Limits.named`` has those of some backends.  A rule that a candidate breaks is its ``reason``.
+    ``Limits.named`` knows some backends.  A rule that a candidate breaks is its ``reason``.
 
     >>> hm.Limits.named("triton").power_of_two
     True
@@ -272,8 +273,8 @@ class Limits(_Record):
     max_overshoot: float | None = None
     """The greatest part of a dimension by which its tiles may reach beyond its end (``overshoot``)."""
     buffers: Literal["pipelined", "all"] = "pipelined"
-    """The tiles that ``smem_bytes`` counts, ``stages`` times: ``"pipelined"`` those of reads that change with
-    sequential steps, as the operands of a matrix product do; ``"all"`` those of all reads and writes."""
+    """The tiles that ``smem_bytes`` counts, ``stages`` times: ``"pipelined"`` for reads that change with sequential
+    steps, such as operands of a matrix product; ``"all"`` for all reads and writes."""
 
     @staticmethod
     def named(name: str) -> Limits:
@@ -281,9 +282,9 @@ class Limits(_Record):
 
         ``"triton"``: sizes are powers of two or whole, a tensor has at most 2**20 elements.  ``"mosaic_tpu"``: the
         last two sizes are multiples of 8 and 128 or whole, and two buffers of every block fit 16 MiB (Pallas, "TPU
-        pipelining").  Upper and lower case are the same.  Raises ``ValueError`` for other names.
+        pipelining").  Case does not matter.  Raises ``ValueError`` for other names.
         """
-        return _named(_LIMITS, name, "Limits", "or state yours by Limits(...)")
+        return _named(_LIMITS, name, "Limits", "Limits.named")
 
 
 _LIMITS = {

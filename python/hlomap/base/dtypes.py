@@ -105,7 +105,7 @@ def bit_width(name: str) -> int:
 
 
 def is_packed(dtype: np.dtype[Any]) -> bool:
-    """Whether the dtype comes from ml_dtypes; arithmetic on it uses a wider type."""
+    """Whether the dtype comes from ml_dtypes; arithmetic on such a dtype uses a wider type."""
     return dtype.isbuiltin == 2
 
 

@@ -1,8 +1,7 @@
-"""Writes files whole: beside their place under another name, then renamed.
+"""Writes files atomically: to a temporary file in the same folder, which is then renamed.
 
-Start with :func:`replacing`.  Readers see the old content or the new one, never a part of it, and whatever ends the
-writing, such as a full disk, leaves the old one.  A link in the place of a file is replaced; the file that it leads to
-stays as it is.
+Start with :func:`replacing`.  Readers see the old content or the new one, never a part.  A write that fails, such as
+on a full disk, leaves the old content.  A symbolic link is replaced; its target does not change.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ _temporaries: set[str] = set()
 def replacing(path: str | os.PathLike[str], *, within: str | None = None) -> Iterator[str]:
     """The path of a temporary file, which becomes the file at ``path`` when the block ends normally.
 
-    It lies in the same folder, or in ``within``, a folder of the same file system.  A pipe or a device, such as
-    ``/dev/stdout``, is written in place.  Raises ``OSError`` with the name ``path``.
+    The temporary file is in the same folder, or in ``within``, a folder of the same file system.  A pipe or a device,
+    such as ``/dev/stdout``, is written in place.  Raises ``OSError`` with the name ``path``.
     """
     target = os.fspath(path)
     if _is_written_in_place(target):
@@ -41,7 +40,7 @@ def replacing(path: str | os.PathLike[str], *, within: str | None = None) -> Ite
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Writes a text as UTF-8, with line feeds as they are.  Raises ``OSError``."""
+    """Writes a text as UTF-8, without translating line feeds.  Raises ``OSError``."""
     with replacing(path) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as stream:
         stream.write(text)
 
@@ -56,7 +55,7 @@ def new_temporary(target: str) -> str:
 
 
 def put(temporary: str, target: str) -> None:
-    """Makes a file that is whole the file at ``target``, with the permissions of the one that it replaces."""
+    """Moves a complete file to ``target``; it keeps the permissions of the file that it replaces."""
     with contextlib.suppress(OSError):
         before = os.lstat(target)
         if stat.S_ISREG(before.st_mode):
@@ -73,7 +72,7 @@ def discard(temporary: str) -> None:
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a file has the name of one that is being written."""
+    """Whether a name is that of a temporary file of this module."""
     return re.fullmatch(r"\.(.+\.)?[0-9a-f]{12}\.tmp", name) is not None
 
 

@@ -1,4 +1,4 @@
-"""JSON objects that stay as they are: the configurations of backends.
+"""Immutable JSON objects, such as the configurations of backends.
 
 :func:`backend_config` reads the value of ``backend_config``, wherever it is needed.
 """
@@ -26,9 +26,9 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 class JsonObject(Mapping[str, Any]):
     """A JSON object, such as a ``backend_config``: a mapping that cannot be changed.
 
-    Values are ``str``, ``int``, ``float``, ``bool``, ``None``, tuples for arrays, and JSON objects.  It is equal to
-    every mapping of equal values, however it is spelled; :attr:`text`, which ``str`` gives too, is the spelling, and
-    ``json.loads`` of it makes dictionaries and lists.
+    Values are ``str``, ``int``, ``float``, ``bool``, ``None``, tuples for arrays, and JSON objects.  It equals
+    every mapping with equal values, however the text spells them; :attr:`text` (also ``str(...)``) is the spelling, and
+    ``json.loads(text)`` makes dictionaries and lists.
 
     >>> config = hm.hlo.JsonObject.parse('{"known_trip_count": {"n": "12"}, "sizes": [8, 128]}')
     >>> config["known_trip_count"]["n"], config["sizes"], config.get("kind")
@@ -47,8 +47,8 @@ class JsonObject(Mapping[str, Any]):
         """Reads an object, up to 100 levels deep.
 
         Raises :class:`~hlomap.errors.HloSyntaxError` for any other text.  ``NaN`` and ``Infinity``, floats beyond the
-        range of 64 bits, integers of more than 4300 digits, a name that an object has twice, and text that UTF-8 has no
-        form for are not JSON here: their readers differ in what they make of them.
+        range of 64 bits, integers of more than 4300 digits, duplicate names in an object, and text that UTF-8 cannot
+        encode are rejected: JSON readers disagree about them.
         """
         expect(str, text, "hlo.JsonObject.parse", "a str")
         found = _read(text)
@@ -58,7 +58,7 @@ class JsonObject(Mapping[str, Any]):
 
     @property
     def text(self) -> str:
-        """The text that was read; of an object inside another one, the same in the spelling of ``json.dumps``."""
+        """The text that was read; for an object inside another one, the spelling of ``json.dumps``."""
         if self._text is None:
             object.__setattr__(self, "_text", json.dumps(_plain(self), ensure_ascii=False))
         assert self._text is not None
@@ -77,7 +77,7 @@ class JsonObject(Mapping[str, Any]):
         return hash(frozenset(self._fields.items()))
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a JsonObject stays as it is: {name} cannot be set")
+        raise AttributeError(f"JsonObject is read-only: cannot set `{name}`")
 
     def __repr__(self) -> str:
         return f"JsonObject.parse({one_line(self.text)!r})"
@@ -96,7 +96,7 @@ class JsonObject(Mapping[str, Any]):
 
 
 def backend_config(text: str) -> JsonObject | str:
-    """The configuration of a backend: a :class:`JsonObject` if it is one, else the text as it is."""
+    """The configuration of a backend: a :class:`JsonObject` if the text is a JSON object, else the text itself."""
     found = _read(text)
     return text if found is None else found
 
@@ -115,7 +115,7 @@ def _read(text: str) -> JsonObject | None:
 
 
 def _depth(text: str) -> int:
-    """How deep objects and arrays nest, at most."""
+    """The greatest nesting depth of objects and arrays."""
     if text.count("{") + text.count("[") <= _MAX_DEPTH:
         return 0
     return max(accumulate(map(_STEP.__getitem__, _NOT_BRACKETS.sub("", text))), default=0)
@@ -124,11 +124,11 @@ def _depth(text: str) -> int:
 def _object(pairs: list[tuple[str, Any]]) -> JsonObject:
     fields = {name: _frozen(value) for name, value in pairs}
     if len(fields) < len(pairs):
-        raise ValueError("a name that an object has twice")
-    return _made(fields)
+        raise ValueError("duplicate name in an object")
+    return _from_fields(fields)
 
 
-def _made(fields: dict[str, Any]) -> JsonObject:
+def _from_fields(fields: dict[str, Any]) -> JsonObject:
     made = object.__new__(JsonObject)
     object.__setattr__(made, "_fields", fields)
     object.__setattr__(made, "_text", None)
@@ -140,7 +140,7 @@ def _frozen(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """With dictionaries and lists, as JSON is written."""
+    """The value with dictionaries and lists, for ``json.dumps``."""
     if isinstance(value, JsonObject):
         return {name: _plain(one) for name, one in value.items()}
     return [_plain(one) for one in value] if type(value) is tuple else value
@@ -159,8 +159,8 @@ def _int(text: str) -> int:
     return int(text)
 
 
-def _refused(constant: str) -> None:
+def _reject(constant: str) -> None:
     raise ValueError(constant)
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_refused, parse_float=_float, parse_int=_int)
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_reject, parse_float=_float, parse_int=_int)

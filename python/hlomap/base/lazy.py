@@ -52,5 +52,5 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 else:
-    # A question about maps needs no array, and importing NumPy takes longer than everything else that it needs.
+    # Questions about maps need no arrays, and importing NumPy takes longer than the rest of the package.
     np, npt = Lazy("numpy"), Lazy("numpy.typing")

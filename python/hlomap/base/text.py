@@ -10,14 +10,14 @@ import re
 from collections.abc import Container, Iterable, Sequence
 
 _CONTROLS = "\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff"
-"""Controls, line separators, lone surrogates, and what XML does not allow."""
+"""Controls, line separators, lone surrogates, and characters that XML does not allow."""
 
 _INVISIBLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-"""Marks that change the direction of text, and what Unicode calls default ignorable: it has no width, so that two
-different names look alike and text can be hidden in one."""
+"""Marks that change the direction of text, and characters that Unicode calls default ignorable: they have no width, so
+they can make two names look alike or hide text in a name."""
 
 _PICTURE = (
     "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u2460-\u24ff\u25a0-\u27bf\u2900-\u297f\u2b00-\u2bff"
@@ -33,7 +33,7 @@ UNSAFE = re.compile(
 
 
 def printable(text: object, limit: int = 200) -> str:
-    """One line without controls and invisible characters, cut where it is long.
+    """One line without controls and invisible characters, cut to ``limit``.
 
     >>> printable("a\\x1b[31m\\nb\\u200b")
     'a\ufffd[31m\ufffdb\ufffd'
@@ -42,12 +42,12 @@ def printable(text: object, limit: int = 200) -> str:
 
 
 def cut(text: str, limit: int) -> str:
-    """The text, with an ellipsis where it is too long."""
+    """The text, with an ellipsis if it is too long."""
     return text if len(text) <= limit else text[: max(0, limit - 1)] + "…"
 
 
 def one_line(text: str, limit: int = 160) -> str:
-    """A text for a ``repr``: without line breaks, cut where it is long.
+    """A text for a ``repr``: without line breaks, cut to ``limit``.
 
     >>> one_line("a\\nb" * 3, 5)
     'a ba…'
@@ -65,7 +65,7 @@ def error_text(error: BaseException, limit: int = 1000) -> str:
 
 
 def html(text: object, limit: int = 2000) -> str:
-    """The text for HTML and SVG, where it never becomes an element or an attribute.
+    """The text escaped for HTML and SVG, so that it never becomes an element or an attribute.
 
     >>> html("<script>")
     '&lt;script&gt;'
@@ -76,7 +76,7 @@ def html(text: object, limit: int = 2000) -> str:
 
 
 def joined(phrases: Iterable[str]) -> str:
-    """A list in a sentence.
+    """A list of phrases as part of a sentence.
 
     >>> joined(["a", "b", "c"])
     'a, b and c'
@@ -95,7 +95,7 @@ def plural(n: int, noun: str) -> str:
 
 
 def count_text(lower: int, upper: int | None, noun: str) -> str:
-    """A number that is known within bounds.
+    """A number with its noun, given a lower and an upper bound.
 
     >>> count_text(3, 3, "element"), count_text(0, 3, "element"), count_text(0, None, "element")
     ('3 elements', 'at most 3 elements', 'an unknown number of elements')
@@ -106,12 +106,12 @@ def count_text(lower: int, upper: int | None, noun: str) -> str:
 
 
 def bytes_text(n: int | None) -> str:
-    """A number of bytes with its unit; ``?`` where it is unknown."""
+    """A number of bytes with its unit; ``?`` if unknown."""
     return "? bytes" if n is None else plural(n, "byte")
 
 
 def table_lines(rows: Sequence[Sequence[str]], left: Container[int] = (0,)) -> list[str]:
-    """The rows of a table as lines, with the cells of the columns ``left`` to the left, and all others to the right.
+    """The rows of a table as lines; the columns ``left`` are aligned to the left, all others to the right.
 
     >>> table_lines([["", "bytes"], ["in all", "12"]])
     ['        bytes', 'in all     12']
@@ -122,7 +122,7 @@ def table_lines(rows: Sequence[Sequence[str]], left: Container[int] = (0,)) -> l
 
 
 def leaf_text(leaf: Iterable[int]) -> str:
-    """A shape index after the name of a value; nothing for an array.
+    """A shape index as a suffix to the name of a value; empty for an array.
 
     >>> "t" + leaf_text((0, 1))
     't{0, 1}'

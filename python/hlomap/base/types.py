@@ -24,7 +24,7 @@ ShapeIndex: TypeAlias = tuple[int, ...]
 
 
 class ReadOnlyDict(dict[_Key, _T]):
-    """A dictionary in a result, which stays as it is: whatever would change it raises ``TypeError``.
+    """An immutable dictionary in a result: every method that would change it raises ``TypeError``.
 
     >>> ReadOnlyDict(a=1) == {"a": 1}
     True
@@ -33,7 +33,7 @@ class ReadOnlyDict(dict[_Key, _T]):
     __slots__ = ()
 
     def _refuse(self, *arguments: Any, **more: Any) -> NoReturn:
-        raise TypeError("a result of hlomap stays as it is: change a copy, dict(...)")
+        raise TypeError("a result of hlomap is read-only: change a copy, dict(...)")
 
     if not TYPE_CHECKING:
         __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
@@ -43,13 +43,13 @@ class ReadOnlyDict(dict[_Key, _T]):
 
 
 def read_only(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
-    """The array, which nobody overwrites from here on."""
+    """Marks the array as not writable, and returns it."""
     array.flags.writeable = False
     return array
 
 
 def json_value(value: Any) -> Any:
-    """A value of a record for JSON: parts of a program by their names, shapes and maps as text, None for the unknown.
+    """The JSON value of a field: parts of a program become names, shapes and maps become text, unknown becomes None.
 
     >>> json_value({"sizes": (2, 3), "times": Unknown("a loop")})
     {'sizes': [2, 3], 'times': None}
@@ -73,13 +73,13 @@ def json_value(value: Any) -> Any:
 
 
 def json_fields(record: object, *names: str) -> dict[str, Any]:
-    """Attributes of a record as JSON values; ``NAME:ATTRIBUTE`` gives one another name."""
+    """Attributes of a record as JSON values; ``NAME:ATTRIBUTE`` writes an attribute under another name."""
     pairs = (name.rpartition(":") for name in " ".join(names).split())
     return {name or path: json_value(attrgetter(path)(record)) for name, _, path in pairs}
 
 
 def wrong_type(function: str, takes: str, got: object, hint: str = "") -> TypeError:
-    """The error of a public function, named as callers write it after ``hm.``, whose argument is of the wrong kind.
+    """The error for an argument of the wrong kind; ``function`` is the public name after ``hm.``.
 
     >>> wrong_type("tile", "an Instruction", "dump", 'use module["name"]')
     TypeError('hm.tile: expected an Instruction, got str (use module["name"])')
@@ -105,7 +105,7 @@ def subject_of(
 
 
 def instruction_of(got: object, function: str, what: str = "an Instruction", hint: str | None = None) -> Instruction:
-    """The instruction of a question that computations cannot answer; raises :func:`wrong_type` for anything else."""
+    """The instruction that a question is about; raises :func:`wrong_type` for anything else."""
     if isinstance(got, Instruction):
         return got
     source = "computation" if isinstance(got, Computation) else "module"
@@ -113,15 +113,15 @@ def instruction_of(got: object, function: str, what: str = "an Instruction", hin
 
 
 def module_hint(got: object) -> str:
-    """Advice on what to write instead, for a question that only modules answer."""
+    """Advice on what to write instead, for a function that takes only a module."""
     kind = type(got).__name__.lower()
     return f"use {kind}.module" if isinstance(got, (Instruction, Computation)) else "read a file with hm.load(path)"
 
 
 def is_index(got: object) -> TypeGuard[int]:
-    """Whether Python can index with a value: an int, or one of NumPy's.
+    """Whether Python can index with a value: an int or a NumPy integer.
 
-    ``isinstance(got, SupportsIndex)`` says the same and takes ten times as long for each argument of each call.
+    ``isinstance(got, SupportsIndex)`` is equivalent and ten times as slow, for each argument of each call.
 
     >>> is_index(3), is_index(3.0)
     (True, False)
@@ -136,7 +136,7 @@ def expect_numbers(got: Any, function: str, argument: str) -> list[int]:
     is_sequence = isinstance(got, Sequence) and not isinstance(got, (str, bytes)) if array is None else array.ndim == 1
     if not is_sequence:
         raise wrong_type(function, takes, got)
-    items = _taken(got if array is None else array.flat, function, takes)
+    items = _take_items(got if array is None else array.flat, function, takes)
     for item in items:
         if not is_index(item):
             raise wrong_type(function, takes, item, "as an item")
@@ -158,7 +158,7 @@ def expect_index(got: object, function: str, argument: str) -> None:
 
 
 def as_shape_index(given: int | ShapeIndex) -> ShapeIndex:
-    """The shape index of an output or operand that is given by it or by a number."""
+    """The shape index of an output or operand; a number stands for a shape index of one item."""
     if isinstance(given, int):
         return (given,)
     return tuple(map(index, given)) if isinstance(given, (tuple, list)) else (index(given),)
@@ -171,7 +171,7 @@ def expect(kinds: type | tuple[type, ...], got: object, function: str, takes: st
 
 
 def expect_paths(got: object, function: str, takes: str, hint: str = "") -> list[str]:
-    """The only path or the paths of an argument; raises :func:`wrong_type` for anything else."""
+    """The paths of an argument, which may be a single path; raises :func:`wrong_type` for anything else."""
     given: Any = [got] if isinstance(got, (str, os.PathLike)) else got
     try:
         paths = list(given)  # a corpus has any number
@@ -184,7 +184,7 @@ def expect_paths(got: object, function: str, takes: str, hint: str = "") -> list
 
 @contextmanager
 def needs(extra: str, what: str) -> Iterator[None]:
-    """For imports of optional packages: without one raises an ``UnsupportedError`` that names the extra to install.
+    """Turns a failed import of an optional package into an ``UnsupportedError`` that names the extra to install.
 
     >>> with needs("arrow", "to_arrow"):
     ...     import pyarrow_that_is_missing
@@ -198,9 +198,9 @@ def needs(extra: str, what: str) -> Iterator[None]:
 
 
 def expect_items(kind: type[_T], got: Iterable[_T], function: str, takes: str, hint: str = "") -> list[_T]:
-    """The items of an iterable; raises :func:`wrong_type` unless it is one and all are of a kind."""
+    """The items of an iterable; raises :func:`wrong_type` for anything else, and for an item of another kind."""
     try:
-        items = _taken(iter(got), function, takes)
+        items = _take_items(iter(got), function, takes)
     except TypeError:
         raise wrong_type(function, takes, got, hint) from None
     if isinstance(got, str):
@@ -210,10 +210,10 @@ def expect_items(kind: type[_T], got: Iterable[_T], function: str, takes: str, h
     return items
 
 
-def _taken(items: Iterable[_T], function: str, takes: str) -> list[_T]:
-    """The items, as many as an argument may have: what an iterable says of its length is not believed.
+def _take_items(items: Iterable[_T], function: str, takes: str) -> list[_T]:
+    """The items, up to the limit for an argument, without relying on the iterable's ``len``.
 
-    The compiled module bounds its arguments alike.
+    The compiled module bounds its arguments in the same way.
     """
     found = list(islice(iter(items), _MAX_ITEMS + 1))
     if len(found) > _MAX_ITEMS:
