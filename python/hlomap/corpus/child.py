@@ -1,8 +1,8 @@
-"""The process that analyzes: takes tasks on standard input, answers with reports on standard output.
+"""The worker process: reads tasks from standard input, writes reports to standard output.
 
-:mod:`hlomap.corpus.supervisor` is the other side.  The process ends with its parent, whatever
-ended that: standard input closes then.  It is a process of its own so that a file can only hurt this process, and so
-that no engine's worker waits for the interpreter lock.
+:mod:`hlomap.corpus.supervisor` is the other side.  The process ends with its parent, however the
+parent ended, because standard input closes then.  A separate process limits the damage that a file can do, and keeps
+the workers of an engine from waiting for the interpreter lock.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ..base import children
 from ..base.files import remove_temporaries
 
 SLOTS = 5
-"""64-bit numbers that both sides see: the position of the file (-1: none), the index of the stage in ``STAGES``, since
-when (ns), and the files and bytes of this task before the file."""
+"""64-bit numbers that both sides share: the position of the file (-1: none), the index of the stage in ``STAGES``, the
+start of the stage (ns), and the files and bytes of this task before the file."""
 
 STAGES = ("read", "analyze", "write")
-"""The stages of a file.  The time of ``write``, and that before the first file and after the last, is the worker's."""
+"""The stages of a file.  Time in ``write``, before the first file and after the last is charged to the worker."""
 
 _IDLE_SECONDS = 300.0
 
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def map_memory(name: int | str) -> memoryview:
-    """The numbers that both sides see: an open file, or a name among the memories of Windows."""
+    """The shared numbers: in an open file, or in a named memory of Windows."""
     if sys.platform == "win32":
         return memoryview(mmap.mmap(-1, 8 * SLOTS, tagname=str(name))).cast("q")
     return memoryview(mmap.mmap(int(name), 8 * SLOTS)).cast("q")
@@ -53,7 +53,7 @@ def _read_command() -> bytes:
 
 
 def _prepare() -> None:
-    """Imports what tasks need, once; every thread but ours stays idle, since the machine's cores have workers."""
+    """Imports the modules that tasks need, once, and keeps libraries from starting threads: each core has a worker."""
     import pyarrow as pa
 
     pa.set_cpu_count(1)
@@ -61,7 +61,7 @@ def _prepare() -> None:
     from ..analysis.rows import analyze
     from ..hlo.load import parse
 
-    # What is imported late is imported now, so that it does not count as the time of a file.
+    # Triggers the late imports now, so that they do not count as the time of a file.
     analyze(parse("ENTRY e { p = f32[2] parameter(0)  ROOT r = f32[2] negate(p) }")).to_arrow()
     gc.collect()
     gc.freeze()

@@ -1,4 +1,4 @@
-"""Engines: they run tasks and tell when each ends.
+"""Engines, which run tasks and report when each ends.
 
 Start with :func:`open_engine`.  An engine is a thread for each child process here, or a Dask cluster (extra ``dask``).
 Both run :func:`hlomap.corpus.supervisor.run_task`.
@@ -23,9 +23,9 @@ from .tasks import Task
 
 @dataclass(frozen=True)
 class Engine:
-    """``submit`` begins a task.  ``n_slots`` is how many run at a time now; twice as many are submitted.
+    """``submit`` begins a task.  ``n_slots`` is how many can run at a time now; twice as many are submitted.
 
-    ``at_work`` counts the files and bytes that are done of running tasks, as far as the engine knows.
+    ``at_work`` counts the finished files and bytes of running tasks, as far as the engine knows.
     """
 
     submit: Callable[[Task], Future[CorpusReport]]
@@ -37,8 +37,8 @@ class Engine:
 def open_engine(name: str, jobs: int, *, in_process: bool = False) -> Iterator[Engine]:
     """The engine ``local`` or ``dask:ADDRESS``; ``jobs`` is the number of local workers.
 
-    ``in_process`` runs tasks in this very process, for file systems that live in it.  Raises
-    :class:`~hlomap.errors.UnsupportedError` for another name, or where the extra is not installed.
+    ``in_process`` runs tasks in this process, for file systems that exist only here.  Raises
+    :class:`~hlomap.errors.UnsupportedError` for another name, or if the extra is not installed.
     """
     kind, _, address = name.partition(":")
     if kind not in ("local", "dask") or (kind == "local" and address):
@@ -47,7 +47,7 @@ def open_engine(name: str, jobs: int, *, in_process: bool = False) -> Iterator[E
         with _open_local(jobs) as engine:
             yield IN_PROCESS if in_process else engine
     elif in_process:
-        raise UnsupportedError(f"engine {name}: memory:// exists in this process alone")
+        raise UnsupportedError(f"engine {name}: memory:// exists only in this process")
     else:
         with _open_dask(address) as engine:
             yield engine
@@ -70,7 +70,7 @@ def _open_local(jobs: int) -> Iterator[Engine]:
 
 
 def _run_here(task: Task) -> Future[CorpusReport]:
-    """Runs a task without a child: a file can hurt the run."""
+    """Runs a task without a child process: a file that crashes ends the run."""
     from .work import analyze_shard
 
     future: Future[CorpusReport] = Future()
@@ -82,7 +82,7 @@ def _run_here(task: Task) -> Future[CorpusReport]:
 
 
 IN_PROCESS = Engine(_run_here, lambda: 1)
-"""Runs tasks in this very process, one after the other."""
+"""Runs tasks in this process, one after the other."""
 
 
 @contextmanager
@@ -106,7 +106,7 @@ def _open_dask(address: str) -> Iterator[Engine]:
 
     def n_slots() -> int:
         try:
-            if client.scheduler_info()["id"] != scheduler:  # it knows nothing of our tasks
+            if client.scheduler_info()["id"] != scheduler:  # a new scheduler, without our tasks
                 raise EngineError(f"the Dask scheduler at {address} was restarted")
             return max(int(sum(client.nthreads().values())), 1)
         except OSError as error:
@@ -114,17 +114,17 @@ def _open_dask(address: str) -> Iterator[Engine]:
 
     executor = client.get_executor(pure=False)
     try:
-        with _quiet():
+        with _without_dask_logs():
             yield Engine(lambda task: executor.submit(run_task, task), n_slots)
             executor.shutdown(wait=False)
     finally:
-        with _quiet(), suppress(OSError, RuntimeError):  # a scheduler that is gone hears no goodbye
+        with _without_dask_logs(), suppress(OSError, RuntimeError):  # the scheduler may be gone
             client.close(timeout=5)
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Keeps Dask from logging the loss of a scheduler with its own tracebacks: :class:`EngineError` tells it."""
+def _without_dask_logs() -> Iterator[None]:
+    """Keeps Dask from logging tracebacks for a lost scheduler: :class:`EngineError` reports the loss."""
     loggers = [logging.getLogger(name) for name in ("distributed.client", "tornado.application")]
     before = [logger.level for logger in loggers]
     for logger in loggers:

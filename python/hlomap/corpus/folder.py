@@ -1,7 +1,7 @@
-"""The folder of a dataset: whole files appear at once, on a disk or in an object store.
+"""The folder of a dataset: files appear atomically, on a disk or in an object store.
 
-Nobody ever sees half a file: on a disk a file is written under a temporary name and renamed; an object store shows an
-object when its upload ends (:mod:`hlomap.corpus.remote`).
+On a disk a file is written under a temporary name and renamed; an object store shows an object when its upload ends
+(:mod:`hlomap.corpus.remote`).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def is_url(name: str) -> bool:
 
 
 def place_of(name: str) -> str:
-    """Where a path or URL leads, links resolved: equal for two names of one place on a disk."""
+    """The path or URL with links resolved: equal for two names of one place on a disk."""
     local = _local_path(name)
     return name.rstrip("/") if is_url(local) else os.path.realpath(local)
 
@@ -59,7 +59,7 @@ def _local_path(name: str) -> str:
 
 
 def contains(folder: str, place: str) -> bool:
-    """Whether a place is a folder itself or in it, both as :func:`place_of` gives them.
+    """Whether a place is the folder or inside the folder, both as :func:`place_of` returns them.
 
     >>> contains("/a/b", "/a/b/c"), contains("/a/b", "/a/bc")
     (True, False)
@@ -104,7 +104,7 @@ class LocalFolder:
         temporary = new_temporary(str(target))
         try:
             with output_errors():
-                # The dataset's own folder is made once, by the coordinator: a folder that was removed stays away.
+                # Only the coordinator creates the dataset's folder, so a removed folder is not created again.
                 for parent in reversed(target.relative_to(self._path).parents[:-1]):
                     (self._path / parent).mkdir(exist_ok=True)
                     self.refuse_link(str(parent))
@@ -115,20 +115,20 @@ class LocalFolder:
             discard(temporary)
 
     def refuse_link(self, folder: str) -> None:
-        """Raises :class:`OutputError` for a folder in this one that is a link: the files in it are not of a dataset."""
+        """Raises :class:`OutputError` if a subfolder is a link: its files do not belong to the dataset."""
         path = self._path / folder
         if path.is_symlink():
-            message = "a link in the place of a folder of the dataset, and nothing is written through links; remove it"
+            message = "expected a folder of the dataset, found a link, which hlomap does not follow; remove it"
             raise OutputError(errno.ELOOP, message, str(path))
 
     def names(self, folder: str) -> list[str]:
-        """The names of the files directly in a folder, without those that are being written; empty without it."""
+        """The names of the files directly in a folder, without temporary ones; empty if there is no such folder."""
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             return sorted(name for name in os.listdir(self._path / folder) if not is_temporary(name))
         return []
 
     def sizes(self, folder: str) -> dict[str, int | None]:
-        """The sizes of the files directly in a folder, as :meth:`names` has them; ``None`` for what is not a file."""
+        """The sizes of the entries that :meth:`names` lists; ``None`` for an entry that is not a file."""
         found: dict[str, int | None] = {}
         with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(self._path / folder) as entries:
             for entry in entries:
@@ -151,7 +151,7 @@ class LocalFolder:
                 shutil.rmtree(path)
 
     def clean(self, folder: str) -> None:
-        """Removes the files in a folder that killed writers left half written."""
+        """Removes the temporary files that killed writers left in a folder."""
         self.refuse_link(folder)
         with contextlib.suppress(FileNotFoundError):
             for name in os.listdir(self._path / folder):
@@ -165,17 +165,17 @@ class LocalFolder:
 
     @contextlib.contextmanager
     def lock(self, name: str, *, wait: bool = False) -> Iterator[Callable[[], None]]:
-        """Holds a lock of the folder; yields a function that raises :class:`LockedError` when it was lost.
+        """Holds a lock of the folder; yields a function that raises :class:`LockedError` once the lock is lost.
 
-        It is a lock of the operating system on an open file: it ends with the process, however that ends, and works on
-        NFS.  Raises :class:`LockedError` at once where another process holds it; with ``wait`` waits for it.
+        The lock is the operating system's, on an open file: it ends with the process, however the process ends, and
+        works on NFS.  Raises :class:`LockedError` at once if another process holds it; with ``wait`` waits for it.
         """
         path = self._path / name
         while True:
             with output_errors():
                 fd = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
             status = os.fstat(fd)
-            if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:  # of somebody else, who would lose its content
+            if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:  # somebody else's file
                 os.close(fd)
                 raise OutputError(errno.EEXIST, "expected a lock, found a link: remove it", str(path))
             try:
@@ -220,7 +220,7 @@ def _is_same_file(fd: int, path: Path) -> bool:
 
 
 def _lock_descriptor(fd: int, wait: bool) -> None:
-    """Raises ``OSError`` where another process holds the lock."""
+    """Raises ``OSError`` if another process holds the lock."""
     try:
         import fcntl
     except ImportError:  # Windows

@@ -1,8 +1,8 @@
 """Lists the files of a corpus.
 
 An input is a file, a folder, a glob, an archive, a URL of fsspec, ``@list`` (a file with one name a line) or ``-``
-(such a list on standard input).  The listing is a stream: its length does not matter.  A path that does not exist is an
-error; a listed path that does not exist becomes an error row.
+(such a list on standard input).  Inputs are listed as a stream, of any length.  A path that does not exist is an error;
+a listed path that does not exist becomes an error row.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from .folder import is_url
 from .sources import Source, archive_errors, is_archive, list_members, open_bytes, unpacker
 
 Unpack = Callable[[], AbstractContextManager[tuple[str, str]]]
-"""Gives the path for a temporary copy of an unpacked archive, and the path that it has when the block ends."""
+"""Returns a temporary path for an unpacked archive, and the final path of the copy."""
 
 
 class Inputs:
-    """The inputs of a run; ``names`` and the content of lists identify them.
+    """The inputs of a run, identified by ``names`` and the content of lists.
 
     Raises ``FileNotFoundError`` for an input that does not exist, and :class:`~hlomap.errors.UnsupportedError` for a
     module in place of a list.
@@ -43,7 +43,7 @@ class Inputs:
         self.names: list[str] = []
         """The inputs with absolute paths, each list with a digest of its content."""
         self.roots: list[str] = []
-        """Each input by the place of its files: a list itself, the folder in which a glob begins."""
+        """The place of each input's files: a list itself, or the folder in which a glob begins."""
         self.is_private: bool = False
         """Whether an input is visible in this process only (``memory://``)."""
         for path in self._paths:
@@ -106,7 +106,7 @@ def _list_path(path: str, numbers: Iterator[int], unpack_to: Unpack | None) -> I
         return
     else:
         roots = sorted(_expand(path))
-        if not roots:  # of a list: reading it gives the error
+        if not roots:  # a path in a list: reading it raises the error
             yield Source(next(numbers), label_of(path), os.path.abspath(path), 0)
             return
     named = set(roots)
@@ -142,14 +142,14 @@ def _file(
             if is_empty:
                 yield Source(next(numbers), label, path, size, kind="archive without files")
     except OSError as error:
-        if isinstance(error, OutputError) or error.errno == errno.ENOSPC:  # the copy: no fault of the archive
+        if isinstance(error, OutputError) or error.errno == errno.ENOSPC:  # writing the copy failed, not the archive
             raise
         message = f"{type(error).__name__}: {error.strerror or error}"
         yield Source(next(numbers), label, path, size, error=message)
 
 
 def _check_list(stream: IO[bytes], name: str, hint: str) -> None:
-    """Refuses a module in place of a list: each of its lines would be the name of a file that does not exist."""
+    """Rejects a module in place of a list: each of its lines would be read as the name of a missing file."""
     stream.seek(0)
     content = content_of(stream.read(HEAD_BYTES))
     if content.is_program:

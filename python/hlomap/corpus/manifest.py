@@ -1,6 +1,6 @@
-"""``_hlomap.json``: what a dataset is made of and with; and which shards are done, with their counts.
+"""``_hlomap.json``: the inputs and options of a dataset; and which shards are done, with their counts.
 
-A dataset has one set of options for good; another set is an error that names the option that differs.
+The options of a dataset never change; other options are an error, whose message names the option.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ MANIFEST = "_hlomap.json"
 
 @contextlib.contextmanager
 def work_file(folder: Folder, name: str, advice: str) -> Iterator[None]:
-    """Raises :class:`DatasetError`, which names the file, where the block cannot make sense of what it holds."""
+    """Turns an error of the block, which reads this file, into a :class:`DatasetError` that names the file."""
     try:
         yield
     except (HlomapError, OSError):
         raise
-    except Exception as error:  # of JSON, zlib and Parquet, for content of any kind
+    except Exception as error:  # JSON, zlib and Parquet raise many kinds for damaged content
         raise DatasetError(f"{folder.url}/{name} is damaged ({error_text(error, 200)}): {advice}") from error
 
 
@@ -55,14 +55,14 @@ class Manifest:
         cells = {**vars(self), "complete": self.summary is not None}
         parts = cells.pop("parts")
         text = json.dumps(cells, indent=1)
-        if parts is not None:  # a line each
+        if parts is not None:  # one line each
             lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(part)}" for name, part in sorted(parts.items()))
             text = f'{text[:-2]},\n "parts": {{\n{lines}\n }}\n}}'
         folder.write(MANIFEST, (text + "\n").encode())
 
 
 def read_manifest(folder: Folder) -> Manifest | None:
-    """The manifest in a folder, None without one.  Raises :class:`DatasetError` where it cannot be read."""
+    """The manifest in a folder, None without one.  Raises :class:`DatasetError` if it cannot be read."""
     try:
         content = folder.read(MANIFEST)
     except FileNotFoundError:
@@ -82,7 +82,7 @@ def read_manifest(folder: Folder) -> Manifest | None:
 def open_dataset(folder: Folder, options: Mapping[str, Any]) -> Manifest:
     """The manifest of the dataset in a folder; begins one where there is none.
 
-    Raises :class:`DatasetError` where the folder has other files, or a dataset of other options or another version.
+    Raises :class:`DatasetError` if the folder has other files, or a dataset of other options or another version.
     """
     found = read_manifest(folder)
     if found is None:
@@ -91,7 +91,7 @@ def open_dataset(folder: Folder, options: Mapping[str, Any]) -> Manifest:
             raise DatasetError(f"{folder.url} has {parts[0]} but no {MANIFEST}: choose another folder, or remove it")
         found = Manifest(uuid.uuid4().hex, dict(options), SCHEMA_VERSION, __version__)
         found.write(folder)
-        return read_manifest(folder) or found  # nothing locks a folder at a URL: the last of two runs counts
+        return read_manifest(folder) or found  # folders at URLs have no locks: the last of two runs wins
     if found.schema_version != SCHEMA_VERSION:
         raise DatasetError(_differs(folder, "schema version", found.schema_version, SCHEMA_VERSION))
     if found.hlomap_version != __version__:
@@ -105,7 +105,7 @@ def open_dataset(folder: Folder, options: Mapping[str, Any]) -> Manifest:
 
 def _differs(folder: Folder, what: str, before: object, now: object) -> str:
     return (
-        f"{folder.url} is a dataset with another {what}: {cut(json.dumps(before), 200)} there, "
+        f"{folder.url} is a dataset with another {what}: {cut(json.dumps(before), 200)} in the dataset, "
         f"{cut(json.dumps(now), 200)} now; "
         "continue it with the same options, or choose another folder"
     )
@@ -120,9 +120,9 @@ def done_shards(folder: Folder) -> set[int]:
 
 
 class DoneShard(NamedTuple):
-    """What the part of ``files`` of a shard tells: counts, the digest of its listing, and all parts of the shard.
+    """Facts from the part of ``files`` of a shard: counts, the digest of the listing, and all parts of the shard.
 
-    The parts of a dataset of an earlier version are not known.
+    Datasets of earlier versions do not list parts.
     """
 
     report: CorpusReport
@@ -131,7 +131,7 @@ class DoneShard(NamedTuple):
 
 
 def read_shards(folder: Folder, shards: Iterable[int]) -> tuple[dict[int, DoneShard], dict[int, dict[str, str]]]:
-    """The shards that are whole, by number; and the faults of the others, which have a part of ``files`` as well.
+    """The complete shards by number; and the faults of other shards that have a part of ``files``.
 
     Raises :class:`DatasetError` for a part of ``files`` that cannot be read.
     """
@@ -166,17 +166,17 @@ def _read_shard(folder: Folder, shard: int) -> DoneShard:
 
 
 def part_sizes(folder: Folder) -> dict[str, int | None]:
-    """The sizes of all files that readers take for parts; ``None`` for what is not a regular file."""
+    """The sizes of all files that readers take for parts; ``None`` for an entry that is not a regular file."""
     tables = (FILES_FOLDER, ROWS_FOLDER, MODULES_FOLDER)
     return {f"{t}/{name}": size for t in tables for name, size in folder.sizes(t).items() if is_part(name)}
 
 
 def find_faults(folder: Folder, parts: Mapping[str, Part]) -> dict[str, str]:
-    """What is wrong with the parts of a complete dataset, by name: names, sizes and digests."""
+    """Faults of the parts of a complete dataset, by name, from names, sizes and digests."""
     found = faults(parts, part_sizes(folder))
     for name in parts.keys() - found.keys():
         if digest(folder.read(name)) != parts[name].digest:
-            found[name] = "its content is not what was written"
+            found[name] = "its content has changed since it was written"
     return found
 
 
@@ -187,11 +187,11 @@ def read_columns(folder: Folder, columns: list[str]) -> Iterator[Iterator[tuple[
 
     for shard in sorted(done_shards(folder)):
         content = pa.BufferReader(folder.read(part_name(FILES_FOLDER, shard)))
-        part = parquet.ParquetFile(content).read(columns=columns)  # read_table imports pandas where it is installed
+        part = parquet.ParquetFile(content).read(columns=columns)  # read_table imports pandas if it is installed
         yield zip(*(column.to_pylist() for column in part.columns), strict=True)
 
 
 def count_compilations(folder: Folder) -> int:
-    """The number of compilations that have rows, by the names of their files."""
+    """The number of compilations with rows, told apart by the names of their files."""
     parts = read_columns(folder, ["file_compilation", "status"])
     return len({name for part in parts for name, status in part if status == "done" and name is not None})

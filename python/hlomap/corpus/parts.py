@@ -1,8 +1,8 @@
-"""The parts of a dataset as the manifest lists them, to tell what is lost, cut, replaced or foreign.
+"""The parts of a dataset as the manifest lists them, to detect lost, truncated, replaced and foreign files.
 
-A dataset is complete if its parts are those of the list: :func:`faults` compares their names and sizes, which takes a
-listing of the folders, and :func:`digest` tells other content.  The part of ``files`` of a shard lists the others of
-the shard, so that an unfinished dataset is checked as well.
+A dataset is complete if its parts are exactly those listed: :func:`faults` compares names and sizes, which only takes a
+listing of the folders, and :func:`digest` detects other content.  The part of ``files`` of a shard lists the shard's
+other parts, so that an unfinished dataset is checked as well.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def is_part(name: str) -> bool:
 
 
 def faults(parts: Mapping[str, Part], sizes: Mapping[str, int | None]) -> dict[str, str]:
-    """What is wrong with files, by their names: each part should be there with its size, and no others.
+    """Faults of files, by their names: each part must be there with its size, and no other file.
 
     >>> faults({"rows/a": Part(1, 9, ""), "rows/b": Part(1, 9, "")}, {"rows/b": 8, "rows/c": 9})
     {'rows/a': 'lost', 'rows/b': '8 bytes, expected 9', 'rows/c': 'foreign'}

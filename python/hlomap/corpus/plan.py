@@ -21,7 +21,7 @@ from .parts import digest
 from .sources import Reader, Source, head_digest
 
 WORK = "_work"
-"""The folder of what is needed only until the dataset is complete."""
+"""The folder for files that are needed only until the dataset is complete."""
 
 _ADVICE = "remove the dataset, or choose another folder"
 _FILE_WEIGHT = 1 << 12  # opening a file costs as much as this many bytes
@@ -39,11 +39,11 @@ class Shard(NamedTuple):
 
 
 Plan: TypeAlias = tuple[Shard, ...]
-"""The shards, largest first: the last ones to end are small."""
+"""The shards, largest first, so that the last ones are small."""
 
 
 def read_plan(folder: Folder) -> Plan | None:
-    """The plan of a dataset, None before it is whole."""
+    """The plan of a dataset; None before it is complete."""
     name = f"{WORK}/plan.json"
     try:
         content = folder.read(name)
@@ -59,7 +59,7 @@ def read_plan(folder: Folder) -> Plan | None:
 def read_shard(folder: Folder, number: int, n_files: int | None = None) -> list[Source]:
     """The files of a shard, in the order of the listing.
 
-    Raises :class:`~hlomap.corpus.manifest.DatasetError` for anything else, also another number of files.
+    Raises :class:`~hlomap.corpus.manifest.DatasetError` for other content or another number of files.
     """
     name = _shard_name(number)
     content = folder.read(name)
@@ -77,7 +77,7 @@ def listing_digest(sources: Iterable[Source]) -> str:
 
 
 def make_plan(sources: Iterable[Source], folder: Folder) -> Plan:
-    """Writes the shards of a corpus, and last the plan itself."""
+    """Writes the shards of a corpus, then the plan itself."""
     files = sorted(sources, key=lambda source: (source.size, source.number))
     low, high = _SHARD_BYTES
     packer = _Packer(folder, min(max(sum(map(_weight, files)) // _N_SHARDS, low), high))
@@ -85,7 +85,7 @@ def make_plan(sources: Iterable[Source], folder: Folder) -> Plan:
         for _, same_size in groupby(files, key=lambda source: source.size):
             distinct: dict[Hashable, Source] = {}
             for source in same_size:
-                distinct.setdefault(source.identity, source)  # a file that was listed twice comes once
+                distinct.setdefault(source.identity, source)  # a file that is listed twice is kept once
             group = list(distinct.values())
             if sum(map(_weight, group)) <= packer.limit // 4 and len(group) <= _SHARD_FILES // 4:
                 packer.add(group)
@@ -127,7 +127,7 @@ class _Packer:
 
 
 def _by_head(group: list[Source], reader: Reader) -> Iterable[list[Source]]:
-    """The files of one size in groups by their beginnings."""
+    """Groups files of one size by their beginnings."""
     found: dict[bytes, list[Source]] = {}
     for source in group:
         found.setdefault(head_digest(source, reader), []).append(source)

@@ -27,7 +27,7 @@ def open_input(url: str) -> IO[bytes]:
 def list_inputs(url: str) -> Iterator[tuple[str, int]]:
     """The objects at and below a URL, or that match a glob: their URLs and sizes, sorted.
 
-    Raises ``FileNotFoundError`` where there is nothing.
+    Raises ``FileNotFoundError`` if there is nothing.
     """
     fs, path = open_fsspec(url)
     if any(c in path for c in "*?["):
@@ -98,13 +98,13 @@ class RemoteFolder:
 
     @contextlib.contextmanager
     def lock(self, name: str, *, wait: bool = False) -> Iterator[Callable[[], None]]:
-        """Does nothing: object stores have no locks, and two runs do shards twice, with equal parts."""
+        """Does nothing: object stores have no locks, and two runs write equal parts."""
         yield lambda: None
 
 
 @contextlib.contextmanager
 def _temporary_file() -> Iterator[str]:
-    """The path of a file for a part before its upload; on Linux nothing is left of it, whatever ends the process."""
+    """The path of a local file for a part before its upload; on Linux no file remains, however the process ends."""
     if sys.platform == "linux":
         with tempfile.TemporaryFile() as file:
             yield f"/proc/self/fd/{file.fileno()}"

@@ -1,7 +1,7 @@
 """Counts of a shard and of a run.
 
-:class:`CorpusReport` is small and adds up: workers send it instead of rows, and each part of ``files`` holds that of
-its shard, so that a continued run counts what earlier ones did.
+A :class:`CorpusReport` is small and can be added to others: workers send one instead of rows, and each part of
+``files`` holds the report of its shard, so that a continued run includes the counts of earlier runs.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any
 from ..base.text import joined, plural
 
 _COUNTS, _PAIRS = ("status", "skipped", "converted"), ("stages", "unknown")
-_MAX_ERRORS = 1000  # that a report names; all are in the table of files
+_MAX_ERRORS = 1000  # named in a report; the table of files has all
 
 
 @dataclass
 class CorpusReport:
-    """Counts of some files, by status, by kind of skipped and of converted files, by reason of unknown rows; seconds.
+    """Counts of files by status and kind, counts of unknown rows by reason, and seconds of CPU time.
 
     ``stages`` counts the modules of dumped compilations by stage (empty after a pass) and form; ``compilations`` is the
-    number of these, known once all shards are done.  ``unknown`` counts rows by opcode and reason, ``errors`` has the
-    first files without rows and why, ``seconds`` the CPU time of reading, parsing, analyzing and writing.
+    number of compilations, known once all shards are done.  ``unknown`` counts rows by opcode and reason, ``errors``
+    has the first files without rows and why, ``seconds`` the CPU time of reading, parsing, analyzing and writing.
     """
 
     status: Counter[str] = field(default_factory=Counter)
@@ -47,7 +47,7 @@ class CorpusReport:
 
     @property
     def failed(self) -> int:
-        """Files that could not be analyzed."""
+        """The number of files that could not be analyzed."""
         return self.status["error"] + self.status["timed out"] + self.status["crashed"]
 
     def add(self, other: CorpusReport) -> None:
@@ -106,17 +106,17 @@ _HINTS = {
     "Riegeli": "Riegeli (dump with --xla_dump_hlo_as_text or --xla_dump_hlo_as_proto)",
     "StableHLO": "StableHLO (pip install 'hlomap[jax]' to convert it)",
 }
-_MAX_COMMON = 8  # reasons that a summary lists; the others are summed up
+_MAX_COMMON = 8  # reasons that a summary lists; the rest is one line
 
 
 @dataclass(frozen=True)
 class CorpusSummary:
     """The counts of a dataset, and the wall-clock time of this run; ``str`` is what ``hlomap analyze`` prints.
 
-    ``is_complete`` is false for a run of one shard while others are missing.  ``unlisted`` is the number of files that
-    have appeared since an earlier run listed the inputs: they are not in the dataset.  ``repaired`` names parts of an
-    earlier run that were lost, damaged or foreign, and were made again or removed.  ``is_checked`` is false for a
-    complete dataset of an earlier version, which has no list of its parts.
+    ``is_complete`` is false for a run of one shard while others are missing.  ``unlisted`` is the number of new files
+    since an earlier run listed the inputs, which the dataset does not include.  ``repaired`` names lost, damaged or
+    foreign parts of an earlier run, which this run wrote again or removed.  ``is_checked`` is false for a complete
+    dataset of an earlier version, which has no list of its parts.
     """
 
     output: str
@@ -153,7 +153,7 @@ class CorpusSummary:
         return "\n".join(f"{label:<14}  {value}" for label, value in self.lines())
 
     def lines(self) -> list[tuple[str, str]]:
-        """Labels and texts; a label that starts with a space, or none, belongs to the one before."""
+        """Labels and texts; an empty label, or one that starts with a space, continues the one before."""
         report = self.report
         rows = [("files", f"{report.files}")]
         if self.unlisted:
@@ -193,7 +193,7 @@ class CorpusSummary:
 
 
 def _compilation_rows(report: CorpusReport) -> list[tuple[str, str]]:
-    """How many compilations the modules are of, and the condition in SQL that counts each once."""
+    """The number of compilations behind the modules, and an SQL condition that counts each once."""
     n_modules = sum(report.stages.values())
     if not report.compilations or n_modules <= report.compilations:
         return []

@@ -1,7 +1,7 @@
 """Analyzes a corpus: the coordinator.
 
 Start with :func:`analyze_corpus`.  The coordinator plans once, then submits shards to an engine until each has its part
-of ``files``; it holds no rows.  Whatever ends it, the same call continues.
+of ``files``; it holds no rows.  However a run ends, the same call continues it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from .reports import CorpusReport, CorpusSummary
 from .sources import NotRegular, Reader, Source
 from .tasks import FILES_FOLDER, LEAST_MEMORY, MODULES_FOLDER, ROWS_FOLDER, Form, Task, part_name
 
-_CHANGES = "_lock-changes"  # of the manifest and the plan, which the runs of several shards make together
+_CHANGES = "_lock-changes"  # guards the manifest and the plan, which concurrent runs of shards share
 
 _MAX_FAILURES = 3  # of an engine with one shard
 _FEW_BYTES = 1 << 18  # of files that need no worker
@@ -53,10 +53,10 @@ _LOOK_SECONDS = 1.0  # between looks at the lock and reports of progress
 
 @dataclass
 class CorpusProgress:
-    """The progress of a run: ``report`` counts finished files, those of earlier runs too.
+    """The progress of a run: ``report`` counts finished files, including those of earlier runs.
 
-    ``stage`` is ``list``, ``analyze`` or ``merge``.  ``files`` and ``n_bytes`` are totals, 0 while they are not known.
-    ``began`` is what earlier runs had done.
+    ``stage`` is ``list``, ``analyze`` or ``merge``.  ``files`` and ``n_bytes`` are totals, 0 while unknown.
+    ``began`` has the counts of earlier runs.
     """
 
     stage: Literal["list", "analyze", "merge"] = "list"
@@ -65,7 +65,7 @@ class CorpusProgress:
     report: CorpusReport = field(default_factory=CorpusReport)
     began: CorpusReport = field(default_factory=CorpusReport)
     at_work: tuple[int, int] = (0, 0)
-    """Files and bytes that local workers have done of the shards they are at."""
+    """Files and bytes that local workers have finished in their current shards."""
     seconds: float = 0.0
 
     @property
@@ -93,10 +93,10 @@ def analyze_corpus(
     program: int | str | None = None,
     progress: Callable[[CorpusProgress], None] | None = None,
 ) -> CorpusSummary:
-    """Analyze every module of a corpus into a dataset, or into one file: what ``hlomap analyze`` does.
+    """Analyze every module of a corpus into a dataset, or into one file, as ``hlomap analyze`` does.
 
-    The rows are those of :func:`hlomap.analyze`.  A run that was ended, whatever ended it, is continued by the same
-    call; :func:`hlomap.scan` reads the dataset.
+    The rows are those of :func:`hlomap.analyze`.  The same call continues a run that did not finish;
+    :func:`hlomap.scan` reads the dataset.
 
     Args:
         paths: one or several files, folders, globs, archives (tar, zip, compressed tar), URLs of fsspec, ``@FILE`` for
@@ -107,12 +107,12 @@ def analyze_corpus(
         engine: ``local`` (the default) or ``dask:ADDRESS``.
         shard: ``(i, n)`` does only the i-th of n parts of the work, for schedulers that start n runs; together they
             make the same dataset.
-        resume: whether an existing dataset of the same options is continued; otherwise it is an error.
-        modules: whether the dataset holds the files' contents as well.
+        resume: whether to continue an existing dataset with the same options; False raises an error if one exists.
+        modules: whether the dataset keeps the files' contents as well.
         timeout: seconds for one file.
         memory: bytes for one worker.
-        max_bytes: the largest file that is read, in bytes; a larger one is an error in its row.
-        program: of traces only the programs with this id or name, or both as in ``"jit_f(17)"``.
+        max_bytes: the largest file to read, in bytes; a larger file gets a row with an error.
+        program: analyze only the programs of traces with this id or name, or both as in ``"jit_f(17)"``.
         progress: called about once a second.
 
     Returns:
@@ -121,9 +121,10 @@ def analyze_corpus(
     Raises:
         FileNotFoundError: an input does not exist.
         UnsupportedError: the output has another extension, the engine is not known, or an extra is not installed.
-        DatasetError: the output is a dataset of other options; the message names the option.  Or, without ``resume``,
-            any dataset.  Or a file of it is damaged, or it is or holds an input; the message names the file.
-        LockedError: another run is at work on the output.
+        DatasetError: the output is a dataset with other options (the message names the option) or, without
+            ``resume``, any dataset; a file of the dataset is damaged, or the output is or contains an input (the
+            message names the file).
+        LockedError: another run is writing the output.
         OutputError: the output cannot be written, such as on a full disk; the same call continues.
         EngineError: the engine was lost; the same call continues.
 
@@ -175,7 +176,7 @@ def analyze_corpus(
 
 
 def _refuse_inputs(output: str, inputs: Inputs) -> None:
-    """Raises :class:`DatasetError` where the output would replace an input or lie among the files of one."""
+    """Raises :class:`DatasetError` if the output would replace an input or lie inside an input folder."""
     place, is_file = place_of(output), os.path.isfile(output)
     for root in inputs.roots:
         is_same = is_file and os.path.isfile(root) and os.path.samefile(output, root)
@@ -213,10 +214,10 @@ class _Run:
     report_progress: Callable[[CorpusProgress], None]
     began: float = field(default_factory=time.perf_counter)
     repaired: dict[str, str] = field(default_factory=dict)
-    """What was wrong with parts of an earlier run, by name."""
+    """Faults of parts of an earlier run, by name."""
 
     def dataset(self, target: str) -> CorpusSummary:
-        """Makes or continues the dataset in a folder."""
+        """Creates or continues the dataset in a folder."""
         if not is_url(target):
             with output_errors():
                 os.makedirs(target, exist_ok=True)
@@ -224,7 +225,7 @@ class _Run:
         for name in (FILES_FOLDER, ROWS_FOLDER, MODULES_FOLDER, WORK):
             folder.refuse_link(name)
         index, n = self.shard
-        # Shards lock their own share; the whole corpus is the only share of a run without.
+        # A run of one shard locks only its share; without shards the share is the whole corpus.
         with folder.lock("_lock" if n == 1 else f"_lock-{index}-of-{n}") as check:
             is_begun = read_manifest(folder) is not None
             if is_begun and not self.resume:
@@ -243,7 +244,7 @@ class _Run:
         )
 
     def _n_unlisted(self, folder: Folder) -> int:
-        """How many files are there now and not in the dataset; archives count as one file."""
+        """The number of files that exist now and are not in the dataset; an archive counts as one file."""
         paths = [path for part in read_columns(folder, ["path"]) for (path,) in part]
         known = {*paths, *(path.partition("!/")[0] for path in paths)}
         return len({source.label for source in self._listed(folder, expand=False)} - known)
@@ -260,11 +261,11 @@ class _Run:
             work.mkdir(exist_ok=True)
         folder = LocalFolder(str(work))
         with folder.lock("_lock") as check, contextlib.ExitStack() as at_end:
-            at_end.callback(folder.remove_all)  # a run that is killed leaves it to the next
+            at_end.callback(folder.remove_all)  # the next run removes it if this one is killed
             try:
                 if not self.resume:
                     raise DatasetError
-                open_dataset(folder, self._options())  # continues what a killed run has left
+                open_dataset(folder, self._options())  # continues a killed run
             except DatasetError:
                 for name in (MANIFEST, WORK, FILES_FOLDER, ROWS_FOLDER):
                     folder.remove(name)
@@ -305,14 +306,14 @@ class _Run:
         return manifest, report
 
     def _is_small(self, plan: Plan) -> bool:
-        """Whether this process analyzes the files before a worker would have started."""
+        """Whether this process can analyze the files sooner than a worker would start."""
         has_limits = self.options["timeout"] is not None or self.options["memory"] is not None
         return self.engine == "local" and not has_limits and len(plan) == 1 and plan[0].n_bytes <= _FEW_BYTES
 
     def _checked(self, folder: Folder, manifest: Manifest) -> Manifest:
-        """The manifest of a complete dataset; unfinished if parts of it are not those that were written.
+        """The manifest of a complete dataset, reset to unfinished if parts differ from what was written.
 
-        The shards of these are done again, and parts that are not of the dataset are removed.
+        The shards of such parts are analyzed again, and foreign parts are removed.
         """
         if manifest.parts is None or not (found := find_faults(folder, manifest.parts)):
             return manifest
@@ -323,7 +324,7 @@ class _Run:
         return manifest
 
     def _discard(self, folder: Folder, found: Mapping[str, str]) -> None:
-        """Removes parts with faults, and that of ``files`` beside them first, so that their shards are not done."""
+        """Removes faulty parts, after the shard's part of ``files``, so that the shard no longer counts as done."""
         self.repaired.update(found)
         names = {name: f"{FILES_FOLDER}/{name.partition('/')[2]}" for name in found}
         for name in sorted(set(names.values())) + sorted(found):
@@ -352,7 +353,7 @@ class _Run:
         return found
 
     def _remove_work(self, folder: Folder) -> None:
-        """Removes all that is not a part of a complete dataset; a run that was killed meanwhile has left some."""
+        """Removes everything that is not a part of a complete dataset, including leftovers of killed runs."""
         with folder.lock(_CHANGES, wait=True):
             folder.remove(WORK)
             for name in (FILES_FOLDER, ROWS_FOLDER, MODULES_FOLDER, ""):
@@ -360,7 +361,7 @@ class _Run:
         remove_stale_locks(folder)
 
     def _plan(self, folder: Folder) -> Plan | None:
-        """The plan, made once; None where another run has completed the dataset meanwhile."""
+        """The plan, made once; None if another run has completed the dataset meanwhile."""
         plan = read_plan(folder)
         if plan is not None:
             return plan
@@ -382,11 +383,11 @@ class _Run:
                 if not done_shards(folder):
                     folder.remove(MANIFEST)
                 raise
-            except OSError as error:  # temporary files are output, too
+            except OSError as error:  # temporary files are output too
                 raise OutputError(error.errno, error.strerror, error.filename) from error
 
     def _check_plan(self, folder: Folder, plan: Plan) -> None:
-        """Raises :class:`DatasetError` where shards that are done have other files than in a new plan."""
+        """Raises :class:`DatasetError` if shards that are done have other files than in a new plan."""
         done = done_shards(folder)
         whole, broken = read_shards(folder, done)
         for shard in plan:
@@ -396,8 +397,8 @@ class _Run:
             if {shard.number for shard in plan} >= done - broken.keys():
                 return
         raise DatasetError(
-            f"{folder.url}: the inputs are not those that its other parts were made of, so that what is missing cannot "
-            "be made again; remove the dataset, or choose another folder"
+            f"{folder.url}: the inputs have changed since its other parts were written, so the missing parts cannot be "
+            "made again; remove the dataset, or choose another folder"
         )
 
     def _listed(self, folder: Folder, expand: bool = True) -> Iterator[Any]:
@@ -424,7 +425,8 @@ class _Run:
                 self.report_progress(progress)
 
     def _replaces(self, folder: Folder) -> Callable[[Source], bool]:
-        """Whether a file is one of the output, which may lie in an input; raises :class:`DatasetError` for a module."""
+        """Whether a file belongs to the output, which may lie in an input; raises :class:`DatasetError` for a
+        module."""
         output = place_of(folder.url)
         parent_place = lru_cache(maxsize=1 << 10)(place_of)
         target = os.stat(self.output) if os.path.isfile(self.output) else None
@@ -479,7 +481,7 @@ class _Run:
                     raise
                 except CancelledError as error:
                     raise EngineError("the engine cancelled a task: its scheduler is gone or was restarted") from error
-                except Exception as error:  # such as Dask's for a task whose workers were lost one after the other
+                except Exception as error:  # for example Dask's, after a task lost several workers
                     failures[shard] += 1
                     if failures[shard] == _MAX_FAILURES:
                         raise EngineError(f"the engine lost a task: {type(error).__name__}: {error}") from error

@@ -1,6 +1,6 @@
 """Reads a dataset of ``hlomap analyze`` back.
 
-:func:`scan` is the entry point.  The layout of a dataset directory is ``TABLE/part-*.parquet`` for each table.
+:func:`scan` is the entry point.  A dataset directory has ``TABLE/part-*.parquet`` for each table.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ _PLAN = "_work/plan.json"
 
 
 def scan(path: str | os.PathLike[str], /, table: TableName = "rows") -> Dataset:
-    """A table of a dataset, as a :class:`pyarrow.dataset.Dataset`: no rows are read before something asks for them.
+    """A table of a dataset, as a :class:`pyarrow.dataset.Dataset`, which reads rows on demand.
 
     ``path`` is a directory that :func:`hlomap.analyze_corpus` or ``hlomap analyze PATHS -o DIR`` wrote, a Parquet file
     of rows that ``hlomap analyze PATHS -o FILE.parquet`` wrote, or the URL of one (``s3://…``; anything but ``s3``,
     ``gs`` and ``file`` needs fsspec).  ``table`` is ``"rows"`` (the columns of :func:`hlomap.analyze` for paths),
-    ``"files"`` (a row for each input file) or ``"modules"`` (the content of the files, where ``--modules`` kept it).
-    Warns of a dataset that is not finished, and of one without a list of its parts, of which some may be lost.
+    ``"files"`` (a row for each input file) or ``"modules"`` (the content of the files, if ``--modules`` kept it).
+    Warns if the dataset is not finished, or has no list of its parts, in which case some may be lost.
 
-    The parts of a complete dataset are compared with its list: names and sizes, and on a disk the rows that each part
-    says it has.  ``hlomap analyze`` compares their digests as well.
+    The parts of a complete dataset are compared with its list: names, sizes, and on a disk the numbers of rows.
+    ``hlomap analyze`` compares their digests as well.
 
-    Raises ``FileNotFoundError`` where nothing is at ``path``, :class:`~hlomap.errors.DatasetError` for a complete
-    dataset of which parts are lost, cut or foreign, :class:`~hlomap.errors.NotFoundError` (a ``KeyError``)
-    for a table that the dataset does not have, and :class:`~hlomap.errors.UnsupportedError` for anything else that is
-    not a dataset, and for one of a later version of hlomap.
+    Raises ``FileNotFoundError`` if nothing is at ``path``, :class:`~hlomap.errors.DatasetError` for a complete
+    dataset with lost, truncated or foreign parts, :class:`~hlomap.errors.NotFoundError` (a ``KeyError``) for a table
+    that the dataset does not have, and :class:`~hlomap.errors.UnsupportedError` for anything that is not a dataset, or
+    is a dataset of a later version of hlomap.
 
     >>> import hlomap as hm, pyarrow.parquet, tempfile
     >>> module = hm.parse("ENTRY e { p = f32[3] parameter(0)  ROOT n = f32[3] negate(p) }")
@@ -82,24 +82,24 @@ class Location:
         self._is_directory = info.type == fs.FileType.Directory
 
     def doubt(self) -> str | None:
-        """Why parts of a dataset may be missing: it is unfinished, or has no list of them.
+        """Why parts of a dataset may be missing: it is unfinished, or has no list of its parts.
 
-        Raises :class:`DatasetError` where the parts are not those of the list.
+        Raises :class:`DatasetError` if the parts are not those of the list.
         """
         if not self._is_directory or not (mark := self._read(_MARK)):
             return None
         if b'"complete": false' not in mark:
             if self._listed(mark) is None and b'"complete": true' in mark:
-                return f"{self._name} has no list of its parts: whether some are lost or foreign is not checked"
+                return f"{self._name} has no list of its parts: lost or foreign parts are not detected"
             return None
         try:
             done = f"{len(self._parts('files'))} of {len(json.loads(self._read(_PLAN)))} shards"
-        except (TypeError, ValueError):  # not there yet, or damaged, which the next run tells
+        except (TypeError, ValueError):  # not there yet, or damaged, which the next run reports
             done = "no shards yet"
         return f"{self._name} is unfinished: {done}; the same `hlomap analyze` continues it"
 
     def _listed(self, mark: bytes) -> dict[str, Part] | None:
-        """The parts in the manifest; raises :class:`DatasetError` if those of the dataset are others."""
+        """The parts in the manifest; raises :class:`DatasetError` if the dataset has other parts."""
         try:
             cells = json.loads(mark).get("parts")
             parts = None if cells is None else parts_of_json(cells)
@@ -118,7 +118,7 @@ class Location:
         return parts
 
     def _other_rows(self, parts: Mapping[str, Part]) -> dict[str, str]:
-        """The parts that have other numbers of rows, by the ends of the files."""
+        """The parts with another number of rows, according to the footers of the files."""
         import pyarrow as pa
         from pyarrow import parquet
 
@@ -142,12 +142,12 @@ class Location:
             return bytes(stream.read())
 
     def tables(self) -> dict[str, Dataset]:
-        """All tables that are there."""
+        """All tables of the dataset."""
         found = [name for name in TABLES if name == "rows" or (self._is_directory and self._parts(name))]
         return {name: self.dataset(name) for name in found}
 
     def dataset(self, table: TableName) -> Dataset:
-        """A table, of which nothing is read yet."""
+        """A table, before any rows are read."""
         found = self._directory(table) if self._is_directory else self._file(table)
         version = (found.schema.metadata or {}).get(b"hlomap.schema_version", b"")
         if version.isdigit() and int(version) > SCHEMA_VERSION:
@@ -199,7 +199,7 @@ class Location:
         return sorted(info.path for info in self._infos(table))
 
     def _infos(self, table: TableName) -> list[FileInfo]:
-        """Paths and sizes of the parts; a file that another run is writing has another name."""
+        """Paths and sizes of the parts, without files that another run is writing."""
         from pyarrow import fs
 
         selector = fs.FileSelector(f"{self._path.rstrip('/')}/{table}", allow_not_found=True)

@@ -1,4 +1,4 @@
-"""The files of a corpus: where each is, and how its bytes are read.
+"""The files of a corpus: their places, and how to read their bytes.
 
 A source is a file, an object at a URL, or a member of an archive.  Reading never waits on a pipe and never trusts the
 size in the listing.  Members of a tar archive are read at their offsets, without the archive's index; a compressed one
@@ -56,7 +56,7 @@ _UNPACKERS: dict[str, Callable[[Any], Any]] = {"gz": gzip.open, "bz2": bz2.open,
 def list_members(name: str, stream: IO[bytes]) -> Iterator[tuple[str, int, int | None]]:
     """The name, size and offset of each file in an archive; a member of a zip archive has no offset.
 
-    Of several files with one name in a zip archive only the last one can be read, and it alone is listed.
+    If a zip archive has several files with one name, only the last can be read, so only that one is listed.
     """
     if name.lower().endswith(".zip"):
         with zipfile.ZipFile(stream) as packed:
@@ -73,7 +73,7 @@ def list_members(name: str, stream: IO[bytes]) -> Iterator[tuple[str, int, int |
 
 @contextlib.contextmanager
 def archive_errors() -> Iterator[None]:
-    """Turns the errors of the block into ``OSError``: the libraries raise any kind for what they do not expect."""
+    """Turns the errors of the block into ``OSError``: the libraries raise errors of any kind for damaged archives."""
     try:
         yield
     except OSError:
@@ -83,7 +83,7 @@ def archive_errors() -> Iterator[None]:
 
 
 class _Headers:
-    """A tar archive, of which only headers are read."""
+    """A stream of a tar archive from which only headers are read."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -100,8 +100,8 @@ class Source:
     """A file as it was listed.
 
     ``number`` is its position in the listing, ``label`` its name in tables, ``path`` a local path or a URL.  ``member``
-    names a member of a zip archive; ``offset`` is where a member of a tar archive begins.  If the listing shows it,
-    ``error`` is why the file cannot be read, and ``kind`` why it is not analyzed as a file of its own.
+    names a member of a zip archive; ``offset`` is where a member of a tar archive begins.  If the listing
+    already shows that the file cannot be read, ``error`` has the reason; if it is not analyzed as a file, ``kind`` has.
     """
 
     number: int
@@ -142,7 +142,7 @@ class Opened:
     def __init__(self, read: Callable[[int], bytes], file_id: tuple[int, ...] | None = None) -> None:
         self._read = read
         self.file_id = file_id
-        """Identifies a local file, so that its other hard links are read only once; None elsewhere."""
+        """Identifies a local file, so that its other hard links are not read again; None for other sources."""
         self.head: bytes = read(HEAD_BYTES)
 
     def rest(self, limit: int) -> bytes:
@@ -167,7 +167,7 @@ class Reader(contextlib.ExitStack):
 
     @contextlib.contextmanager
     def open(self, source: Source) -> Iterator[Opened]:
-        """Raises ``OSError`` where the file cannot be read, :class:`NotRegular` for what is not a file."""
+        """Opens a source; raises ``OSError`` if it cannot be read, :class:`NotRegular` if it is not a regular file."""
         if source.member is not None:
             with archive_errors(), self._archive(source.path).open(source.member) as stream:
                 yield Opened(stream.read)

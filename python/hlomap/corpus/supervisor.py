@@ -1,8 +1,7 @@
-"""Runs tasks in a child process that a file may kill.
+"""Runs tasks in a child process, which a file may crash.
 
-:func:`run_task` is what every engine maps over shards, in a thread of whatever process the engine gives.
-A child that dies is replaced and the shard begun again; a file that does it repeatedly, or takes too long, gets a row
-that tells so.
+Every engine maps :func:`run_task` over shards, in a thread of the engine's process.  A child that dies is replaced and
+the shard begun again; a file that repeatedly kills its child, or takes too long, gets a row with that error.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ from .child import SLOTS, STAGES, map_memory
 from .reports import CorpusReport
 from .tasks import Task, Verdict, timeout_message
 
-_MAX_DEATHS = 3  # of a child killed from outside while it works on one file
-_MAX_IDLE_DEATHS = 10  # of a child killed from outside while it works on none: a machine may kill several runs' workers
+_MAX_DEATHS = 3  # of children killed from outside while they work on one file
+_MAX_IDLE_DEATHS = 10  # of children killed from outside between files: a machine may kill the workers of several runs
 _MAX_CRASHES = 2  # of a child that ended itself: a signal of the processor, or out of memory
-_GRACE = 1.0  # seconds for the child to notice by itself that a file's time is over
+_GRACE = 1.0  # seconds for the child to notice by itself that a file's time is up
 _STALL_SECONDS = 600.0  # for a child to start, to read its list of files, or to write a part, on the slowest of disks
 _OUTSIDE = {"SIGKILL", "SIGTERM", "SIGHUP", "SIGINT"}
 
@@ -63,7 +62,7 @@ class Children:
     def run_task(self, task: Task) -> CorpusReport:
         """Analyzes a shard in a child and returns its counts.
 
-        Raises :class:`OutputError` or :class:`DatasetError` where the output fails.
+        Raises :class:`OutputError` or :class:`DatasetError` if the output fails.
         """
         verdicts: dict[int, Verdict] = {}
         deaths: Counter[tuple[int | None, str]] = Counter()
@@ -102,7 +101,7 @@ class Children:
                 self.busy.discard(child)
 
     def at_work(self) -> tuple[int, int]:
-        """Files and bytes that children have done of the tasks they are at."""
+        """Files and bytes that children have finished in their current tasks."""
         children = list(self.busy)
         return sum(child.state[3] for child in children), sum(child.state[4] for child in children)
 
@@ -132,7 +131,7 @@ def _crash_message(death: ChildDied, task: Task) -> str:
 
 
 class Child:
-    """A child process, and the memory in which it tells what it is doing."""
+    """A child process, and the shared memory in which it reports its progress."""
 
     def __init__(self) -> None:
         name, inherited = _name_of_memory()
@@ -200,14 +199,14 @@ class Child:
                     stream.close()
 
     def _time_left(self, task: Task, stall: float) -> float:
-        """Seconds until the next look; raises :class:`ChildDied` where the time of a file, or of the child, is over."""
+        """Seconds until the next look; raises :class:`ChildDied` if the time of a file, or of the child, is over."""
         position, stage, since = self.state[0], self.state[1], self.state[2]
         is_file = position >= 0 and STAGES[stage] != "write"
         limit = stall if not is_file else None if task.timeout is None else task.timeout + _GRACE
         if limit is None:
             return stall
         left = limit - (time.monotonic_ns() - since) / 1e9
-        if left > 0.0 or tuple(self.state[:3]) != (position, stage, since):  # it is at something else by now
+        if left > 0.0 or tuple(self.state[:3]) != (position, stage, since):  # it has moved on
             return min(left, stall, (task.timeout or stall) + _GRACE)
         self.kill()
         if is_file:
@@ -245,7 +244,7 @@ class Child:
 def _name_of_memory() -> tuple[int | str, tuple[int, ...]]:
     """A name for :func:`map_memory`, and the open files that the child inherits.
 
-    Nothing can be left of the memory, whatever ends the two processes: no file has a name.
+    The memory never outlives the two processes, since no file has a name.
     """
     if sys.platform == "win32":
         return f"hlomap-{uuid.uuid4().hex}", ()

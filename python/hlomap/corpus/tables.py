@@ -1,8 +1,8 @@
 """The tables of a dataset: their columns, and the writers of their parts.
 
 Start with :data:`FILES`.  The columns of ``rows`` are those of :func:`hlomap.analyze` for paths, with ``content_hash``
-in place of ``file``; nothing here lists them.  It is the only name that ``files`` and ``rows`` share, so that a query
-over both needs no prefixes.
+in place of ``file``; this module does not list them.  ``content_hash`` is the only name that ``files`` and ``rows``
+share, so that a query over both needs no prefixes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FILES: Final[pa.Schema] = _table(
         "path": (pa.string(), "the file as it was listed; a member of an archive as ARCHIVE!/MEMBER"),
         "size": (pa.int64(), "bytes, as listed"),
         "content_hash": (pa.string(), "BLAKE2b-128 of the file's bytes, hexadecimal; null for a file that is not HLO"),
-        "kind": (pa.string(), "HLO, or what the file is instead; null where it could not be read"),
+        "kind": (pa.string(), "HLO, or what the file is instead; null if it could not be read"),
         "status": (
             pa.string(),
             "done, skipped (not HLO, or no such program), duplicate, error, timed out or crashed",
@@ -88,7 +88,7 @@ class RowsWriter(PartWriter):
         self._lengths: list[int] = []
 
     def append(self, file: Mapping[str, Any], tables: Sequence[Table]) -> None:
-        """Adds the rows of all modules of a file with this row of ``files``, or none where it raises.
+        """Adds the rows of all modules of a file with this row of ``files``, or none if it raises.
 
         Raises :class:`~hlomap.errors.UnsupportedError` for rows that Arrow cannot hold.
         """

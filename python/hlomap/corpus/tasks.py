@@ -1,7 +1,7 @@
-"""Tasks for workers: names, never rows.
+"""Tasks for workers, which hold names, never rows.
 
-A :class:`Task` is all that a worker needs for a shard; it finds the files' names in the plan and answers with a
-:class:`hlomap.corpus.reports.CorpusReport`.
+A :class:`Task` is all that a worker needs for a shard; the worker finds the files' names in the plan and answers with
+a :class:`hlomap.corpus.reports.CorpusReport`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MODULES_FOLDER: Final = "modules"
 
 
 LEAST_MEMORY: Final = 200_000_000
-"""The least limit of memory, in bytes: Python and Arrow take most of it."""
+"""The least limit of memory, in bytes, most of which Python and Arrow take."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Task:
     """One shard of ``n_files``: ``output`` is the folder of the dataset with the identity ``dataset``.
 
     Limits are for one file: ``timeout`` is in seconds, ``memory`` in bytes; ``max_bytes`` is the largest file that is
-    read.  Of traces ``program`` names those that are analyzed.
+    read.  ``program`` selects programs of traces.
     """
 
     output: str
@@ -44,7 +44,7 @@ class Task:
 
 
 class Verdict(NamedTuple):
-    """How a file ended its worker: the status and error of its row, and the stage: ``read`` or ``analyze``."""
+    """The outcome of a file that ended its worker: the status and error of its row, and the stage."""
 
     status: str
     message: str

@@ -1,7 +1,7 @@
 """Analyzes one shard: from its files to its parts of the dataset.
 
-Parts appear by rename and that of ``files`` last, so a shard is done if and only if its part of ``files`` is there.  A
-failure of a file becomes its row; a failure of the output ends the work.
+Parts appear by rename, the part of ``files`` last, so a shard is done if and only if that part exists.  A failure of a
+file becomes its row; a failure of the output ends the work.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class _Writers:
 def analyze_shard(task: Task, verdicts: Mapping[int, Verdict], begin: Begin) -> CorpusReport:
     """Writes the parts of a shard and returns its counts.
 
-    ``verdicts`` has what earlier attempts found of files that ended their process, by position in the shard.  Raises
-    :class:`OutputError` where the output cannot be written, :class:`DatasetError` where it is not the task's dataset.
+    ``verdicts`` has the outcomes of files that ended their process in earlier attempts, by position in the shard.
+    Raises :class:`OutputError` if the output cannot be written, :class:`DatasetError` if it belongs to another dataset.
     """
     folder = open_folder(task.output)
     with output_errors():
@@ -106,7 +106,7 @@ class _Shard:
         self._writers = writers
         self._report = report
         self._begin = begin
-        self._contents: dict[str, dict[str, str]] = {}  # of each content: cells of the rows of its other files
+        self._contents: dict[str, dict[str, str]] = {}  # by content: cells for the rows of its duplicates
         self._links: dict[tuple[int, ...], str] = {}  # contents of files with several hard links
         self._rows: list[dict[str, Any]] = []  # of the table of files
         self.reader = Reader()
@@ -159,7 +159,7 @@ class _Shard:
         self._rows = []
 
     def _read(self, source: Source, row: dict[str, Any]) -> bytes:
-        """The content of a file that is to be analyzed; else its row tells why not."""
+        """The content of a file to analyze; empty if its row says why the file is not analyzed."""
         try:
             with self.reader.open(source) as opened:
                 known = self._links.get(opened.file_id) if opened.file_id is not None else None
@@ -207,7 +207,7 @@ class _Shard:
         row.update(self._contents[digest], status="duplicate")
 
     def _analyze(self, source: Source, content: bytes, row: dict[str, Any]) -> list[Table]:
-        """Adds the rows of a file to those that are to be written; none of a file with an error."""
+        """Adds the rows of a file to the rows to write; none if the file has an error."""
         began = time.perf_counter()
         try:
             with _time_limit(self._task.timeout):
@@ -266,14 +266,15 @@ class _Shard:
 
 
 def _modules(content: bytes, name: str, program: str | None) -> list[Module]:
-    """The modules of a file; of a trace only those of a program: :class:`NotFoundError` where it has none."""
+    """The modules of a file; of a trace only those of a program: :class:`NotFoundError` if it has none."""
     chosen = None if program is None else parse_programs(content, name, program)
     return parse_all(content, name=name) if chosen is None else chosen
 
 
 @contextlib.contextmanager
 def _time_limit(seconds: float | None) -> Iterator[None]:
-    """Raises :class:`_OutOfTime` in the block; what does not yield to it is killed by the process that supervises."""
+    """Raises :class:`_OutOfTime` in the block after some seconds; the supervisor kills code that does not yield to
+    it."""
     if seconds is None or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
