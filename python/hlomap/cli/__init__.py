@@ -1,1 +1,1 @@
-"""The command line; a separate package, so that no other module depends on arguments, printing or exit codes."""
+"""The command line, in its own package so that no other module depends on arguments, printing or exit codes."""

@@ -1,7 +1,7 @@
 """``hlomap analyze``: arguments, progress, the summary and exit codes of a run over a corpus.
 
-:func:`hlomap.analyze_corpus` does the work, and :mod:`hlomap.corpus.reports` words its end.  On a terminal progress is
-a bar; elsewhere it is a line a minute.
+:func:`hlomap.analyze_corpus` does the work, and :mod:`hlomap.corpus.reports` writes the summary.  Progress is a bar on
+a terminal, and elsewhere one line a minute.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _parse_size(context: click.Context, option: click.Parameter, text: str | Non
 @click.option(
     "-o", "--output", required=True, help="Folder or URL of the dataset; or a file: .parquet, .csv or .jsonl."
 )
-@number("-j", "--jobs", least=1, help="Worker processes (default: one a core).")
+@number("-j", "--jobs", least=1, help="Worker processes (default: one per core).")
 @click.option("--engine", metavar="ENGINE", default="local", show_default=True, help="local or dask:ADDRESS.")
 @click.option(
     "--shard",
@@ -73,22 +73,24 @@ def _parse_size(context: click.Context, option: click.Parameter, text: str | Non
     "--resume/--no-resume",
     default=True,
     show_default=True,
-    help="Continue an unfinished output of the same options, or refuse one that exists.",
+    help="Continue an unfinished output with the same options, or fail if the output exists.",
 )
 @click.option("--modules", is_flag=True, help="Keep the content of the files in the dataset.")
-@click.option("--timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), help="Time limit of a file.")
-@click.option("--memory", metavar="SIZE", callback=_parse_size, help="Memory limit of a worker, such as 2GB.")
+@click.option(
+    "--timeout", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), help="Time limit for each file."
+)
+@click.option("--memory", metavar="SIZE", callback=_parse_size, help="Memory limit for each worker, such as 2GB.")
 @click.option("--program", metavar="ID|NAME", help="Only this program of traces (default: all).")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as a JSON object.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no progress and no summary.")
 def analyze(paths: tuple[str, ...], output: str, as_json: bool, quiet: bool, **options: Any) -> None:
     """Write a dataset of the maps in all modules below PATHS.
 
-    It has a row for each instruction, output and operand.  PATHS are files, folders, globs, archives (tar, zip), URLs,
-    @FILE for a list of names, or - for such a list on standard input (not for a module).  StableHLO is converted if
-    jaxlib is installed; other files that are not HLO are skipped (detected by content).  Equal content is analyzed
-    once, and each file has a row in the table of files, which tells its error where it has one.  A run that was killed
-    continues with the same command.
+    The dataset has a row for each instruction, output and operand.  PATHS are files, folders, globs, archives (tar,
+    zip), URLs, @FILE for a list of names, or - for such a list on standard input (not for a module).  StableHLO is
+    converted if jaxlib is installed; other files that are not HLO are skipped (detected by content).  Equal content is
+    analyzed once, and each file has a row in the table of files, with its error if there is one.  After a run that was
+    killed, the same command continues.
 
     \b
     Examples:
@@ -96,7 +98,7 @@ def analyze(paths: tuple[str, ...], output: str, as_json: bool, quiet: bool, **o
       hlomap analyze . -o dataset --jobs 2
       hlomap analyze . -o shared --shard 0/3 --timeout 60
     """
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy would start threads that find nothing to do
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy would start idle threads
     from ..corpus.run import analyze_corpus
     from ..interop.row_files import SUFFIXES
 
@@ -145,7 +147,7 @@ _LINE_SECONDS = 60.0
 
 @contextmanager
 def show_progress(quiet: bool) -> Iterator[Callable[[CorpusProgress], None]]:
-    """A function that shows the progress it is given, until the block ends."""
+    """A function that shows progress, until the block ends."""
     if quiet:
         yield lambda progress: None
     elif sys.stderr.isatty():

@@ -1,7 +1,7 @@
 """Shared functions of the commands: reading files, printing lines and errors.
 
-Results go to stdout, in colour only on a terminal; messages go to stderr, after the name of the file.  Texts of files
-are data: control characters never reach the terminal.
+Results go to stdout, in colour only on a terminal; messages go to stderr, after the name of the file.  Texts from
+files are data: their control characters never reach the terminal.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _VARIABLES = {r"\bd\d+\b": "cyan", r"\bs\d+\b": "yellow", r"\brt\d+\b": "magenta
 
 
 class _File(click.Path):
-    """A file, with advice where a directory is named."""
+    """A file; the error for a directory has advice."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if isinstance(value, (str, os.PathLike)) and os.path.isdir(value):
@@ -57,7 +57,7 @@ OUTPUT = click.Path(dir_okay=False, writable=True, path_type=Path)
 
 
 class Commands(click.Group):
-    """Commands whose errors show what was typed, and never steer the terminal with it."""
+    """Commands whose errors quote the arguments without control characters."""
 
     def make_context(self, *arguments: Any, **more: Any) -> click.Context:
         with _printable_errors():
@@ -83,19 +83,19 @@ def _printable_errors() -> Iterator[None]:
 
 
 def printable_lines(text: str) -> str:
-    """The text without what steers a terminal; its lines stay."""
+    """The text without control characters other than line breaks."""
     return "\n".join(UNSAFE.sub("\ufffd", line) for line in text.split("\n"))
 
 
 def say(text: str, *, err: bool = False, nl: bool = True) -> None:
-    """Prints a text that may have parts of files or arguments."""
+    """Prints a text that may quote files or arguments."""
     click.echo(printable_lines(text), err=err, nl=nl)
 
 
 def refuse_overwriting(
     output: str | os.PathLike[str] | None, *inputs: str | os.PathLike[str] | None, option: str = "--output"
 ) -> None:
-    """A usage error if the output is one of the inputs, whatever links lead there, or a module in a folder of them."""
+    """A usage error if the output is one of the inputs, links resolved, or a module in an input folder."""
     if output is None or not os.path.isfile(output):
         return
     for given in (os.fspath(one) for one in inputs if one is not None):
@@ -134,7 +134,7 @@ PROGRAM = click.option(
     callback=_keep_program,
     help="Only this program of a trace (default: all).",
 )
-"""The option of commands that call :func:`read_modules`, which heeds it."""
+"""The option for commands that call :func:`read_modules`, which applies it."""
 
 
 def program() -> str | None:
@@ -146,7 +146,7 @@ def program() -> str | None:
 def read_modules(file: Path) -> list[Module]:
     """The modules in a file; exits with 1 if it is not HLO.
 
-    Of a trace these are all programs, or those that :data:`PROGRAM` names.
+    A trace has one module for each program; :data:`PROGRAM` selects among them.
     """
     modules, is_trace = _read(file)
     _check_program([is_trace], file)
@@ -159,7 +159,7 @@ def read_module(file: Path) -> Module:
 
 
 def read_pair(*files: Path) -> list[Module]:
-    """The module in each of two files; the option :data:`PROGRAM` is about those that are traces."""
+    """The module in each of two files; the option :data:`PROGRAM` applies to traces."""
     read = [_read(file) for file in files]
     _check_program([is_trace for _, is_trace in read], *files)
     return [_only(file, modules) for file, (modules, _) in zip(files, read, strict=True)]
@@ -198,7 +198,7 @@ def _only(file: Path, modules: list[Module]) -> Module:
 
 
 def max_bytes() -> int:
-    """The largest file to read, an option of the command ``hlomap`` itself."""
+    """The size of the largest file to read, an option of the command ``hlomap`` itself."""
     found: int = click.get_current_context().find_root().params["max_bytes"]
     return found
 
@@ -208,7 +208,7 @@ Line: TypeAlias = list[tuple[str, str]]
 
 
 def print_lines(lines: Sequence[Line]) -> None:
-    """Prints whole lines, never wrapped; styles only on a terminal."""
+    """Prints lines without wrapping; styles only on a terminal."""
     if not sys.stdout.isatty():
         say("".join("".join(text for text, _ in line) + "\n" for line in lines), nl=False)
         return
@@ -229,7 +229,8 @@ def print_lines(lines: Sequence[Line]) -> None:
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on stderr, on a terminal only: a function of what is done and of the whole, until the block ends."""
+    """A progress bar on stderr, on a terminal only: a function of the amount done and the total, until the block
+    ends."""
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return
@@ -249,7 +250,7 @@ def number(*names: str, least: int = 0, default: int | None = None, help: str) -
 
 
 def print_json(value: Any) -> None:
-    """One JSON value, indented; names are escaped where they are not ASCII."""
+    """Prints one JSON value, indented; characters that are not ASCII are escaped."""
     click.echo(json.dumps(value, indent=2))
 
 
@@ -261,7 +262,8 @@ def fail(file: Path, error: HlomapError | str) -> NoReturn:
 
 @contextmanager
 def failing(file: Path, output: str | Path | None = None) -> Iterator[None]:
-    """Exits with 1 on errors: those of HLO after the name of ``file``, others after the name of what they are about."""
+    """Exits with 1 on errors; the message starts with ``file`` for errors of HLO, and for others with their own
+    file."""
     try:
         yield
     except HlomapError as error:
@@ -272,7 +274,7 @@ def failing(file: Path, output: str | Path | None = None) -> Iterator[None]:
 
 @contextmanager
 def blaming(option: str, kind: type[HlomapError] = HlomapError) -> Iterator[None]:
-    """Turns errors into those of an argument."""
+    """Turns errors of the block into errors of an argument."""
     try:
         yield
     except kind as error:
@@ -280,18 +282,19 @@ def blaming(option: str, kind: type[HlomapError] = HlomapError) -> Iterator[None
 
 
 def prefix_with_file(file: str, error: str) -> str:
-    """The message after the name of its file; tabs become spaces, so that the mark of an error is below its place."""
+    """The message after the name of its file; tabs become spaces, so that the caret is below the error."""
     return (error if error.startswith(file) else f"{file}: {error}").replace("\t", " ")
 
 
 def record(option: str, kind: type[Device | Limits], *, default: str | None = None, help: str) -> Callable[[Any], Any]:
-    """An option that takes the name of a record."""
+    """An option that takes the name of a device or of limits."""
 
     def read(context: click.Context, parameter: click.Parameter, name: str | None) -> Any:
         try:
             return name and kind.named(name)
         except ValueError as error:
-            raise click.BadParameter(str(error).removeprefix(f"hm.{kind.__name__}.named: ")) from error
+            text = str(error).removeprefix(f"hm.{kind.__name__}.named: ")
+            raise click.BadParameter(text.rpartition("; ")[0]) from error
 
     shown = default is not None
     return click.option(option, metavar="NAME", callback=read, default=default, show_default=shown, help=help)

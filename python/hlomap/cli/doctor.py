@@ -1,6 +1,6 @@
 """Report of ``hlomap doctor``: versions, optional packages, and a test of the installation on a small program.
 
-:func:`examine` is the entry point.  No optional package is imported: whether it is there follows from its metadata.
+:func:`examine` is the entry point.  Optional packages are found by their metadata, without importing them.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def examine() -> list[Finding]:
     for subject, check in (("maps", _check_maps), ("interpreter", _check_interpreter), ("table", _check_table)):
         try:
             problem = check()
-        except Exception as error:  # whatever is broken, the report goes on
+        except Exception as error:  # the report continues, whatever is broken
             problem = f"{type(error).__name__}: {error}"
         found.append(Finding(subject, problem or "works", problem is None))
     return found

@@ -1,4 +1,4 @@
-"""What ``hlomap layout`` says about an array: sizes, maps in both directions, the first positions."""
+"""The facts that ``hlomap layout`` prints about an array: sizes, maps in both directions, the first positions."""
 
 from __future__ import annotations
 

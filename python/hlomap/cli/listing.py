@@ -65,7 +65,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Part:
-    """Instructions under a heading; ``computation`` is empty where they are of several."""
+    """Instructions under a heading; ``computation`` is empty if they are of several."""
 
     title: str
     computation: str
@@ -74,7 +74,8 @@ class Part:
 
 @dataclass(frozen=True)
 class Listing:
-    """The listing of a module; ``left_out`` counts the computations that are not in it.  ``parts`` is read once."""
+    """The listing of a module; ``left_out`` counts the computations that are not listed.  ``parts`` can be read
+    once."""
 
     module: str
     parts: Iterable[Part]
@@ -130,7 +131,7 @@ def _entry(instruction: Instruction, relations: Iterable[Relation], note: str = 
 
 
 def _value(instruction: Instruction) -> str:
-    """The value of a constant as in HLO text, ``{...}`` where it is long; empty for all other instructions."""
+    """The value of a constant as in HLO text, ``{...}`` if it is long; empty for all other instructions."""
     if not instruction._has("literal"):
         return ""
     text = instruction.to_string(large_constants=False, metadata=False, layouts=False, backend_config=False)
@@ -152,7 +153,7 @@ def _per_output(instruction: Instruction, below: ShapeIndex) -> Iterator[Relatio
         source = _at_index("output", index) if index else ""
         sets = _query(lambda index=index: output_to_input(instruction, index), len(operands))  # type: ignore[misc]
         for operand, maps in zip(operands, sets, strict=True):
-            # An array in a tuple reads few of the operands: the others are left out.
+            # An array in a tuple reads few of the operands; the others are left out.
             if maps or not index:
                 yield _relation(source, operand.name, maps)
 
@@ -207,7 +208,7 @@ def _at_index(name: str, index: ShapeIndex) -> str:
 
 
 def listing_lines(listing: Listing) -> Iterator[list[Line]]:
-    """The lines of a module, as many at a time as belong to one part."""
+    """The lines of a module, one part at a time."""
     found = listing.overview
     yield [
         [(f"HloModule {listing.module if found is None else found.title}", "head")],
@@ -224,7 +225,7 @@ def listing_lines(listing: Listing) -> Iterator[list[Line]]:
 
 
 def _entry_lines(entry: Entry) -> Iterator[Line]:
-    """The line of an instruction, and below it a block for every operand or output, one for those with equal maps."""
+    """The line of an instruction, then a block for every operand or output; those with equal maps share a block."""
     yield [("  ", ""), (entry.name, "name"), (" = ", ""), (entry.shape, "shape"), (f" {entry.operation}", "")]
     if entry.note:
         yield [(f"    {entry.note}", "domain")]

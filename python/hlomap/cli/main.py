@@ -1,6 +1,6 @@
 """The command ``hlomap``: arguments, files, printing and exit codes.
 
-Most commands have files of their own.  Exit codes: 0 success; 1 the input cannot be read or analysed, or a check fails;
+Most commands have their own files.  Exit codes: 0 success; 1 the input cannot be read or analysed, or a check fails;
 2 wrong arguments; 3 a run ended early; 130 interrupted.
 Results go to stdout, in colour only on a terminal; progress, notes and errors go to stderr.
 """
@@ -61,7 +61,7 @@ for _command in (show, check, query, analyze, verify, run):
 @click.option(
     "--exit-code", is_flag=True, help="Exit with 1 if the programs differ, or may differ; layouts do not count."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with everything, instead of text.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object with all results instead of text.")
 @click.option(
     "--format",
     "form",
@@ -73,8 +73,8 @@ for _command in (show, check, query, analyze, verify, run):
 def diff(before: Path, after: Path, exit_code: bool, as_json: bool, form: str) -> None:
     """Compare two stages of one module.
 
-    Prints which instructions were removed, added and changed, what was fused into what, the bytes that are moved, what
-    the outputs of the entry depend on, and how instructions match.
+    Prints which instructions were removed, added, changed and fused, the bytes moved, the dependence of the entry's
+    outputs on its parameters, and how instructions match.
 
     \b
     Examples:
@@ -105,10 +105,10 @@ def diff(before: Path, after: Path, exit_code: bool, as_json: bool, form: str) -
 @console.PROGRAM
 @click.option("-o", "--output", metavar="HTML", required=True, type=OUTPUT, help="File to write.")
 def explore(path: Path, after: Path | None, output: Path) -> None:
-    """Write a page: the module as a graph, and what elements read.
+    """Write a page with a graph of the module and its reads.
 
-    The page is one HTML file without links to others.  With AFTER it switches between both modules and shows what
-    changed.  Of a dump directory it has the first and the last stage of every module.
+    The page is one self-contained file.  With AFTER it switches between both modules and shows what changed.  For a
+    dump directory it shows the first and the last stage of every module.
 
     \b
     Examples:
@@ -137,15 +137,18 @@ def explore(path: Path, after: Path | None, output: Path) -> None:
 
 @main.command(epilog="Exit codes: 0 success, 1 PATH has no profile, 2 wrong arguments.")
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
-@click.option("--module", "modules", metavar="FILE", type=FILE, multiple=True, help="HLO that ran; repeatable.")
-@console.record("--device", Device, help="Compare with its limits: h100, a100, ...")
+@click.option(
+    "--module", "modules", metavar="FILE", type=FILE, multiple=True, help="HLO of a program that ran; repeatable."
+)
+@console.record("--device", Device, help="Compare with the peak rates of a device: h100, a100, ...")
 @console.number("--top", default=20, help="Rows to print.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with all rows, instead of text.")
 def profile(path: Path, modules: tuple[Path, ...], device: Device | None, top: int, as_json: bool) -> None:
-    """Show measured times beside the bytes that move.
+    """Show measured times and the bytes that each instruction moves.
 
     PATH is a *.xplane.pb file, or a folder that jax.profiler.trace wrote to.  Prints a row for each instruction, the
-    longest first: time, calls, distinct bytes, bytes that are read again, flops and rates, then what has no row.
+    longest first: time, calls, distinct bytes, bytes that are read again, flops and rates, then the time that belongs
+    to no row.
 
     \b
     Examples:
@@ -171,7 +174,7 @@ def profile(path: Path, modules: tuple[Path, ...], device: Device | None, top: i
 
 @main.command(epilog="Exit codes: 0 success, 1 SHAPE is not an array shape or has no layout, 2 wrong arguments.")
 @click.argument("shape")
-@click.option("--shape-index", metavar="I,J", type=parse_indices, help="Of a tuple: the array at this position.")
+@click.option("--shape-index", metavar="I,J", type=parse_indices, help="The array at this index of a tuple.")
 @console.number("--positions", default=8, help="List the elements at the first N positions in memory.")
 @click.option("--svg", metavar="FILE", type=OUTPUT, help="Write the picture to FILE as SVG.")
 @click.option("--no-picture", is_flag=True, help="Do not print the picture.")
@@ -179,7 +182,7 @@ def profile(path: Path, modules: tuple[Path, ...], device: Device | None, top: i
 def layout(
     shape: str, shape_index: tuple[int, ...] | None, positions: int, svg: Path | None, no_picture: bool, as_json: bool
 ) -> None:
-    """Show the positions in memory of the elements of an array.
+    """Show where the elements of an array are in memory.
 
     SHAPE is an array shape as in HLO text, such as "f32[3,5]{1,0:T(2,2)}".
 
@@ -223,9 +226,11 @@ def layout(
     show_default=True,
     help="Sizes to try: powers of two, divisors, or all.",
 )
-@console.number("--at-most", least=1, default=100_000, help="Sample of candidates.")
+@console.number("--at-most", least=1, default=100_000, help="Try a sample of at most this many candidates.")
 @console.record("--limits", Limits, default="none", help="Rules of a backend: none, triton or mosaic_tpu.")
-@console.record("--device", Device, help="Fit the blocks into a device and count their waves: h100, a100, mi300x, ...")
+@console.record(
+    "--device", Device, help="Check that blocks fit into a device and count their waves: h100, a100, mi300x, ..."
+)
 @console.number("--top", default=20, help="Rows to print.")
 @click.option("--explain", metavar="SIZES", type=parse_indices, help="Explain one candidate, such as 32,16,128.")
 @click.option("-o", "--output", metavar="FILE", type=OUTPUT, help="Write all candidates to a .parquet or .csv file.")
@@ -245,7 +250,7 @@ def tile(
 ) -> None:
     """List the tile sizes that move the fewest bytes.
 
-    Prints the tiling parameters, what a tile of each operand is, and a table of the legal candidates: bytes that all
+    Prints the tiling parameters, the tile of each operand, and a table of the legal candidates: the bytes that all
     tiles read, how often an element is read, the grid, the steps, and the contiguous runs in memory.
 
     \b

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 def query(dataset: str, sql: str, as_json: bool, as_csv: bool, output: Path | None) -> None:
     """Query a dataset of `hlomap analyze` with SQL.
 
-    DATASET is a directory that `hlomap analyze -o DIR` wrote, or a Parquet file of rows.  SQL is what DuckDB reads;
-    the tables are rows, files and modules, as far as the dataset has them.  `describe rows` lists the columns.
+    DATASET is a directory that `hlomap analyze -o DIR` wrote, or a Parquet file of rows.  SQL is in DuckDB's dialect;
+    the tables are rows, files and modules, if the dataset has them.  `describe rows` lists the columns.
 
     \b
     Examples:
@@ -89,7 +89,7 @@ def _print_csv(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
 
 
 def _print_table(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
-    """On a terminal cells are folded to its width, elsewhere they are whole."""
+    """Prints a table; on a terminal long cells are wrapped to its width."""
     rows = [[_cell(value) for value in values] for values in row_files.values(batches)]
     names = [_cell(name) for name in schema.names]
     is_number = [_is_number(field.type) for field in schema]

@@ -91,7 +91,7 @@ def run(
 
 
 class _Printer:
-    """Prints arrays as they are computed, or all of them at the end as one JSON object."""
+    """Prints each array when it is computed, or all arrays at the end as one JSON object."""
 
     def __init__(self, names: set[str], as_json: bool) -> None:
         self._names = names
@@ -124,7 +124,7 @@ class _Printer:
 
 
 def _as_json_number(x: Any) -> Any:
-    """A number, or text for what JSON cannot write: "nan", "inf", complex numbers."""
+    """A number, or text for values that JSON cannot represent: "nan", "inf", complex numbers."""
     number = x if isinstance(x, (bool, int, complex)) else float(x)
     is_json = isinstance(number, int) or (isinstance(number, float) and math.isfinite(number))
     return number if is_json else str(number)

@@ -1,8 +1,8 @@
-"""The arrays of ``hlomap run``: inputs from .npz files or random, results written to .npz files.
+"""The arrays of ``hlomap run``: random inputs or inputs from .npz files, and results in .npz files.
 
 Files hold ``in0``, ``in1``, … for the parameters and ``out0``, … for the results, with tuples flattened; ``dev0_in0``,
-… for the devices of several; or unnamed arrays in order (``arr_0``, …).  Arrays of types that NumPy lacks are stored as
-unsigned integers, with the type's name under ``in0__dtype``.  Nothing is printed here.
+… if there are several devices; or unnamed arrays in order (``arr_0``, …).  Arrays of types that NumPy lacks are stored
+as unsigned integers, with the type's name under ``in0__dtype``.  Nothing is printed here.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _nest(shape: Shape, arrays: Iterator[Array]) -> Any:
 
 
 def draw_inputs(computation: Computation, seed: int) -> list[Any]:
-    """Random arguments, equal for equal seeds: floats from -1 to 1 and small integers."""
+    """Random arguments, determined by the seed: floats from -1 to 1 and small integers."""
     rng = np.random.default_rng(seed)
     return [random_value(parameter.shape, rng, floats=(-1.0, 1.0)) for parameter in computation.parameters]
 

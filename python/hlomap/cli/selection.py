@@ -1,4 +1,4 @@
-"""Which instructions ``hlomap show`` lists, and in which order."""
+"""The selection and order of the instructions that ``hlomap show`` lists."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Selection:
-    """Computations and filters; every filter that is given must hold."""
+    """Computations and filters; an instruction must pass every filter."""
 
     computation: str | None = None
     everything: bool = False
@@ -34,7 +34,7 @@ class Selection:
     source: Place | None = None
 
     def sections(self, module: Module, found: Overview) -> Iterator[tuple[Computation, list[Instruction]]]:
-        """The entry first, then what it runs; with ``everything`` the other computations, too."""
+        """The entry, then the computations that it runs; with ``everything`` all other computations too."""
         if self.computation is not None:
             computations = [_find_computation(module, self.computation)]
         else:
@@ -90,7 +90,7 @@ def parse_place(text: str) -> Place:
 
 
 def find_instruction(module: Module, name: str, computation: str | None, option: str = "--instruction") -> Instruction:
-    """The instruction of a name, in one computation or in all."""
+    """The instruction with this name, in one computation or in all."""
     with blaming(option):
         return module[name] if computation is None else _find_computation(module, computation)[name]
 

@@ -1,6 +1,6 @@
 """The command ``hlomap show``.
 
-``selection.py`` chooses instructions, ``listing.py`` collects what is listed and turns it into lines.
+``selection.py`` chooses instructions; ``listing.py`` collects their facts and turns them into lines.
 """
 
 from __future__ import annotations
@@ -40,14 +40,18 @@ _RUNS = re.compile("█+|▒+|░+|[^█▒░]+")  # the blocks of drawing.map_
 @click.option("--unknown", "only_unknown", is_flag=True, help="Only instructions with an unknown map.")
 @click.option("--source", metavar="FILE:LINE", type=parse_place, help="Only instructions of a source line or file.")
 @click.option(
-    "--top", type=click.Choice(["bytes", "flops", "transcendentals"]), help="Those with the most, loops included."
+    "--top",
+    type=click.Choice(["bytes", "flops", "transcendentals"]),
+    help="Only the instructions with the most, counting loop iterations.",
 )
 @console.number("--limit", least=1, default=20, help="With --top: how many.")
 @click.option("--element", metavar="I,J", type=parse_indices, help="With --instruction: explain this element.")
 @click.option("--output", metavar="I,J", type=parse_indices, help="With --instruction: the output at this shape index.")
 @click.option("--input-to-output", is_flag=True, help="Map operand elements to the output elements that read them.")
-@click.option("--readers", metavar="NAME", help="Who reads this value from memory, how many bytes and how often.")
-@click.option("--collectives", "only_collectives", is_flag=True, help="What devices exchange, and how often.")
+@click.option("--readers", metavar="NAME", help="List who reads this value from memory, how many bytes and how often.")
+@click.option(
+    "--collectives", "only_collectives", is_flag=True, help="List the data that devices exchange, and how often."
+)
 @click.option("--picture", is_flag=True, help="With --instruction: draw what one element of the output reads.")
 @click.option("--svg", metavar="FILE", type=OUTPUT, help="With --instruction: write this picture to FILE as SVG.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array with an object for each module.")
@@ -70,8 +74,8 @@ def show(
     """List the indexing maps of the instructions in FILE.
 
     Begins with the bytes that the module moves and the number of exact maps, then lists the entry computation and the
-    loops and branches that it runs.  For each operand: the map from the output elements to the operand elements they
-    read, and the map's domain.  Maps are exact, over-approximate (they may contain more) or unknown, with the reason.
+    loops and branches that it runs.  Each operand has the map from output elements to the operand elements they read,
+    and the map's domain.  Maps are exact, over-approximate (they may contain more) or unknown, with the reason.
 
     \b
     Examples:
@@ -95,8 +99,8 @@ def show(
         (input_to_output and draws, "excludes --picture and --svg", "--input-to-output"),
         (input_to_output and asks, "excludes --element and --output", "--input-to-output"),
         (instruction is not None and chosen, "excludes --all, --opcode, --fusion, --source and --top", "--instruction"),
-        (readers is not None and is_chosen, "excludes what chooses other instructions", "--readers"),
-        (only_collectives and is_chosen, "excludes what chooses other instructions", "--collectives"),
+        (readers is not None and is_chosen, "excludes options that choose other instructions", "--readers"),
+        (only_collectives and is_chosen, "excludes options that choose other instructions", "--collectives"),
         (only_collectives and readers is not None, "excludes --readers", "--collectives"),
     ]
     for is_conflict, message, option in conflicts:
@@ -146,7 +150,7 @@ def show(
 
 
 def _readers(module: Module, name: str, computation: str | None) -> Readers:
-    """Of an instruction, or of the parameter of the entry that has the name in the source."""
+    """The readers of an instruction, or of the entry parameter with this name in the source."""
     from ..memory.readers import readers
 
     labelled = [p for p in module.entry.parameters if p.metadata.op_name == name and computation is None]
@@ -155,7 +159,7 @@ def _readers(module: Module, name: str, computation: str | None) -> Readers:
 
 
 def _collectives(module: Module, computation: str | None) -> Collectives:
-    """Those of the entry, or of a computation."""
+    """The collectives of the entry, or of a computation."""
     from ..memory.collectives import collectives
 
     with console.blaming("--computation"):
@@ -177,7 +181,7 @@ def _draw(instruction: Instruction, element: tuple[int, ...] | None, output: tup
 
 
 def _print_picture(picture: Picture | None) -> None:
-    """The grids of a picture; words are printed before it."""
+    """Prints the grids of a picture without its words, which are already printed."""
     if picture is None:
         return
     lines = str(picture).split("\n")
@@ -188,17 +192,18 @@ def _print_picture(picture: Picture | None) -> None:
 
 
 def _instruction_part(instruction: Instruction, direction: Direction, output: tuple[int, ...] | None) -> Part:
+    from ..analysis.queries import shape_indices
     from .listing import Part, instruction_entries
 
     with console.blaming("--output"):
-        instruction.shape.at(list(output or ()))
+        shape_indices(instruction.shape, output or (), "output")  # raises ShapeError
     computation = instruction.computation.name
     entries = instruction_entries(instruction, direction, output or ())
     return Part(f"{computation}: {instruction.name}", computation, tuple(entries))
 
 
 def _module_listing(module: Module, selection: Selection, direction: Direction, by: str | None, most: int) -> Listing:
-    """The whole module, or the instructions that move the most bytes or take the most operations."""
+    """The listing of the whole module, or of the instructions that move the most bytes or take the most operations."""
     from ..memory.overview import overview
     from .listing import Listing, Part, entries
 

@@ -17,13 +17,13 @@ Evaluated = tuple[npt.NDArray[np.int64], TileTable]
 
 
 def evaluated(tiling: Tiling, kind: str, at_most: int, limits: Limits, device: Device | None) -> Evaluated:
-    """The candidates and what they cost."""
+    """The candidates and their costs."""
     candidates = tiling.candidates(cast(Literal["pow2", "divisors", "dense"], kind), at_most)
     return candidates, tiling.evaluate(candidates, limits=limits, device=device)
 
 
 def write(found: Evaluated, output: str) -> None:
-    """Write all candidates to a file, by its suffix."""
+    """Write all candidates to a file, in the format of its suffix."""
     candidates, table = found
     sizes = {name: candidates[:, k] for k, name in enumerate(_names(candidates))}
     columns.write({**sizes, **{name: table[name] for name in table.columns}}, output)
@@ -75,7 +75,7 @@ def text(tiling: Tiling, found: Evaluated, top: int) -> str:
         columns += [("waves", table["waves"]), ("occupancy", table["occupancy"])]
     columns.append(("bytes moved", table["dram_bytes_upper"]))
     read_names = [str(read.instruction.name) for read in tiling.reads]
-    # Of several reads of one instruction the numbers as well.
+    # Reads of one instruction are told apart by their numbers.
     reads = [name if read_names.count(name) == 1 else f"{name} ({k})" for k, name in enumerate(read_names)]
     for what, name in (("read", "read_bytes"), ("run", "run_bytes")):
         columns += [(f"{what} {read}", table[name][:, k]) for k, read in enumerate(reads)]

@@ -60,7 +60,7 @@ def verify(file: Path, show_all: bool, max_changes: int, as_json: bool) -> None:
 
 
 def _summary(results: Sequence[CheckResult]) -> Iterator[str]:
-    """The numbers by status, and the reasons of those that have no result."""
+    """The number of results by status, and the reasons of the unknown and unchecked ones."""
     counts = Counter(str(result.status) for result in results)
     least = min((r.n_draws for r in results if str(r.status) == "exact"), default=0)
     draws = {"exact": f" (on {plural(least, 'draw')} or more)"}
