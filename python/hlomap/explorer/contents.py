@@ -1,7 +1,7 @@
-"""The data of one module in the page: columns of instructions, computations, and tables of what they share.
+"""The data of one module in the page: columns of instructions, computations, and tables that they share.
 
-Instructions are numbered computation by computation, so that those of one computation follow each other; every other
-list refers to these numbers.
+Instructions are numbered computation by computation, so that each computation is one range; every other list refers to
+these numbers.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _source(instruction: Instruction, sources: Interned, frames: Interned) -> in
 
 
 def _detail(instruction: Instruction) -> str:
-    """The attributes that say what an operation does, or the value of a small constant."""
+    """The attributes that define an operation, or the value of a small constant."""
     if instruction._has("literal"):
         match = _CONSTANT.search(instruction.to_string(metadata=False, large_constants=False))
         return printable(match[1], 120) if match else ""
@@ -145,7 +145,7 @@ def _detail(instruction: Instruction) -> str:
 
 
 def _renumber_suppliers(module: Module, table: ReadTable, numbers: dict[Instruction, int]) -> None:
-    """The suppliers of runtime variables by their numbers in the page."""
+    """Replaces the suppliers of runtime variables by their numbers in the page."""
     for record in table.records.values:
         for read in record["reads"]:
             if "runtime" in read:
@@ -179,33 +179,33 @@ def change_contents(found: ModuleDiff, old: dict[Instruction, int], new: dict[In
     }
 
 
-# Reads of the arrays of an instruction's output, as JSON records that instructions with the same maps share.
+# Reads of the arrays of an instruction's output, as JSON records.
 #
-# Programs repeat themselves: a record is made once for all instructions with the same maps, shapes and names, with
-# ``{}`` in the place of the operand's name in its words.
+# Programs repeat themselves, so instructions with the same maps, shapes and names share one record, whose words have
+# ``{}`` in place of the operand's name.
 
 
 _MAX_ARRAYS = 64  # of the output of one instruction
 _MAX_READS = 64  # of one array
 _MAX_MAPS = 32  # of one operand
 _LONGEST_MAP = 4000
-_EXACT = 1 << 53  # integers below are exact as JavaScript's numbers
+_EXACT = 1 << 53  # integers below are exact as numbers of JavaScript
 
 
 def big(n: int | None) -> int | str | None:
-    """A number for JSON: as text where JavaScript would round it."""
+    """A number for JSON: as text if JavaScript would round it."""
     return n if n is None or -_EXACT < n < _EXACT else str(n)
 
 
 class Interned:
-    """Values with numbers, each once."""
+    """Numbers distinct values in the order of their first use."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []
         self._numbers: dict[Hashable, int] = {}
 
     def add(self, key: Hashable, value: Any) -> int:
-        """The number of a value that this key stands for; a function makes a value where it is new."""
+        """The number of the value for a key; if the value is a function, it is called only for a new key."""
         if key not in self._numbers:
             self.values.append(value() if callable(value) else value)
             self._numbers[key] = len(self.values) - 1
@@ -299,7 +299,7 @@ class ReadTable:
         return record | ({} if memory is None else {"memory": memory})
 
     def _read(self, k: int, leaf: ShapeIndex, shape: Shape, maps: MapSet, names: Names) -> dict[str, Any]:
-        """One array of an operand."""
+        """The record of the reads from one array of an operand."""
         own = [m for m in maps if m.shape_index == leaf]
         named = [names.of(m, k) for m in own]
         texts = list(map(str, named))
@@ -328,7 +328,7 @@ class ReadTable:
 
 
 def _suppliers(maps: Iterable[IndexingMap], names: Names, operand: int) -> Iterable[tuple[str, int, str]]:
-    """For each runtime variable its name, the number of the instruction that has its value, and the index there."""
+    """For each runtime variable its name, the number of the supplying instruction, and the index of the value."""
     for m in maps:
         named = names.of(m, operand)
         for variable in m.runtime:
@@ -347,7 +347,7 @@ def _hints(instruction: Instruction) -> Hashable:
 
 
 def _memory(instruction: Instruction, shape: Shape) -> str | None:
-    """Whether elements stay where they are, for an instruction with one operand of as many elements."""
+    """Whether elements stay in place, for an instruction with one operand of equally many elements."""
     bitcast = bitcast_equivalence(instruction, shape)
     if bitcast is None:
         return None

@@ -1,7 +1,7 @@
-"""Assembles the page of the explorer: data as JSON blocks, one style, one script, and a policy for nothing else.
+"""Assembles the page of the explorer: JSON blocks of data, one style, one script, and a policy that forbids all else.
 
-Data are written with every ``<`` escaped and as ASCII, so that no text of a program can end a block; the policy allows
-the one script and the one style by their hashes.
+Data is written as ASCII with every ``<`` escaped, so that no text of a program can end a block; the policy allows the
+script and the style by their hashes.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from .contents import change_contents, instruction_numbers, module_contents
 _SCRIPTS = ("evaluate", "model", "layout", "arrays", "graph", "hover", "panel", "list", "page")
 _TAKES = "a Module, a DumpedModule or a DumpDirectory"
 MAX_INSTRUCTIONS = 20_000
-"""How many instructions of a dump directory a page has; a single module is shown whole."""
+"""The most instructions of a dump directory in a page; a single module has no limit."""
 
 
 @dataclass(frozen=True)
 class ExplorerPage:
-    """An HTML page that needs nothing else; ``str()`` is its text."""
+    """A self-contained HTML page; ``str()`` is its text."""
 
     text: str
     #: The names of the modules in the page.
@@ -56,15 +56,15 @@ def explore(
     /,
     after: Module | DumpedModule | None = None,
 ) -> ExplorerPage:
-    """The fusion explorer: one HTML page with the graph of a module and what every element reads.
+    """The fusion explorer: one HTML page with the graph of a module and the elements that each element reads.
 
-    The page needs no network and no other file.  It shows the graph of the entry and of fusions, loops and calls in
-    it, and for each instruction its shapes, layouts, maps, bytes and origin; the elements that an element or a tile of
-    the output reads light up, computed in the page from the maps.
+    The page needs no network and no other file.  It shows the graph of the entry with its fusions, loops and
+    calls, and for each instruction its shapes, layouts, maps, bytes and origin.  Hovering over an element or a tile of
+    the output highlights the elements that it reads, which the page computes from the maps.
 
     Args:
-        subject: a module; or a dump directory, of which the page has the first and last stage of every compilation,
-            up to 20,000 instructions.
+        subject: a module; or a dump directory, for the first and last stage of every compilation, up to 20,000
+            instructions.
         after: the module after a change; the page then switches between both and shows :func:`hlomap.diff`.
 
     Returns:
@@ -98,7 +98,7 @@ def explore(
 
 
 class _Subject(NamedTuple):
-    """A module of the page, or the reason why it is not there."""
+    """A module of the page, or the reason why it is missing."""
 
     name: str
     stage: str
@@ -107,7 +107,7 @@ class _Subject(NamedTuple):
 
 
 def _of_dump(dump: DumpDirectory) -> tuple[list[_Subject], list[tuple[int, int]]]:
-    """The first and the last stage of every compilation, and the pairs to compare, as places in the list."""
+    """The first and the last stage of every compilation, and pairs of positions in this list to compare."""
     subjects: list[_Subject] = []
     pairs: list[tuple[int, int]] = []
     n_left = MAX_INSTRUCTIONS
@@ -155,7 +155,7 @@ def _assemble(subjects: list[_Subject], pairs: list[tuple[int, int]]) -> Explore
         (old, old_numbers), (new, new_numbers) = sides[before], sides[after]
         blocks.append(_block(f"diff-{k}", change_contents(diff(old, new), old_numbers, new_numbers)))
         diffs.append({"before": before, "after": after, "block": f"diff-{k}"})
-    start = pairs[0][1] if pairs else next(iter(sides), None)  # people look at the result of a change
+    start = pairs[0][1] if pairs else next(iter(sides), None)  # start with the result of a change
     names = tuple(subjects[k].name for k in sides)
     return ExplorerPage(
         _fill([_block("index", {"modules": rows, "diffs": diffs, "start": start}), *blocks], names), names
