@@ -1,5 +1,5 @@
-"""Limits that a test asserts of a compiled program: what it moves, reads, copies and exchanges.
+"""Limits that a test asserts for a compiled program: on data moved, read, copied and exchanged.
 
-``check.py`` has the rules, ``figures.py`` the figures of golden files and pull requests; ``plugin.py`` is the plugin of
-pytest, ``fixture.py`` its fixture.
+``check.py`` has the rules, ``figures.py`` the figures of golden files and pull requests; ``plugin.py`` is the pytest
+plugin, ``fixture.py`` its fixture.
 """

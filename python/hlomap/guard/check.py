@@ -1,7 +1,7 @@
-"""Checks a program against limits; each holds, is broken, or is not known to hold.
+"""Checks a program against limits; each holds, is broken, or is unknown.
 
-What breaks a limit, or is unknown, is a record with its instruction, its source and a sentence.  A limit holds only if
-it is proved, over a program of which all instructions were read.
+A limit that is broken or unknown has a record with its instruction, source line and reason.  A limit holds only if it
+is proved, and only for a program whose instructions were all read.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Limit(NamedTuple):
 
     @property
     def holds(self) -> Answer[None]:
-        """Whether it holds; undecided, with the reason, where that is not known."""
+        """Whether the limit holds; undecided, with the reason, if that is not known."""
         if isinstance(self.found, Unknown):
             return Answer(None, reason=self.found.reason)
         return Answer(self.found <= self.limit)
@@ -65,7 +65,7 @@ class Limit(NamedTuple):
 
 @dataclass(frozen=True)
 class Violation:
-    """A limit that does not hold, or is not known to: ``found`` is then :class:`~hlomap.Unknown`."""
+    """A limit that is broken, or unknown if ``found`` is :class:`~hlomap.Unknown`."""
 
     rule: str
     """The argument of :func:`check`, with the name in it: ``max_reads[x]``."""
@@ -80,7 +80,7 @@ class Violation:
 
     @property
     def source(self) -> str | None:
-        """The line of the program that the instruction comes from, as ``file:line``; None where it is not recorded."""
+        """The line of the program that the instruction comes from, as ``file:line``; None if it is not recorded."""
         return None if self.instruction is None else source_line(self.instruction)
 
     def __str__(self) -> str:
@@ -98,22 +98,22 @@ class Violation:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """The limits that were checked, and those that do not hold; ``bool()`` is ``.ok``."""
+    """The limits that were checked, and the violations; ``bool()`` is ``.ok``."""
 
     subject: Module | Computation | Instruction
     limits: tuple[Limit, ...]
     """Each rule with its limit and what was found."""
     violations: tuple[Violation, ...]
-    """Those that are broken, or not known to hold."""
+    """The limits that are broken or unknown."""
 
     @property
     def ok(self) -> bool:
-        """Whether all limits are proved to hold; False where one is unknown, see :attr:`reason`."""
+        """Whether all limits are proved to hold; False if one is unknown, see :attr:`reason`."""
         return not self.violations
 
     @property
     def reason(self) -> str | None:
-        """Why a limit is not known to hold, the first one; None where all hold or are broken."""
+        """The reason of the first unknown limit; None if every limit holds or is broken."""
         return next((limit.found.reason for limit in self.limits if isinstance(limit.found, Unknown)), None)
 
     def __bool__(self) -> bool:
@@ -166,39 +166,40 @@ def check(
     executed: bool | None = None,
     stage: Literal["optimized", "unoptimized"] = "optimized",
 ) -> CheckReport:
-    """Checks limits of a program, for a test: ``hm.check(f, x, max_reads={"x": 1}).assert_ok()``.
+    """Check limits of a program, for a test: ``hm.check(f, x, max_reads={"x": 1}).assert_ok()``.
 
     ``subject`` is a ``Module``, a ``Computation`` or an ``Instruction``; or a function of JAX, which is compiled for
-    ``arguments`` as :func:`from_jax` does, up to ``stage``.  The limits are about what runs: the instructions outside
-    fusions, in loops and branches too.  Bytes count as often as they move: by trip counts and calls, of a conditional
-    in the branch with most; numbers of instructions count the text.  ``executed`` says otherwise for both.
+    ``arguments`` as :func:`from_jax` does, up to ``stage``.  The limits apply to instructions that run: those outside
+    fusions, including loops and branches.  Bytes count as often as they move: times trip counts and calls, and for a
+    conditional the branch with the most.  Instructions count once each, as in the text.  ``executed`` changes both.
 
     Args:
         subject: what to check.
         *arguments: the arguments of a function.
-        max_bytes: the most bytes that all instructions together read and write, those of :func:`cost`.
+        max_bytes: the most bytes that all instructions together read and write, counted as :func:`cost` does.
         max_reads: for a parameter, by its number or its name, in HLO or in the program, how often any of its elements
             may be read from memory; see :func:`readers`, which counts the iterations of loops.
-        forbid: opcodes that must not move data, outside fusions or as the root of one.  What XLA makes a bitcast does
-            not count: a transpose or reshape that leaves every element where it is.
+        forbid: opcodes that must not move data, outside fusions or as the root of one.  A transpose or reshape that XLA
+            turns into a bitcast, since every element stays in place, does not count.
         max_count: the most instructions of an opcode, outside fusions.
-        max_wire_bytes: the most bytes that a device sends, the sum over all collectives of the least that the busiest
-            device sends, see :func:`collectives`; of a program that XLA has partitioned.
-        bitcasts_only: opcodes, or names of instructions, that must leave every element where it is, in fusions too.
-        executed: True counts instructions as often as they run, in ``max_count`` too; False counts the text, each
-            instruction once, for bytes too.
-        stage: that of :func:`from_jax`.
+        max_wire_bytes: the most bytes that a device sends: the sum over all collectives of the least bytes that the
+            busiest device sends (see :func:`collectives`), for a program that XLA has partitioned.
+        bitcasts_only: opcodes, or names of instructions, that must leave every element in place, in fusions too.
+        executed: True counts instructions as often as they run, in ``max_count`` too; False counts each instruction
+            once, for bytes too.
+        stage: as for :func:`from_jax`.
 
-    Opcodes may have wildcards: ``"all-*"``; that of an asynchronous operation is the opcode without ``-start``.
+    Opcodes may have wildcards: ``"all-*"``; asynchronous operations match without ``-start``.
 
     Returns:
-        A :class:`~hlomap.results.CheckReport`.  A limit holds only if that is proved: it is unknown, with the reason,
-        behind an instruction that was not read or has no rule, and for bytes in a loop without a known trip count.
+        A :class:`~hlomap.results.CheckReport`.  A limit holds only if that is proved.  It is unknown, with the
+        reason, if an instruction that matters was not read or has no rule, or if bytes move in a loop without a known
+        trip count.
 
     Raises:
         NotFoundError: no parameter, opcode or instruction has the name.
         TypeError: an argument is of another kind.
-        ValueError: no limit is given, or a name in ``max_reads`` fits two parameters.
+        ValueError: no limit is given, or a name in ``max_reads`` matches two parameters.
         UnsupportedError: JAX is needed and missing.
 
     >>> module = hm.parse('''HloModule m
@@ -262,7 +263,7 @@ def check(
 
 
 class _Checks:
-    """The rules, each of which adds its limit and what breaks it."""
+    """The rules; each method adds a limit and its violations."""
 
     def __init__(self, subject: Module | Computation | Instruction, executed: bool | None) -> None:
         self.subject = subject
@@ -287,8 +288,8 @@ class _Checks:
     def max_bytes(self, limit: int) -> None:
         computation = self.start.computation if isinstance(self.start, Instruction) else self.start
         if computation.is_fusion or applied_by(computation) is not None:
-            found = Unknown(f"what is inside {printable(computation.name, 60)} is in no memory")
-            self._add("max_bytes", limit, found, None, f"what it moves is not known: {found.reason}")
+            found = Unknown(f"values inside {printable(computation.name, 60)} are not in memory")
+            self._add("max_bytes", limit, found, None, f"the bytes that it moves are not known: {found.reason}")
             return
         total, moved = bytes_moved(self.start, executed=self.counts_runs)
         why = f"it moves {total.total:,} bytes, {total.read:,} read and {total.written:,} written"
@@ -311,7 +312,7 @@ class _Checks:
         self._add(f"max_reads[{parameter}]", limit, found, at, why, self._unread_around(value.computation))
 
     def _unread_around(self, computation: Computation) -> str | None:
-        """What was not read in a computation, in those that call it, and below: all that may read its parameters."""
+        """Text that was not read in a computation, its callers and callees, which all may read its parameters."""
         above = reachable([computation], callers)
         return unread_reason(self.module, {i for c in reachable(above, callees) for i in c})
 
@@ -327,7 +328,8 @@ class _Checks:
     def max_count(self, pattern: str, limit: int) -> None:
         self._expect_opcode(pattern, "max_count")
         wanted = (i for i in self.executed if _matches(i.opcode, pattern))
-        wanted = (i for i in wanted if i.opcode == pattern or not is_later_step(i))  # an operation counts once
+        # An asynchronous operation counts once.
+        wanted = (i for i in wanted if i.opcode == pattern or not is_later_step(i))
         run = CountRun(Questions(self.module), wanted)
         total, times = (run.of_program if self.counts_executions else run.of_text)(self.start)
         found = sorted(times, key=lambda i: -times[i])
@@ -369,7 +371,7 @@ class _Checks:
             raise NotFoundError(f"hm.check: no opcode matches `{printable(pattern)}` in {rule}{also and ', ' + also}")
 
     def _add_bytes(self, rule: str, limit: int, total: _Bytes, moved: Mapping[Instruction, _Bytes], why: str) -> None:
-        """Adds a limit of bytes, at the instruction with most of them, or at one that leaves it open."""
+        """Adds a limit of bytes, with the instruction that moves the most, or one whose bytes are unknown."""
         at = max(moved, key=lambda i: moved[i].total, default=None)
         if at is not None and moved[at].total:
             why += f"; the most in {printable(at.name, 60)} ({moved[at].total:,} bytes)"
@@ -380,15 +382,15 @@ class _Checks:
     def _add(
         self, rule: str, limit: int, found: int | Unknown, at: Instruction | None, why: str, unknown: str | None = None
     ) -> None:
-        """Adds a limit; where there is something ``unknown``, it may be broken, but does not hold."""
+        """Adds a limit; with a reason in ``unknown`` it is broken or unknown, but never holds."""
         if isinstance(found, int) and found <= limit and unknown is not None:
-            found, why = Unknown(unknown), f"that it holds is not known: {printable(unknown)}"
+            found, why = Unknown(unknown), f"not known to hold: {printable(unknown)}"
         self.limits.append(Limit(rule, limit, found))
         if self.limits[-1].holds.value is not True:
             self.violations.append(Violation(rule, limit, found, at, why))
 
     def _add_all(self, rule: str, pattern: str, matching: Iterable[tuple[Instruction, Instruction]]) -> None:
-        """A violation for each instruction that moves data, or may: what runs, and what matches in it."""
+        """Adds a violation for each pair of an instruction that runs and a match in it that moves data, or may."""
         rule = f"{rule}[{pattern}]"
         broken, unknown = [], []
         for outer, inner in dict.fromkeys(matching):
@@ -403,7 +405,7 @@ class _Checks:
                 broken.append((inner, f"{name} moves data: {_n_bytes(inner):,} bytes written{why}"))
         if self.unread_within is not None:
             reason = Unknown(self.unread_within)
-            unknown.append(Violation(rule, 0, reason, None, f"that it holds is not known: {reason.reason}"))
+            unknown.append(Violation(rule, 0, reason, None, f"not known to hold: {reason.reason}"))
         found = len(broken) if broken or not unknown else unknown[0].found
         self.limits.append(Limit(rule, 0, found))
         self.violations += [Violation(rule, 0, len(broken), inner, why) for inner, why in broken]
@@ -411,7 +413,7 @@ class _Checks:
 
 
 def _first(reasons: Sequence[str]) -> str | None:
-    """The first of some reasons, and how many there are."""
+    """The first of some reasons, and the number of the others."""
     more = f", and {len(reasons) - 1:,} more" if len(reasons) > 1 else ""
     return f"{reasons[0]}{more}" if reasons else None
 
@@ -428,12 +430,13 @@ def _patterns(got: Iterable[str], name: str) -> list[str]:
 
 
 def _matches(opcode: str, pattern: str) -> bool:
-    """Whether an opcode is one of a pattern, where that of an asynchronous operation is that of its start."""
+    """Whether an opcode matches a pattern; an asynchronous start also matches the name of its operation."""
     return fnmatchcase(opcode, pattern) or fnmatchcase(begun_by(opcode), pattern)
 
 
 def _roots(fusion: Instruction) -> Iterator[Instruction]:
-    """The values that a fusion writes: its root, and the elements of a tuple, seen through what moves nothing."""
+    """The values that a fusion writes: its root or the elements of a root tuple, through operations that move
+    nothing."""
     called = fusion.called_computations
     pending = [called[0].root] if called and called[0].is_fusion else []
     seen: set[Instruction] = set()
@@ -450,9 +453,10 @@ def _roots(fusion: Instruction) -> Iterator[Instruction]:
 
 
 def _moves_data(instruction: Instruction) -> Answer[None]:
-    """Whether an instruction moves something and XLA does not make it a bitcast; a copy in one layout is there to move.
+    """Whether an instruction moves data, that is, XLA does not turn it into a bitcast; a copy in one layout always
+    moves.
 
-    A reason says why a question about layouts is open, or answered so.
+    The reason of the answer says why a question about layouts is undecided, or answered in this way.
     """
     if lookup(instruction.opcode).moves_nothing:
         return Answer(False)
@@ -471,7 +475,7 @@ def _n_bytes(instruction: Instruction) -> int:
 
 
 def source_line(instruction: Instruction) -> str | None:
-    """The line of the program that an instruction comes from, as ``file:line``, with the function if it is known."""
+    """The line of the program that an instruction comes from, as ``file:line``, with the function if known."""
     origin = source_of(instruction)
     if origin is None:
         return None

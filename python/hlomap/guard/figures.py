@@ -1,4 +1,4 @@
-"""The figures of a program that a golden file and a pull request show: bytes, instructions, copies, collectives.
+"""Figures of a program for golden files and pull requests: bytes, instructions, copies, collectives.
 
 :func:`markdown` is the table for a pull request.
 """
@@ -27,17 +27,17 @@ _MAX_LINES = 5
 
 @dataclass(frozen=True)
 class Figures:
-    """Figures of a program: bytes as often as they move, and in ``opcodes`` the instructions outside fusions that do
-    something, asynchronous ones without their ``-start``.
+    """Figures of a program: the bytes that move in a run, and in ``opcodes`` the number of instructions outside
+    fusions, without those that do nothing, and asynchronous ones without their ``-start``.
 
-    Bytes are None where they are not known.
+    Bytes are None if they are not known.
     """
 
     bytes: int | None
     wire_bytes: int | None
     opcodes: Mapping[str, int]
     lines: Mapping[str, int] = field(default_factory=ReadOnlyDict)
-    """The bytes that the instructions of each line of the program move, of those whose source is recorded."""
+    """The bytes moved by the instructions of each source line, if the program records them."""
 
     def rows(self) -> dict[str, int | None]:
         """The figures by their names in a table."""
@@ -51,7 +51,7 @@ class Figures:
         }
 
     def to_dict(self) -> dict[str, object]:
-        """The content of a golden file; lines of the program are left out, since they move with every edit."""
+        """The content of a golden file; source lines are left out, since they change with every edit."""
         opcodes = dict(sorted(self.opcodes.items()))
         return {"format": _FORMAT, "bytes": self.bytes, "wire_bytes": self.wire_bytes, "opcodes": opcodes}
 
@@ -98,7 +98,7 @@ def text_table(before: Figures, after: Figures, names: tuple[str, str]) -> str:
 
 
 def markdown(before: Figures, after: Figures) -> str:
-    """One table for a pull request: the figures, then the lines of the program that move the most bytes more.
+    """A table for a pull request: the figures, then the source lines whose bytes grow the most.
 
     >>> one, two = (Figures(n, 0, {"copy": n // 8}) for n in (8, 24))
     >>> print(markdown(one, two))
@@ -135,7 +135,7 @@ def _cells(before: int | None, after: int | None) -> tuple[str, str, str]:
 
 
 def _line(instruction: Instruction) -> str | None:
-    """``file:line`` with the last two parts of the path, which are the same on every machine."""
+    """``file:line`` with the last two parts of the path, which do not depend on the machine."""
     source = source_line(instruction)
     if source is None:
         return None

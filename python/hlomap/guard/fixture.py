@@ -1,4 +1,4 @@
-"""The fixture ``hlo`` of pytest: checks, and comparison with a golden file beside the test."""
+"""The pytest fixture ``hlo``: checks, and comparison with a golden file in the folder of the test."""
 
 from __future__ import annotations
 
@@ -33,10 +33,11 @@ class Hlo:
     def golden(
         self, subject: Any, /, *arguments: Any, stage: Literal["optimized", "unoptimized"] = "optimized"
     ) -> CheckReport:
-        """Fails the test if a figure is larger than in the golden file; the last argument is the name of that.
+        """Fails the test if a figure is larger than in the golden file, whose name is the last argument.
 
-        The figures are the bytes that the program moves, those between devices, and how many instructions it has of
-        each opcode outside fusions.  The file is ``NAME.hlo.json`` beside the test; ``pytest --hlo-update`` writes it.
+        The figures are the bytes that the program moves, the bytes between devices, and the number of instructions of
+        each opcode outside fusions.  The file is ``NAME.hlo.json`` in the folder of the test; ``pytest --hlo-update``
+        writes it.
         """
         __tracebackhide__ = True
         *given, name = arguments or (None,)
@@ -64,7 +65,7 @@ class Hlo:
 
 
 def _source_lines(report: CheckReport) -> str:
-    """The lines of the program that broken limits come from, as far as the files are there."""
+    """The source lines that broken limits come from, if the files exist."""
     lines: dict[str, None] = {}
     for violation in report.violations:
         file, _, number = (violation.source or "").split(" in ")[0].rpartition(":")
