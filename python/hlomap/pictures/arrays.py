@@ -1,6 +1,6 @@
-"""Pictures of arrays in memory: ``layouts.py`` chooses the contents, which are rendered here as SVG and as text.
+"""Pictures of arrays in memory: renders the contents that ``layouts.py`` chooses as SVG and as text.
 
-On the left the array with the position of each element, on the right memory with the index at each position.
+The left side shows the array with the position of each element, the right side memory with the index at each position.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def draw_shape(shape: Shape) -> Picture:
 
 
 def draw_layout(layout: Layout, dimensions: Sequence[int] | None = None) -> Picture:
-    """The picture of an array of bytes with this layout; without ``dimensions`` its sizes are examples."""
+    """The picture of an array of bytes with this layout; without ``dimensions`` its sizes are chosen as an example."""
     return draw_shape(Shape("u8", example_sizes(layout) if dimensions is None else dimensions, layout))
 
 
@@ -143,7 +143,7 @@ class _Table:
         return next((level for level, (a, b) in enumerate(pairs) if a != b), None)
 
 
-# The same as text: numbers in columns, lines between tiles.
+# Rendering as text: numbers in columns, lines between tiles.
 
 
 def render_text(scene: Scene) -> str:
@@ -189,7 +189,7 @@ def _plane(grid: Grid) -> list[str]:
 
 
 def _all_differ(pairs: Iterable[tuple[Cell | None, Cell | None]]) -> bool:
-    """Whether all pairs are in different tiles; tiles of combined dimensions end at other columns in each row."""
+    """Whether all pairs are in different tiles; tiles of combined dimensions end at different columns in each row."""
     tiles = [(a.tiles[:1], b.tiles[:1]) for a, b in pairs if a is not None and b is not None]
     return bool(tiles) and all(a != b for a, b in tiles)
 

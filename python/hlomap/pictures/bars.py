@@ -1,6 +1,6 @@
-"""Bars: numbers that belong to names, as an image and as text.
+"""Bar charts of named numbers, as an image and as text.
 
-A bar has parts of two colours; its number is written after it, so that nothing depends on its length alone.
+A bar has parts in two colours; its number is written after the bar, so that nobody has to read its length.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LABEL = 40  # characters
 
 @dataclass(frozen=True)
 class Bar:
-    """A name, the parts of its bar, and what is written after it."""
+    """A name, the parts of its bar, and the text after the bar."""
 
     label: str
     parts: tuple[float, ...]

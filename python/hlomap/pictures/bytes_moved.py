@@ -1,4 +1,4 @@
-"""Pictures of the bytes that a module moves, and of what a change did to them."""
+"""Pictures of the bytes that a module moves, and of their change between two modules."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def draw_overview(found: Overview) -> Picture:
 
 
 def draw_diff(found: ModuleDiff) -> Picture:
-    """Bytes before and after: of the modules, and of the operations that changed the most."""
+    """Bytes before and after, for the modules and for the operations that changed the most."""
     before, after = found.overviews
     bars = [
         Bar(name, _parts(own.total), bytes_text(own.total.total))
@@ -69,11 +69,11 @@ def draw_table(table: Table) -> Picture:
         for (computation, name), n in total.most_common(_MAX_BARS)
         if n
     ]
-    return bar_picture(f"{plural(len(table), 'row')} of an analysis", "bytes read at most, of all operands", bars, ())
+    return bar_picture(f"{plural(len(table), 'row')} of an analysis", "bytes read from all operands, at most", bars, ())
 
 
 def draw_profile(found: Profile) -> Picture:
-    """The instructions that take the most time, with what the device needs at least, if it is known."""
+    """The instructions that take the most time, with the least time that the device needs, if known."""
     bars = []
     for row in found.rows[:_MAX_BARS]:
         least = row.time_us * min(row.of_limit or 0.0, 1.0)

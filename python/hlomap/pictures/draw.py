@@ -55,32 +55,32 @@ def draw(
     output: int | ShapeIndex = 0,
     num_devices: int | None = None,
 ) -> Picture:
-    """A picture of a value: ``str()`` of it is a form for the terminal, ``.svg`` the image, which notebooks show.
+    """Draw a picture of a value: ``str()`` of it is a form for the terminal, ``.svg`` the image, which notebooks show.
 
     Args:
         value: what to draw.
 
             - maps, an instruction or its explanation, a computation: the output on the left and the operands on the
-              right; what one element of the output reads is lit, and greys say how often each element is read; of an
-              explanation with ``depth`` also the values on the way back;
+              right; the reads of one output element are highlighted, and greys say how often each element is read; an
+              explanation with ``depth`` also shows the values on the way back;
             - the tuple of :func:`hlomap.output_to_input` or :func:`hlomap.input_to_output`: the same, with an array for
               each set; a sequence of other values: their pictures below each other;
             - the dictionary of :func:`hlomap.backward_slice`, :func:`hlomap.forward_slice` or :func:`hlomap.indexing`:
               the same, with each of its values;
             - a :class:`~hlomap.verification.verify.CheckResult`: the same, with the elements of the witness;
-            - a tiling: one tile of the output, and what it reads; a frontier of tiles: bytes moved, as bars;
-            - a module, the rows of :func:`hlomap.analyze` or a :func:`hlomap.diff`: bytes that are moved, as bars;
-            - a profile: the time of the longest instructions, and how much of it their bytes and operations need;
-            - a loop: what each iteration does with every array that it carries;
+            - a tiling: one tile of the output and its reads; a frontier of tiles: bytes moved, as bars;
+            - a module, the rows of :func:`hlomap.analyze` or a :func:`hlomap.diff`: bytes moved, as bars;
+            - a profile: the time of the longest instructions, and the part that their bytes and operations need;
+            - a loop: the accesses of each iteration to every carried array;
             - a shape or a layout: positions in memory;
             - a sharding and the ``shape`` of an array: tiles and their devices.
-        shape: after a sharding, the array.
-        element: the element of the output to light; by default one that reads something. Of a tiling an index in each
-            parameter: the tile that contains it is lit.
-        tile: the sizes of a tile of the output, of which the one that contains the element is lit. Of a tiling a size
-            for each parameter; by default those of a legal candidate that moves few bytes.
-        output: of an instruction or a computation, the number of the output or its shape index.
-        num_devices: the number of devices of a replicated array.
+        shape: the shape of the array, for a sharding.
+        element: the output element to highlight; by default one that reads something.  For a tiling an index in each
+            parameter, which selects a tile.
+        tile: the sizes of a tile of the output; the tile that contains the element is highlighted.  For a tiling a size
+            for each parameter; by default a legal candidate that moves few bytes.
+        output: the number or the shape index of the output, for an instruction or a computation.
+        num_devices: the number of devices, for a replicated sharding.
 
     Returns:
         A picture.  Long axes and arrays of many dimensions are drawn in part, with a mark.
@@ -88,7 +88,7 @@ def draw(
     Raises:
         ShapeError: the element, the tile or the output does not exist, or the sharding does not fit the shape.
         UnsupportedError: the sharding is not decided.
-        TypeError: an argument is of the wrong kind, or does not belong to this value.
+        TypeError: an argument is of the wrong kind, or does not apply to this value.
 
     >>> module = hm.parse('''ENTRY e {
     ...   p = f32[3,5] parameter(0)
@@ -155,7 +155,7 @@ def draw(
 
 
 def _refuse(kind: str, **given: object) -> None:
-    """Refuses arguments that do not belong to the value."""
+    """Rejects arguments that do not apply to the value."""
     for name, value in given.items():
         if value is not None and not (name == "output" and (not value if isinstance(value, tuple) else value == 0)):
             raise wrong_type("draw", f"no `{name}` for {kind}", value)

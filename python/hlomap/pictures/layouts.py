@@ -1,7 +1,7 @@
 """The contents of a picture of a layout: planes of the array with positions, and memory in order with indices.
 
-Every number in the picture is computed by the maps of the shape.  Long axes are shown in part: their ends, and the ends
-of tiles.  Rendering is in ``arrays.py``.
+The maps of the shape give every number in the picture.  Long axes are shown in part: their ends, and the ends of tiles.
+Rendering is in ``arrays.py``.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def build_scene(shape: Shape) -> Scene:
 
 
 def example_sizes(layout: Layout) -> list[int]:
-    """Sizes of an array that has a few tiles of this layout, and padding where possible."""
+    """Sizes of an array that has a few tiles of this layout, and padding if possible."""
     order = layout.minor_to_major
     tile = layout.tiles[0] if layout.tiles else ()
     sizes = [2] * len(order)
@@ -186,7 +186,7 @@ def _extend_to_tiles(shape: Shape) -> tuple[int, ...]:
 
 
 def _tile_widths(shape: Shape, dimension: int) -> list[int]:
-    """The widths of the tiles of each level in a dimension; 0 where a tile does not reach it."""
+    """The widths of the tiles of each level in a dimension; 0 if a tile does not reach it."""
     if shape.layout is None:
         return []
     at = shape.layout.minor_to_major.index(dimension) + 1
@@ -204,7 +204,7 @@ def choose_indices(n: int, widths: Iterable[int]) -> list[int | None]:
 
 
 def with_gaps(indices: Iterable[int]) -> list[int | None]:
-    """The indices in order, with None for a gap between them and a single one that would be a gap."""
+    """The indices in order, with None for each gap; a gap of one index is filled instead."""
     shown: list[int | None] = []
     last: int | None = None
     for i in sorted(indices):

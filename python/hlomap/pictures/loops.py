@@ -1,4 +1,4 @@
-"""Pictures of loops: a row for every array that is carried, a column for an iteration."""
+"""Pictures of loops: a row for every carried array, a column for an iteration."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def draw_loop(loop: Loop) -> Picture:
 
 
 def leaf_labels(loop: Loop) -> list[str]:
-    """A name for each leaf: that of the value that the loop begins with, where it is a tuple of values."""
+    """A name for each leaf: that of its initial value, if the loop starts from a tuple of values."""
     found = []
     start = loop.instruction.operands[0] if loop.instruction.operands else None
     for leaf in loop.carried:
@@ -94,7 +94,7 @@ def _cell(leaf: CarriedValue, t: int, accesses: Sequence[Access]) -> str:
 
 
 def _accessed(access: Access, t: int, leaf: CarriedValue) -> str:
-    """The window of an access in an iteration; empty where it also depends on loops around."""
+    """The window of an access in an iteration; empty if it also depends on loops around."""
     windows: list[tuple[int, int] | None] = []
     for offset, size, n in zip(access.offset, access.sizes, leaf.shape.dimensions, strict=False):
         start = offset.substitute(dims=[t]).value if not access.loops[1:] else None

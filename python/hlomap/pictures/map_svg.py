@@ -1,6 +1,6 @@
 """Renders a picture of maps as SVG: the output on the left, operands on the right.
 
-Cells of a picture have one size, so that arrays keep their proportions. A zigzag is a cut.
+Cells of a picture have one size, so that arrays keep their proportions.  A zigzag marks a cut.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def render_map_svg(scene: MapScene) -> str:
 
 
 def _arrow(x: float, y: float, length: float, relation: Relation) -> str:
-    """From the operands to the output, as elements go; of maps alone from the first array to the second."""
+    """An arrow from the operands to the output, as elements flow; for maps alone from the first array to the second."""
     start, end, head = (x + length, x, 7) if relation == "read" else (x, x + length, -7)
     return f'<path d="M{start:.1f},{y:.1f}H{end:.1f}m{head},-5l{-head},5l{head},5" class="edge thin"/>'
 
@@ -141,7 +141,7 @@ class _Block:
         yield from _path(self._cuts(xs, ys), "gap")
 
     def _labels(self, page: Page, xs: Sequence[float], ys: Sequence[float]) -> Iterator[str]:
-        """The indices of what is lit and of the ends, as far as they do not overlap."""
+        """The indices of highlighted cells and of the ends, as far as they do not overlap."""
         lit: npt.NDArray[np.bool_] = page.lit > 0
         rows_lit, columns_lit = np.logical_or.reduce(lit, axis=1), np.logical_or.reduce(lit, axis=0)
         if self.grid.dims[1] is not None:
@@ -174,7 +174,7 @@ class _Block:
             yield from (f"M{x},{ys[a]}V{ys[b]}" for c, x in enumerate(xs) if is_edge(columns, c))
 
     def _outline(self, lit: npt.NDArray[np.bool_], xs: Sequence[str], ys: Sequence[str]) -> Iterator[str]:
-        """A line around what is lit, across cuts too."""
+        """A line around highlighted cells, across cuts too."""
         for c in _gaps(self.grid.columns):
             lit[:, c] = lit[:, c - 1] & lit[:, c + 1]
         for r in _gaps(self.grid.rows):
@@ -219,7 +219,7 @@ def _zigzag(length: float) -> list[tuple[int, float]]:
 
 
 def _labelled(axis: Sequence[int | None], lit: npt.NDArray[np.bool_]) -> list[int]:
-    """The places of labels, the most wanted first."""
+    """The positions of labels, the most important first."""
     marked = [k for k in np.flatnonzero(lit).tolist() if axis[k] is not None]
     cuts = [place for k in _gaps(axis) for place in (k - 1, k + 1)]
     wanted = [*marked[:1], *marked[-1:], 0, len(axis) - 1, *cuts]
@@ -239,11 +239,11 @@ def _n(value: float) -> str:
 
 
 def _legend(scene: MapScene, x: float, y: float) -> tuple[list[str], float]:
-    """The legend of the colours, and where it ends."""
+    """The legend of the colours, and its right end."""
     parts: list[str] = []
     for kind, words in scene.legend:
         if kind == "read":
-            continue  # the levels of grey say it
+            continue  # the levels of grey cover it
         box = f"M{_n(x)},{_n(y)}h14v14h-14z"
         shown = {
             "lit": [(box, "lit"), (box, "edge")],

@@ -12,7 +12,7 @@ from .scenes import LIT, MARKED, MAY, ArrayGrid, MapScene, Page
 from .style import magnitude, wrap
 
 BLOCKS = {"lit": "██", "may": "▒▒", "marked": "><", "read": "░░", "none": "··", "unknown": "┄┄"}
-"""The cells of what is lit, may be read, is crossed, is read by other elements, is not read, and is not counted."""
+"""The blocks of cells that are highlighted, may be read, are crossed, are read by others, unread, and not counted."""
 
 _WIDTH = 100
 _FACTS = 48
@@ -26,10 +26,10 @@ def render_map_text(scene: MapScene) -> str:
     for block in blocks:
         width = sum(_width(other) + 4 for other in row)
         if row and width + _width(block) > _WIDTH:
-            lines += [*_beside(row), ""]
+            lines += [*_side_by_side(row), ""]
             row = []
         row.append(block)
-    lines += _beside(row)
+    lines += _side_by_side(row)
     if scene.n_hidden:
         lines += ["", f"… and {scene.n_hidden:,} more operands"]
     legend = [f"{BLOCKS[kind]} {words}" for kind, words in scene.legend if kind in BLOCKS and kind != "none"]
@@ -42,7 +42,7 @@ def _width(block: Sequence[str]) -> int:
     return max(map(len, block), default=0)
 
 
-def _beside(blocks: Sequence[Sequence[str]]) -> list[str]:
+def _side_by_side(blocks: Sequence[Sequence[str]]) -> list[str]:
     height = max((len(block) for block in blocks), default=0)
     return [
         "    ".join((block[k] if k < len(block) else "").ljust(_width(block)) for block in blocks)
@@ -94,7 +94,7 @@ def _cell(page: Page, r: int, c: int, is_output: bool) -> str:
 
 
 def _ruler(columns: Sequence[int | None]) -> str:
-    """The indices of the ends, then those around cuts, where they fit."""
+    """The indices of the ends, then those around cuts, if they fit."""
     last = len(columns) - 1
     cuts = [place for c, index in enumerate(columns) if index is None for place in (c - 1, c + 1)]
     line = [" "] * (2 * len(columns) + 24)

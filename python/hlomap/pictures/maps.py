@@ -1,4 +1,4 @@
-"""Pictures of maps and of instructions: what one element or tile of the output reads on every operand."""
+"""Pictures of maps and of instructions: the reads of one element or tile of the output from every operand."""
 
 from __future__ import annotations
 
@@ -34,14 +34,15 @@ def map_picture(scene: MapScene) -> Picture:
 
 
 def array_of(label: str, shape: Shape, facts: str = "") -> Array:
-    """An array of a shape; of a token or an opaque value one element."""
+    """An array of a shape; a token or an opaque value becomes one element."""
     return Array(label, facts or str(shape.without_layout()), tuple((0, n - 1) for n in shape.dimensions))
 
 
 def read_box(
     bounds: Bounds, operands: Sequence[Operand], element: Element | None, tile: Element | None, hint: str = ""
 ) -> tuple[Bounds | None, str]:
-    """The lit box of the output, and its name: an element, or the tile that contains it; ``hint`` ends errors."""
+    """The highlighted box of the output, and its name: an element, or the tile that contains it; ``hint`` ends
+    errors."""
     at = choose_element(bounds, operands) if element is None else tuple(int(i) for i in element)
     if element is not None and at is not None:
         if len(at) != len(bounds):
@@ -63,9 +64,9 @@ def read_box(
 
 
 def draw_maps(values: Sequence[MapSet | IndexingMap], element: Element | None, tile: Element | None) -> Picture:
-    """The picture of maps that start at one array, with an array for each value, as large as the maps say.
+    """The picture of maps that start at one array, with an array for each value, of the size that its maps reach.
 
-    Raises :class:`~hlomap.errors.UnsupportedError` where they start at arrays of different ranks.
+    Raises :class:`~hlomap.errors.UnsupportedError` if they start at arrays of different ranks.
     """
     sets = [value if isinstance(value, MapSet) else MapSet([value]) for value in values]
     starts = starts_of(values)
@@ -84,7 +85,7 @@ def draw_maps(values: Sequence[MapSet | IndexingMap], element: Element | None, t
 
 
 def _lit(array: Array, name: str) -> Array:
-    """The output, with the name of what is lit."""
+    """The output, with the name of the highlighted element or tile."""
     return replace(array, facts=array.facts + (f", {name} is lit" if name else ""))
 
 
@@ -95,7 +96,7 @@ def starts_of(values: Iterable[MapSet | IndexingMap]) -> set[tuple[tuple[int, in
 
 
 def start_of(label: str, starts: Collection[tuple[tuple[int, int], ...]], *, are_whole: bool = False) -> Array:
-    """The array that maps with dims of these bounds start at: each at the whole array, or else at a part of it."""
+    """The array at which maps with dims of these bounds start: each at the whole array, or else at a part of it."""
     if len({len(bounds) for bounds in starts}) > 1 or (are_whole and len(starts) > 1):
         raise UnsupportedError(
             "the maps start at several arrays: choose one with `output` or `operand`, as in output=0"
@@ -123,7 +124,7 @@ def _sizes(bounds: Bounds) -> str:
 
 
 def _targets(maps: MapSet, label: str, status: str) -> Iterator[Operand]:
-    """An array for each shape index, as large as the elements that are reached: sets do not know their direction."""
+    """An array for each shape index, just large enough for the reached elements: sets do not record full sizes."""
     if maps.is_unknown:
         yield Operand(Array(label, f"any element may be reached{status}", ()), None)
     for leaf in dict.fromkeys(m.shape_index for m in maps):
@@ -138,7 +139,7 @@ def _reached(array: Array, maps: MapSet, leaf: ShapeIndex | None = None, *, is_c
 
 
 def _bounds_of_elements(maps: MapSet) -> tuple[tuple[int, int], ...]:
-    """The bounds of the smallest array from 0 on that has every element that is reached."""
+    """The bounds of the smallest array from 0 that contains every reached element."""
     boxes = []
     for m in maps:
         try:
@@ -151,12 +152,12 @@ def _bounds_of_elements(maps: MapSet) -> tuple[tuple[int, int], ...]:
 def draw_instruction(
     instruction: Instruction, element: Element | None, tile: Element | None, output: int | ShapeIndex
 ) -> Picture:
-    """The picture of what an instruction or a fusion reads of each operand."""
+    """The picture of the reads of an instruction or a fusion from each operand."""
     return map_picture(explanation_scene(explain(instruction, output=output), element, tile))
 
 
 def draw_explanation(explanation: Explanation) -> Picture:
-    """The picture of an explained instruction, with its element lit."""
+    """The picture of an explained instruction, with its element highlighted."""
     whole = explanation
     if explanation.element is not None:
         whole = explain(explanation.instruction, output=explanation.shape_index)
@@ -173,7 +174,7 @@ def explanation_scene(
     box, name = read_box(own.bounds, operands, element, tile, output_is if found.shape_index else "")
     boxes: list[Bounds | None] = [box] * len(operands)
     direct = {read.instruction for read in found.reads}
-    # The ends of the way come first, since of many operands only some are drawn.
+    # The ends of the way come first, since only some of many operands are drawn.
     for step in sorted(steps, key=lambda step: bool(step.instruction.operands)):
         if step.instruction not in direct:
             more = value_operands(step.instruction, step.maps, is_counted=False)
@@ -184,7 +185,7 @@ def explanation_scene(
 
 
 def value_operands(value: Instruction, maps: MapSet, *, is_counted: bool = True) -> list[Operand]:
-    """The arrays of a value that maps reach, with its name; one where nothing is known."""
+    """The arrays of a value that maps reach, with its name; one array if nothing is known."""
     found = []
     leaves = dict.fromkeys(m.shape_index for m in maps)
     for leaf in leaves or [index for index, _ in value.shape.leaves()][:1]:
@@ -199,7 +200,7 @@ def value_operands(value: Instruction, maps: MapSet, *, is_counted: bool = True)
 
 
 def draw_check(result: CheckResult) -> Picture:
-    """The reads of the witness's output element by the maps, and the operand element that changes it."""
+    """The reads of the witness's output element according to the maps, and the operand element that changes it."""
     instruction = result.instruction
     operand = instruction.operands[result.operand]
     shape, source = shape_at(instruction.shape, result.output), shape_at(operand.shape, result.shape_index)
@@ -222,13 +223,13 @@ def draw_check(result: CheckResult) -> Picture:
     return map_picture(build_map_scene(title, [printable(result, 120)], _lit(own, name), [read], box))
 
 
-# Pictures of slices: of each value the elements that an element of one instruction needs, or that depend on it.
+# Pictures of slices: for each value, the elements that one element needs, or that depend on one element.
 
 
 def draw_slice(slice_: Mapping[Instruction, MapSet], element: Element | None, tile: Element | None) -> Picture:
-    """The picture of a dictionary of sets, all of which start at the elements of one array.
+    """The picture of a dictionary of sets that all start at the elements of one array.
 
-    Raises :class:`~hlomap.errors.UnsupportedError` where they start at arrays of different shapes.
+    Raises :class:`~hlomap.errors.UnsupportedError` if they start at arrays of different shapes.
     """
     for value, maps in slice_.items():
         takes = "a mapping from Instruction to MapSet"

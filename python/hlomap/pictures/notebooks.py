@@ -1,7 +1,7 @@
 """Displays of values in notebooks: a page of HTML, or an image.
 
-Every text of a program is escaped.  A value that cannot be drawn shows its repr, since a notebook must not fail
-where it only shows: both functions then return None.
+Every text of a program is escaped.  A value that cannot be drawn shows its repr, since displaying a value must
+not fail: both functions then return None.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CELL = "text-align:left;white-space:nowrap"
 
 
 def notebook_svg(value: Drawable) -> str | None:
-    """The image of a value; None where it cannot be drawn."""
+    """The image of a value; None if it cannot be drawn."""
     try:
         return draw(value).svg
     except (HlomapError, OverflowError):
@@ -38,7 +38,7 @@ def notebook_svg(value: Drawable) -> str | None:
 
 
 def notebook_html(value: Any) -> str | None:
-    """The page of a value; None where it cannot be made."""
+    """The page of a value; None if it cannot be made."""
     try:
         return _page(value)
     except (HlomapError, OverflowError):
@@ -78,7 +78,7 @@ def _page(value: Any) -> str | None:
 
 
 def _rows(table: Table) -> str:
-    """The first rows, without columns that are empty in them."""
+    """The first rows, without columns that are empty in all of them."""
     n = min(len(table), _MAX_ROWS)
     columns = {name: list(islice(table[name], n)) for name in table.columns}
     shown = [name for name, values in columns.items() if any(v not in (None, (), "") for v in values)]

@@ -1,4 +1,4 @@
-"""A picture of a value: an SVG image and a form for the terminal, each made when it is asked for."""
+"""A picture of a value: an SVG image and a form for the terminal, each made on demand."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _of_texts(title: str, svg: str, text: str) -> Picture:
 
 
 def stacked(pictures: Sequence[Picture]) -> Picture:
-    """Several pictures below each other."""
+    """Several pictures, one below the other."""
     title = f"{len(pictures)} pictures"
 
     def svg() -> str:

@@ -1,8 +1,8 @@
-"""The contents of a picture of maps: an output and its operands as grids, with what one element or tile reads.
+"""The contents of a picture of maps: an output and its operands as grids, with the reads of one element or tile.
 
-The number of cells is bounded, whatever the sizes; long axes are cut, and of the planes of an array only some are
-drawn.  A cell is lit where the maps reach it from the lit elements, and only "may be read" where the maps are not exact
-or depend on runtime values.  Rendering is in ``map_svg.py`` and ``map_text.py``.
+The number of cells is bounded for all sizes: long axes are cut, and only some planes of an array are drawn.  A cell is
+lit if the maps reach it from the lit elements; it is only "may be read" if the maps are not exact or depend on runtime
+values.  Rendering is in ``map_svg.py`` and ``map_text.py``.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ Points: TypeAlias = npt.NDArray[np.int64]
 Counts: TypeAlias = npt.NDArray[np.float64]
 
 LIT, MAY, MARKED = 1, 2, 3
-"""A cell of the lit element or tile or read by it, one that it may read, and one that is crossed."""
+"""Codes of cells: lit or read by a lit element, maybe read by a lit element, and crossed."""
 
 _MAX_AXIS = 32  # cells of an axis that is drawn completely
-_MAX_LINE = 48  # the same in an array of one dimension
+_MAX_LINE = 48  # in an array of one dimension
 _MAX_CELLS = 1200  # of one array
 _MAX_PAGES = 6
 _MAX_OPERANDS = 8
-_MAX_COUNTED = 1000  # maps of one array that are counted; of more only the bounds are drawn
+_MAX_COUNTED = 1000  # maps of one array that are counted; beyond that only bounds are drawn
 _HEAD, _TAIL = 6, 2  # cells at the ends of a long axis
 
 Relation: TypeAlias = Literal["read", "reached"]
@@ -42,7 +42,7 @@ _Reader: TypeAlias = Callable[[Points], "npt.NDArray[np.uint8]"]
 
 @dataclass(frozen=True)
 class Array:
-    """An array: its name, what there is to say of it, and the least and greatest index in every dimension."""
+    """An array: its name, facts about it, and the least and greatest index in every dimension."""
 
     label: str
     facts: str
@@ -51,7 +51,7 @@ class Array:
 
 @dataclass(frozen=True)
 class Operand:
-    """An array and the maps to it; None where any of its elements may be read."""
+    """An array and the maps to it; None if any of its elements may be read."""
 
     array: Array
     maps: tuple[IndexingMap, ...] | None
@@ -66,7 +66,7 @@ class Operand:
 class Page:
     """A plane of an array: its index, and for each cell how often it is read and whether it is lit.
 
-    ``counts`` is -1 where the number is not known, and not a number in a gap and where reads are not counted.
+    ``counts`` is -1 if the number is not known, and NaN in a gap or if reads are not counted.
     """
 
     title: str
@@ -86,7 +86,7 @@ class ArrayGrid:
     is_empty: bool
     #: The dims of rows and columns; None for the only row of an array of one dimension.
     dims: tuple[int | None, int | None]
-    #: :data:`LIT` or :data:`MAY` where that holds of every element, drawn or not; else 0.
+    #: :data:`LIT` or :data:`MAY` if that is true of every element, drawn or not; else 0.
     whole: int = 0
 
 
@@ -103,7 +103,7 @@ class MapScene:
     levels: dict[float, int]
     #: The kinds of cells that occur, with words: a level of grey as ``g1`` to ``g5``, all levels together as ``read``.
     legend: tuple[tuple[str, str], ...]
-    #: The relation of the maps to an element: ``"read"``, or, of maps whose direction is not known, ``"reached"``.
+    #: The relation of the maps to an element: ``"read"``, or ``"reached"`` for maps whose direction is not known.
     relation: Relation = "read"
 
 
@@ -132,7 +132,7 @@ def build_map_scene(
     lit_per_operand: Sequence[Bounds | None] | None = None,
     relation: Relation = "read",
 ) -> MapScene:
-    """The contents of the picture; ``lit`` has inclusive bounds in the output, or is None where nothing is lit.
+    """The contents of the picture; ``lit`` has inclusive bounds in the output, None to light nothing.
 
     ``lit_per_operand`` replaces ``lit`` as the box of the dims of each operand's maps.
     """
@@ -179,7 +179,7 @@ def _times(n: float) -> str:
 
 
 def _levels(counts: list[float]) -> dict[float, int]:
-    """Five levels of grey: one for each number where there are few, else by powers."""
+    """Five levels of grey: one for each number if there are few, else by powers."""
     if len(counts) <= 5:
         middle = {1: [1], 2: [1, 4], 3: [1, 3, 5]}.get(len(counts), list(range(1, len(counts) + 1)))
         return dict(zip(counts, middle, strict=True))
@@ -237,7 +237,7 @@ def _operand_grid(operand: Operand, lit: Bounds | None) -> ArrayGrid:
 
 
 def _whole(grid: ArrayGrid, maps: Mapping[int, Sequence[IndexingMap]]) -> int:
-    """The code of every element, or 0; where some are not drawn, a map with that code reaches all."""
+    """The code that every element has, or 0; if some are not drawn, a map with that code must reach all."""
     drawn = np.ix_([i is not None for i in grid.rows], [i is not None for i in grid.columns])
     codes = {int(code) for page in grid.pages for code in np.unique(page.lit[drawn])}
     code = codes.pop() if len(codes) == 1 else 0
@@ -325,7 +325,7 @@ def _grid(
 
 
 def _choose(bounds: tuple[int, int], wanted: Sequence[tuple[int, int]], limit: int) -> list[int | None]:
-    """The indices of an axis to draw: all, or the ends and the surroundings of what is lit."""
+    """The indices of an axis to draw: all, or the ends and the surroundings of lit cells."""
     lo, hi = bounds
     if _size(bounds) <= limit:
         return list(range(lo, hi + 1))
@@ -339,7 +339,7 @@ def _choose(bounds: tuple[int, int], wanted: Sequence[tuple[int, int]], limit: i
 def _choose_pages(
     bounds: Bounds, others: Sequence[int], n_pages: int, most: int, wanted: Sequence[Bounds]
 ) -> list[int]:
-    """The numbers of the planes to draw: those with something lit, then the first ones."""
+    """The numbers of the planes to draw: planes with a lit cell, then the first ones."""
     if n_pages <= most:
         return list(range(n_pages))
     lit: list[int] = []

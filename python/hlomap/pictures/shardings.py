@@ -1,6 +1,6 @@
 """Pictures of shardings: the tiles of an array, each with its devices.
 
-The picture is that of a layout, with tiles for elements.
+The picture is like that of a layout, with tiles in place of elements.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MAX_NAMED = 4  # devices of a tile that are listed
 
 
 def draw_sharding(sharding: Sharding, shape: Shape, num_devices: int | None) -> Picture:
-    """The tiles of a sharded array with their devices; of many dimensions plane by plane, and of many tiles a part.
+    """The tiles of a sharded array with their devices; many dimensions become planes, and many tiles are drawn in part.
 
     >>> sharding = hm.hlo.Sharding.parse("{devices=[2,2,2]<=[4,2]T(1,0) last_tile_dim_replicate}")
     >>> print(draw_sharding(sharding, hm.Shape("f32", [10, 6]), None))

@@ -1,9 +1,9 @@
-"""The one colour scheme of all pictures, and what every SVG document shares.
+"""The colour scheme of all pictures, and the frame of every SVG document.
 
-What is lit has Okabe and Ito's orange (https://jfly.uni-koeln.de/color/): against neutral greys people with each kind
-of colour blindness tell it by its saturation, and an outline carries the same fact in print without colours.  Numbers
-are levels of grey, from the paper to the ink.  Each rule is scoped to the class of the picture, so that one inside a
-page does not restyle it, and dark follows ``prefers-color-scheme``.
+Lit cells have Okabe and Ito's orange (https://jfly.uni-koeln.de/color/), whose saturation stands out from neutral greys
+for people with any kind of colour blindness, and an outline for print without colours.  Numbers are levels of grey,
+from the paper to the ink.  Each rule is scoped to the class of the picture, so that a picture inside a page does not
+restyle the page; the dark scheme follows ``prefers-color-scheme``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CHARACTER = 7.3
 """The width of a character at 12 px; all text is monospaced, so its width is known without a browser."""
 
 TILE_COLOURS = ("#cfe3f7", "#fde2b8", "#d3efd0", "#f7d0d5", "#e2d5f3", "#f6f0b5", "#cdeeee", "#ecdccb")
-"""The light colours of tiles, the classes ``t0`` and on: neighbours differ in hue, and dark text is readable."""
+"""The light colours of tiles, the classes ``t0``, ``t1``, …: neighbours differ in hue, and dark text is readable."""
 
 _LIGHT = {
     "paper": "#ffffff",
@@ -46,13 +46,13 @@ _FONT = "DejaVu Sans Mono,Menlo,Consolas,monospace"
 
 
 def wrap(value: str, width: int, most: int) -> list[str]:
-    """The text in lines, of which at most some are kept."""
+    """The text wrapped into lines, at most ``most`` of them."""
     lines = textwrap.wrap(value, max(8, width), break_on_hyphens=False)
     return lines if len(lines) <= most else [*lines[: most - 1], cut(lines[most - 1], width - 2) + " …"]
 
 
 def magnitude(n: int) -> str:
-    """A count, of which only the magnitude is written where it is huge.
+    """A count as text; of a huge count only the magnitude.
 
     >>> magnitude(1200), magnitude(10**30)
     ('1,200', 'about 10^30')
@@ -61,7 +61,7 @@ def magnitude(n: int) -> str:
 
 
 def edges(axis: Sequence[object], cell: float, gap: float, start: float = 0.0) -> list[float]:
-    """Where the cells of an axis begin, and where the last one ends; None is a gap between cells."""
+    """The starts of the cells of an axis, and the end of the last one; None is a gap between cells."""
     return list(accumulate((gap if index is None else cell for index in axis), initial=start))
 
 

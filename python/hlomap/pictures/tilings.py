@@ -1,4 +1,4 @@
-"""Pictures of tilings: one tile of the output, and what it reads of each operand; and of a frontier, as bars."""
+"""Pictures of tilings: one tile of the output with its reads from each operand; and of a frontier, as bars."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAX_CANDIDATES = 4096
 
 
 def draw_tiling(tiling: Tiling, sizes: Sequence[int] | None, element: Sequence[int] | None) -> Picture:
-    """The picture of the tile that has the element with these indices in the parameters, for these sizes."""
+    """The picture of the tile that contains the element with these indices in the parameters, for these sizes."""
     params = tiling.params
     chosen = choose_candidate(tiling) if sizes is None else [int(n) for n in sizes]
     at = [0] * len(params) if element is None else [int(i) for i in element]
@@ -50,7 +50,7 @@ def draw_tiling(tiling: Tiling, sizes: Sequence[int] | None, element: Sequence[i
 
 
 def choose_candidate(tiling: Tiling) -> list[int]:
-    """A legal candidate that moves few bytes, with at least two tiles where possible; the whole where none is legal."""
+    """A legal candidate that moves few bytes, with at least two tiles if possible; the whole if none is legal."""
     whole = [max(1, p.size) for p in tiling.params]
     if not whole:
         return []
@@ -72,16 +72,16 @@ def _operand(read: TileRead) -> Operand:
     if read.map is None:
         facts += f", unknown: {printable(read.unknown, 150)}"
     array: Array = array_of(printable(read.instruction.name, 60) + leaf_text(read.shape_index), shape, facts)
-    # The maps start at all parameters: their points are not reads.
+    # The maps start at all parameters, so their points do not count reads.
     return Operand(array, None if read.map is None else (read.map,), read.is_exact_map, is_counted=False)
 
 
 _MOST = 20
-"""The greatest multiple of the least that is drawn: more would leave all other bars too short to see."""
+"""The greatest multiple of the least value that is drawn: a longer bar would make all others too short to see."""
 
 
 def draw_frontier(frontier: TileFrontier) -> Picture:
-    """A bar for each size of memory: what any tiling moves, and what this size adds."""
+    """A bar for each size of memory: the bytes that every tiling moves, and those that this size adds."""
     bars = []
     for size, what in frontier.sizes():
         row = frontier.at(size)
