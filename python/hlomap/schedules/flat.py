@@ -1,7 +1,7 @@
-"""Schedules in the order of memory: loop, concatenate, dynamic-update-slice, scatter; and tiles of a Triton kernel.
+"""Schedules in memory order: loop, concatenate, dynamic-update-slice, scatter; and tiles of a Triton kernel.
 
 A thread handles ``unroll`` neighbouring positions of one array; the grid covers that array once.  A block of a Triton
-kernel has one tile of the output; which of its threads has an element is Triton's choice.
+kernel has one tile of the output; Triton chooses which thread handles which element.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _WARP = 32
 def unroll_factor(
     n_elements: int, output_bits: int, device: Device, *, vectorizes: bool = True, wide: bool = True
 ) -> int:
-    """How many neighbouring elements a thread of a loop handles.
+    """The number of neighbouring elements that a thread of a loop handles.
 
-    ``vectorizes``: nothing in the fusion keeps XLA from unrolling.  ``wide``: 8 elements are allowed on Blackwell.
+    ``vectorizes``: nothing in the fusion prevents XLA from unrolling.  ``wide``: 8 elements are allowed on Blackwell.
     """
     factor = 1
     if vectorizes and n_elements >= n_resident_threads(device):
@@ -70,14 +70,14 @@ def scatter(updates: Shape, unroll: int, device: Device) -> Launch:
 
 
 def indices_per_warp(n_indices: int, n_starts: int, index_bits: int, index_size: int, device: Device) -> int:
-    """The neighbouring indices of a scatter with sorted indices that one warp handles."""
+    """The number of neighbouring indices that one warp of a scatter with sorted indices handles."""
     per_warp = ceil_div(n_indices, max(4 * device.n_multiprocessors, n_starts))
     vector = max(1, 128 // index_bits)
     return ceil_div(per_warp, vector) * vector if index_size == 1 and per_warp > vector else per_warp
 
 
 def sorted_scatter(updates: Shape, per_warp: int) -> Launch:
-    """The launch of a scatter whose warps handle ``per_warp`` neighbouring indices each, and a slice at a time."""
+    """The launch of a scatter whose warps each handle ``per_warp`` neighbouring indices, one slice at a time."""
     n, n_slice = updates.dimensions[0], _slice_elements(updates)
     vector = gcd(n_slice, max(1, 128 // storage_bits(updates)))
     while vector > 1 and _WARP * vector > n_slice:
@@ -101,7 +101,7 @@ def _slice_elements(updates: Shape) -> int:
 def triton_block(shape: Shape, tile: Sequence[int], n_warps: int = 1, *, first_fastest: bool = False) -> Launch:
     """The launch that covers ``shape`` with tiles, in row-major order, or with the second last dimension fastest.
 
-    The thread dims of the map are 0: it tells the block of an element, and its place in the tile as ranges.
+    The thread dims of the map are 0: the map gives the block of an element, and its place in the tile as ranges.
     """
     if len(tile) != shape.rank or any(size < 1 for size in tile) or n_warps < 1:
         raise ShapeError(f"expected a tile of {shape.rank} sizes of at least 1 for {shape}, found {list(tile)}")

@@ -1,6 +1,6 @@
-"""Facts about the instructions of a fusion: roots, heroes, and what decides between emitters.
+"""Facts about the instructions of a fusion that decide between emitters: roots and heroes.
 
-A *hero* is the instruction whose access pattern decides: :func:`hero_of` finds the one of a root.
+A *hero* is the instruction whose access pattern decides: :func:`hero_of` finds the hero of a root.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .launch import memory_order, memory_permutation, storage_bits
 
 
 class Region(NamedTuple):
-    """What one kernel computes."""
+    """The instructions that one kernel computes."""
 
     instructions: Collection[Instruction]
     """In the order of the text, without parameters."""
@@ -26,7 +26,7 @@ class Region(NamedTuple):
 
 
 class Hero(NamedTuple):
-    """A hero, and the way from it to its root: each user with the number of the operand that it uses."""
+    """A hero, and the path from the hero to its root: each user with the number of the operand that it uses."""
 
     root: Instruction
     instruction: Instruction
@@ -36,20 +36,21 @@ class Hero(NamedTuple):
 
 
 def region_of(instruction: Instruction) -> Region:
-    """The region of a fusion, or of an instruction that is a kernel of its own."""
+    """The region of a fusion, or of an instruction that runs as its own kernel."""
     called = instruction.called_computations
     if instruction.opcode != "fusion" or not called:
         return Region((instruction,), (instruction,), tuple(dict.fromkeys(instruction.operands)))
     fused, root = called[0], called[0].root
     inside = [i for i in fused.instructions if i.opcode not in ("parameter", "tuple")]
-    # A dictionary, since many ask what is inside.
+    # A dictionary, for fast membership tests.
     return Region(dict.fromkeys(inside), root.operands if root.opcode == "tuple" else (root,), fused.parameters)
 
 
 def hero_of(root: Instruction, region: Region) -> Hero:
-    """The hero of a root: the only transpose or concatenation that elementwise operations of up to 3 operands lead to.
+    """The hero of a root.
 
-    Else a reduction that its only operand leads to, or the root itself.
+    The hero is the only transpose or concatenation on paths through elementwise operations of up to 3 operands; else a
+    reduction at the end of a chain of single operands; else the root itself.
     """
     at, steps = root, []
     while _passes(at, 1) and at.operands[0] in region.instructions:
@@ -81,7 +82,7 @@ def hero_of(root: Instruction, region: Region) -> Hero:
 
 
 def _passes(instruction: Instruction, n_operands: int) -> bool:
-    """Whether the search for a hero goes on through an instruction with at most this many operands."""
+    """Whether the search for a hero continues through an instruction, which may have at most this many operands."""
     if not 1 <= len(instruction.operands) <= n_operands:
         return False
     if instruction.opcode == "copy":
@@ -139,7 +140,7 @@ def first_array(instruction: Instruction) -> Shape:
 
 
 def smallest_bits(instructions: Iterable[Instruction]) -> int:
-    """The least bits of an element of any of these arrays; 64 where there is none."""
+    """The least bits of an element of any of these arrays; 64 if there is none."""
     shapes: list[Shape] = []
     for instruction in instructions:
         shape = instruction.shape
@@ -148,7 +149,7 @@ def smallest_bits(instructions: Iterable[Instruction]) -> int:
 
 
 def is_bitcast_of(shape: Shape, operand: Shape) -> bool:
-    """Whether a shape is a reshape or transpose of another that moves nothing, whatever the element types."""
+    """Whether a shape is a reshape or transpose of another that moves nothing, ignoring element types."""
     if shape.n_elements != operand.n_elements:
         return False
     pair = [Shape("u8", one.dimensions, one.layout) for one in (operand, shape)]
@@ -156,7 +157,7 @@ def is_bitcast_of(shape: Shape, operand: Shape) -> bool:
 
 
 def prevents_vectors(region: Region) -> str | None:
-    """The instruction that keeps XLA from unrolling a loop, or None."""
+    """The instruction that prevents XLA from unrolling a loop, or None."""
     for i in region.instructions:
         n = len(i.operands)
         if i.opcode == "reduce-window":
@@ -176,7 +177,7 @@ def widens(region: Region) -> bool:
 
 
 def is_plain_copy(root: Instruction, region: Region) -> bool:
-    """Whether a root copies an input as it is."""
+    """Whether a root copies an input unchanged."""
     return root.opcode == "copy" and root.operands[0] not in region.instructions and _passes(root, 1)
 
 
@@ -198,7 +199,7 @@ def updates_in_place(root: Instruction, region: Region) -> Hero | None:
 
 
 def _reads_the_slice(user: Instruction, update: Instruction) -> bool:
-    """Whether a dynamic-slice reads what a dynamic-update-slice of the same array overwrites."""
+    """Whether a dynamic-slice reads exactly the elements that a dynamic-update-slice of the same array overwrites."""
     return (
         user.opcode == "dynamic-slice"
         and user.operands[1:] == update.operands[2:]
@@ -207,7 +208,7 @@ def _reads_the_slice(user: Instruction, update: Instruction) -> bool:
 
 
 def groups_of_roots(heroes: Sequence[Hero], is_reduction: Sequence[bool], region: Region) -> list[int]:
-    """The number of the group of each root: those that share a producer are in one, and all that are not reductions."""
+    """The group number of each root: roots that share a producer are in one group, and all that are not reductions."""
     if len(heroes) == 1:
         return [0]
     leader = list(range(len(heroes)))
@@ -229,7 +230,7 @@ def groups_of_roots(heroes: Sequence[Hero], is_reduction: Sequence[bool], region
 
 
 def _producers(root: Instruction, region: Region) -> set[int]:
-    """Numbers of the values that make up a root, without scalars and what is broadcast from them."""
+    """Numbers of the values that contribute to a root, without scalars and broadcasts of scalars."""
 
     def parts(at: Instruction) -> Iterable[Instruction]:
         return (operand for operand in at.operands if not _is_scalar(operand)) if at in region.instructions else ()
@@ -251,7 +252,7 @@ class TritonConfig(NamedTuple):
 
 
 def fusion_config(instruction: Instruction) -> Mapping[str, Any]:
-    """The part of the backend config that is about the fusion; empty where there is none."""
+    """The part of the backend config about the fusion; empty if there is none."""
     return _config(instruction, "fusion_backend_config", before_2024="kind")
 
 
@@ -263,7 +264,7 @@ def native_config(instruction: Instruction) -> tuple[str, int | None]:
 
 
 def _config(instruction: Instruction, part: str, before_2024: str | None = None) -> Mapping[str, Any]:
-    """A part of the backend config; until 2023, XLA wrote the part alone, which has the field ``before_2024``."""
+    """A part of the backend config; until 2023, XLA wrote only that part, recognized by the field ``before_2024``."""
     whole = instruction.attributes.get("backend_config")
     if not isinstance(whole, Mapping):
         return {}
@@ -280,7 +281,7 @@ def _gemm_tiles(config: Mapping[str, Any], region: Region) -> TritonConfig | str
         return "the config has no tile sizes: triton_gemm_config with block_m, block_n and num_warps"
     products = [i.shape for i in region.instructions if i.opcode in ("dot", "scaled-dot")]
     if len(products) != 1 or products[0].rank < 2:
-        return f"the config is that of a matrix product, found {len(products)}"
+        return f"the config is for one matrix product, found {len(products)}"
     sizes = products[0].dimensions
     if any(first_array(root).dimensions != sizes for root in region.roots):
         return f"an output has other sizes than the matrix product, {products[0]}"
@@ -308,5 +309,5 @@ def _block_tiles(config: Mapping[str, Any]) -> TritonConfig | str:
         return "the config has no tile sizes: block_level_fusion_config with output_tiles and num_warps"
     if n_tiles > 1 or group > 1:
         numbers = f"num_tiles_per_pid={n_tiles} and group_size={group}"
-        return f"the config has {numbers}: which tiles a block has is Triton's choice"
+        return f"the config has {numbers}: Triton chooses the tiles of a block"
     return TritonConfig(tiles, n_warps)

@@ -1,7 +1,7 @@
-"""The record of a launch, and the pieces that maps from threads are made of.
+"""The record of a launch, and the building blocks of maps from threads.
 
-Of all threads of a launch, exactly one writes each element of the output, and exactly one reads each
-element of the hero's operand, unless a field says otherwise.
+Exactly one thread of a launch writes each element of the output, and exactly one reads each element of the hero's
+operand, unless a field says otherwise.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ class Launch(NamedTuple):
     output: IndexingMap
     """The elements of the hero that a thread writes."""
     input: IndexingMap | None = None
-    """The elements of the hero's operand that a thread reads; None where the hero's own maps tell."""
+    """The elements of the hero's operand that a thread reads; None if the hero's own maps tell."""
     shared_shape: tuple[int, ...] = ()
     shared_write: IndexingMap | None = None
     shared_read: IndexingMap | None = None
 
 
 To: TypeAlias = tuple[Sequence[Expr | int], Sequence[int], Shape | None]
-"""An index, its sizes, and the array whose buffer a row-major array of these sizes has as well; see `grid_maps`."""
+"""An index, its sizes, and an array with the same buffer as a row-major array of these sizes; see `grid_maps`."""
 Condition: TypeAlias = tuple[Expr | int, int, int]
 
 
@@ -44,7 +44,7 @@ def memory_order(shape: Shape) -> Sequence[int]:
 
 
 def memory_permutation(source: Shape, target: Shape, permutation: Sequence[int]) -> list[int]:
-    """The permutation of dimensions in memory order, for one of logical dimensions."""
+    """The permutation of dimensions in memory order for a permutation of logical dimensions."""
     place = {d: i for i, d in enumerate(memory_order(source))}
     return [place[permutation[d]] for d in memory_order(target)]
 
@@ -60,9 +60,9 @@ def storage_bits(shape: Shape) -> int:
 
 
 def lacks_numbers(device: Device) -> str | None:
-    """Which numbers that a schedule depends on are not known of a device; None where all are."""
+    """The numbers of a device that a schedule needs and lacks; None if all are known."""
     if not device.warp:
-        return f"a schedule says what the threads of a GPU do, and {device.name!r} has no threads"
+        return f"a schedule describes the threads of a GPU, and {device.name!r} has no threads"
     if device.n_multiprocessors < 1 or device.threads < 1:
         return (
             f"a schedule needs n_multiprocessors and threads of a device, found {device.n_multiprocessors} and "

@@ -18,7 +18,7 @@ _ROW_MINOR, _ROW_MAJOR, _COLUMN = 16384, 8, 4096
 
 
 class Canonical(NamedTuple):
-    """A reduction as ``[a, b, c]``: of a and c where it ``is_row``, else of b."""
+    """A reduction as ``[a, b, c]``: over a and c if it ``is_row``, else over b."""
 
     is_row: bool
     sizes: tuple[int, int, int]
@@ -39,7 +39,7 @@ class Widths(NamedTuple):
 
 
 def canonical(sizes: Sequence[int], reduced: Collection[int]) -> Canonical | None:
-    """The form of a reduction of these dimensions in memory order; None where neither they nor the others adjoin.
+    """The form of a reduction of these dimensions in memory order; None if neither these nor the others are adjacent.
 
     >>> canonical([2, 3, 5], [1]).sizes, canonical([2, 3, 5], [0, 2]).is_row, canonical([2, 3, 5, 7], [0, 2])
     ((2, 3, 5), True, None)
@@ -59,9 +59,9 @@ def canonical(sizes: Sequence[int], reduced: Collection[int]) -> Canonical | Non
 
 
 def refusal(form: Canonical | None) -> str | None:
-    """Why XLA has no better emitter for a reduction than a loop; None where it has."""
+    """Why XLA has no better emitter for a reduction than a loop; None if it has."""
     if form is None:
-        return "neither the kept nor the reduced dimensions adjoin in memory"
+        return "neither the kept nor the reduced dimensions are adjacent in memory"
     _, b, c = form.sizes
     if 0 in form.sizes:
         return "no elements"
@@ -72,7 +72,7 @@ def refusal(form: Canonical | None) -> str | None:
 
 
 def split(form: Canonical) -> str | None:
-    """Why XLA splits a reduction in two before it schedules it; None where it does not."""
+    """Why XLA splits a reduction in two before it schedules it; None if it does not."""
     a, b, c = form.sizes
     if form.is_row and c > _ROW_MINOR:
         return f"XLA splits rows of {c} elements, more than {_ROW_MINOR}, before it schedules them"
@@ -93,7 +93,7 @@ def reduction(form: Canonical, shapes: tuple[Shape, Shape], widths: Widths, devi
 
 
 def _vector(extent: int, threads: int, widths: Widths) -> int:
-    """The neighbouring elements that a thread reads of an extent."""
+    """The number of neighbouring elements that a thread reads at once along an extent."""
     if extent % 2 or 2 * threads > extent or widths.complex or widths.input >= 64:
         return 1
     if widths.input >= 32 or 4 * threads > extent:
@@ -102,7 +102,7 @@ def _vector(extent: int, threads: int, widths: Widths) -> int:
 
 
 def multi_row(form: Canonical, shapes: tuple[Shape, Shape], widths: Widths, device: Device) -> Launch | str:
-    """Rows of a power of two, several of them in a warp; or why not."""
+    """The launch for rows of a power of two, several in a warp; or why there is none."""
     a, b, c = form.sizes
     if c & (c - 1):
         return f"rows of {c} elements, not a power of two"
@@ -172,7 +172,7 @@ def column(form: Canonical, shapes: tuple[Shape, Shape], widths: Widths) -> Laun
 
 
 def small_column(form: Canonical, shapes: tuple[Shape, Shape], widths: Widths) -> Launch | str:
-    """Columns of which 32 or a divisor lie side by side: threads read in the order of memory; or why not."""
+    """The launch for 32 columns side by side, or a divisor: threads read in memory order; or why there is none."""
     a, b, c = form.sizes
     if 32 % c:
         return f"{c} columns side by side do not divide 32"

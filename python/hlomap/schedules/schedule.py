@@ -1,7 +1,7 @@
 """The schedule that XLA would pick for a fusion.
 
-:func:`schedule` is the entry point.  It tries the emitters in XLA's order; the first whose test holds makes the launch.
-What cannot be told, such as the kernel of a library, has a reason instead of maps.
+:func:`schedule` is the entry point.  It tries the emitters in XLA's order; the first one whose test holds makes the
+launch.  A schedule that is not known, such as that of a library kernel, has a reason instead of maps.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Schedule:
 
     emitter: str
     test: str
-    """The condition that decided for this emitter."""
+    """The condition that selected this emitter."""
     hero: Instruction
     """The instruction whose access pattern decided."""
     threads: int
@@ -70,12 +70,12 @@ class Schedule:
 
     @property
     def compiled_for(self) -> str | None:
-        """The backend that compiled the module, ``"CPU"``, ``"TPU"`` or ``"GPU"``, where its backend configs tell."""
+        """The backend that compiled the module, ``"CPU"``, ``"TPU"`` or ``"GPU"``, if its backend configs show it."""
         return self.hero.module._backend
 
     @property
     def note(self) -> str | None:
-        """That the module was compiled for another backend than GPUs, if so."""
+        """A note if the module was compiled for another backend than GPUs."""
         backend = self.compiled_for
         if backend in (None, "GPU"):
             return None
@@ -93,12 +93,12 @@ class Schedule:
 
 
 def schedule(subject: Instruction | Computation | Module, /, device: Device | str = "h100") -> Schedule | Unknown:
-    """The schedule that XLA would pick for a fusion, or for an instruction that is a kernel of its own.
+    """The schedule that XLA would pick for a fusion, or for an instruction that runs as its own kernel.
 
-    ``device`` is a :class:`~hlomap.Device` or the name of one.  The decision is that of XLA for CUDA devices as of
-    March 2026.  A fused computation stands for the fusion that calls it.  The answer is ``Unknown`` where no rule tells
-    which thread handles which element, such as for the kernel of a library, for what is not a kernel, and for a device
-    without the numbers of multiprocessors and threads; the reason begins with the emitter where that is known.
+    ``device`` is a :class:`~hlomap.Device` or the name of one.  The rules are XLA's for CUDA devices as of March 2026.
+    A fused computation stands for the fusion that calls it.  The answer is ``Unknown`` if the threads of the elements
+    are not known: for library kernels, for instructions that do not run as kernels, and for a device without the
+    numbers of multiprocessors and threads.  The reason begins with the emitter if that is known.
 
     Raises ``ValueError`` for an unknown device.
 
@@ -142,7 +142,7 @@ def _of(
     if isinstance(fusion, Computation):
         callers = [caller for caller in fusion.callers if caller.opcode == "fusion"]
         if not callers:
-            return Unknown(f"no fusion calls {fusion.name}: ask its instructions, which are kernels of their own")
+            return Unknown(f"no fusion calls {fusion.name}: ask for its instructions, which run as their own kernels")
         fusion = callers[0]
     try:
         region = fusions.region_of(fusion)
@@ -155,7 +155,7 @@ def _of(
 
 
 def _unknown(emitter: str, test: str, reason: str) -> Unknown:
-    """For an emitter whose maps are not known."""
+    """The answer for an emitter whose maps are not known."""
     return Unknown(f"{emitter} ({test}): {reason}")
 
 
@@ -176,7 +176,7 @@ def _no_kernel(instruction: Instruction, region: Region) -> str | None:
 
 
 class _Kernel(NamedTuple):
-    """A kernel as the tests of the emitters see it."""
+    """A kernel with the facts that the tests of the emitters need."""
 
     region: Region
     heroes: Sequence[Hero]
@@ -214,17 +214,17 @@ _NAMED = {
     "SCATTER_SORTED_INDICES": ("scatter",),
     "TRANSPOSE": ("tiled_transpose",),
 }
-"""The emitters here for those that the backend config of a fusion may name."""
+"""The emitters by the names that the backend config of a fusion may have."""
 
 
 def _custom(instruction: Instruction, region: Region) -> Schedule | Unknown:
-    """Triton has the tiles of its config, other custom fusions are the choice of a library."""
+    """Schedules a custom fusion: Triton uses the tiles of its config, a library makes its own choice."""
     config = fusions.fusion_config(instruction)
     kind = config.get("kind")
     test = f"the config has the kind {kind}" if kind else "the kind kCustom, and no fusion_backend_config"
     root = region.roots[0]
     if not isinstance(kind, str) or "triton" not in kind:
-        reason = "a library or a kernel of its own decides"
+        reason = "a library or a custom kernel decides"
         return _unknown("cudnn" if isinstance(kind, str) and "cudnn" in kind else "custom", test, reason)
     tiles = fusions.triton_config(config, region)
     if isinstance(tiles, str):
@@ -249,7 +249,7 @@ def _custom(instruction: Instruction, region: Region) -> Schedule | Unknown:
 
 
 def _reduction(kernel: _Kernel) -> Schedule | Unknown | None:
-    """Reductions of the same form, and outputs as large as their operand."""
+    """Schedules reductions of one form, and outputs as large as their operand."""
     forms = [fusions.reduction_form(hero.instruction) for hero in kernel.heroes]
     real = [form is not None and reductions.refusal(form) is None for form in forms]
     if not any(real):
@@ -274,12 +274,12 @@ def _reduction(kernel: _Kernel) -> Schedule | Unknown | None:
         reduce = output.instruction if is_real else hero
         shapes = (reduce.operands[0].shape, fusions.first_array(reduce))
         launch = _in_group(reductions.reduction(form, shapes, widths, kernel.device), group, n_groups)
-        found.append(_reduced(output, launch) if is_real else _beside(output, launch, shapes[0]))
+        found.append(_reduced(output, launch) if is_real else _written_by_reader(output, launch, shapes[0]))
     return _record(launch, test, hero, found)
 
 
 def _reduced(hero: Hero, launch: Launch) -> OutputSchedule:
-    """Inputs of a reduction are read alike, the initial values are scalars."""
+    """The maps of a reduction: all inputs are read alike, and the initial values are scalars."""
     operands = hero.instruction.operands
     n = len(operands) // 2
     assert launch.input is not None
@@ -289,7 +289,7 @@ def _reduced(hero: Hero, launch: Launch) -> OutputSchedule:
 
 
 def _other_order(reduce: Instruction) -> str | None:
-    """Why the result is not laid out as the operand; None where it is."""
+    """Why the result has another layout than the operand; None if it has the same."""
     source, target = reduce.operands[0].shape, fusions.first_array(reduce)
     reduced, sizes = reduce.attributes["dimensions"], source.dimensions
     kept = [d for d in range(len(sizes)) if d not in reduced]
@@ -299,7 +299,7 @@ def _other_order(reduce: Instruction) -> str | None:
 
 
 def _in_group(launch: Launch, group: int, n_groups: int) -> Launch:
-    """The launch where the blocks of a group of outputs are one number along z."""
+    """The launch in which each group of outputs has its own block index along z."""
     if n_groups == 1:
         return launch
 
@@ -315,7 +315,7 @@ def _in_group(launch: Launch, group: int, n_groups: int) -> Launch:
 
 
 def _transpose(kernel: _Kernel) -> Schedule | Unknown | None:
-    """Transposes of the same form through shared memory, and outputs that lie in memory as their operand."""
+    """Schedules transposes of one form through shared memory, and outputs with the memory order of their operand."""
     moved = [(hero, hero.transpose) for hero in kernel.heroes if hero.transpose is not None]
     if not moved:
         return None
@@ -338,7 +338,7 @@ def _transpose(kernel: _Kernel) -> Schedule | Unknown | None:
         else:
             launch = transposes.packed(sizes, permutation, shapes, packing)
         if hero.transpose is None:
-            found.append(_beside(hero, launch, shapes[0]))
+            found.append(_written_by_reader(hero, launch, shapes[0]))
         else:
             assert launch.input is not None
             found.append(_output_of(hero, launch, [MapSet([launch.input])]))
@@ -348,7 +348,7 @@ def _transpose(kernel: _Kernel) -> Schedule | Unknown | None:
 
 
 def _scatter(kernel: _Kernel) -> Schedule | Unknown | None:
-    """A scatter runs over its updates; one with sorted indices lets a warp handle several of them."""
+    """Schedules a scatter over its updates; with sorted indices a warp handles several."""
     root = kernel.region.roots[0]
     if len(kernel.region.roots) > 1 or root.opcode != "scatter":
         return None
@@ -380,7 +380,7 @@ def _scatter(kernel: _Kernel) -> Schedule | Unknown | None:
 
 
 def _unsimplified(root: Instruction, indices: Shape, updates: Shape) -> str | None:
-    """Why the form of a scatter is not the one to which XLA rewrites every scatter first; None where it is."""
+    """Why a scatter is not in the form to which XLA rewrites every scatter first; None if it is."""
     attributes = root.attributes
     expected = (
         indices.rank == 2
@@ -402,7 +402,7 @@ def _sort(kernel: _Kernel) -> Schedule | Unknown | None:
 
 
 def _concatenate(kernel: _Kernel) -> Schedule | Unknown | None:
-    """Each thread handles all operands in turn."""
+    """Schedules a concatenation: each thread handles all operands in turn."""
     hero = kernel.heroes[0]
     one = hero.instruction
     if len(kernel.heroes) > 1 or one.opcode != "concatenate" or len(one.operands) > 4:
@@ -424,7 +424,7 @@ def _copies(kernel: _Kernel) -> Schedule | Unknown | None:
 
 
 def _updates(kernel: _Kernel) -> Schedule | Unknown | None:
-    """Updates of slices, where the rest stays as it is."""
+    """Schedules in-place updates of slices, which write nothing else."""
     found = [fusions.updates_in_place(root, kernel.region) for root in kernel.region.roots]
     updates = [hero for hero in found if hero is not None]
     shapes = [hero.instruction.operands[1].shape for hero in updates]
@@ -443,7 +443,7 @@ def _updates(kernel: _Kernel) -> Schedule | Unknown | None:
 
 
 def _loop(kernel: _Kernel) -> Schedule | Unknown:
-    """Every thread computes neighbouring elements of the outputs, which have one size in memory."""
+    """Schedules a loop: every thread computes neighbouring elements of outputs with one size in memory."""
     shapes = [fusions.first_array(root) for root in kernel.region.roots]
     unroll = _unroll(kernel, shapes[0])
     root = kernel.region.roots[0]
@@ -477,7 +477,7 @@ def _why_no_other(kernel: _Kernel) -> str:
         else:
             continue
         return f"{one.name}: {refusal}"
-    return "no hero has an emitter of its own"
+    return "no hero has a special emitter"
 
 
 def _unroll(kernel: _Kernel, shape: Shape) -> int:
@@ -491,7 +491,7 @@ def _unroll(kernel: _Kernel, shape: Shape) -> int:
 
 
 def _output_of(hero: Hero, launch: Launch, inputs: Sequence[MapSet] | None = None) -> OutputSchedule:
-    """The maps of an output; without ``inputs`` its hero reads what its output needs."""
+    """The maps of an output; without ``inputs`` its hero reads the elements that its output needs."""
     written = MapSet([launch.output])
     if inputs is None:
         inputs = [_moved(launch.output, maps) for maps in output_to_input(hero.instruction)]
@@ -499,8 +499,9 @@ def _output_of(hero: Hero, launch: Launch, inputs: Sequence[MapSet] | None = Non
     return OutputSchedule(hero.root, hero.instruction, output, tuple(inputs), launch.shared_write, launch.shared_read)
 
 
-def _beside(hero: Hero, launch: Launch, source: Shape) -> OutputSchedule:
-    """The maps of an output that is written where the operand ``source`` of another hero is read."""
+def _written_by_reader(hero: Hero, launch: Launch, source: Shape) -> OutputSchedule:
+    """The maps of an output whose elements are written by the thread that reads them from ``source``, another hero's
+    operand."""
     assert launch.input is not None
     root, target = hero.root, fusions.first_array(hero.root)
     positions = launch.input.then(linear_index(source))

@@ -1,6 +1,6 @@
 """Thread maps: the elements that each thread of a GPU grid processes, as XLA schedules them.
 
-:func:`thread_map` asks it of a fusion, :func:`emitter_thread_map` of a shape and a schedule.
+:func:`thread_map` is for a fusion, :func:`emitter_thread_map` for a shape and a schedule.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ def thread_map(
 ) -> IndexingMap | Unknown:
     """The map from a thread of the kernel of a fusion to the elements that it processes, see :func:`hlomap.schedule`.
 
-    ``schedule`` is the one to compare with: ``"loop"`` is the loop that XLA would take without a better emitter, and
-    for any other that XLA does not take the answer is ``Unknown``.
+    ``schedule`` asks for another schedule: ``"loop"`` is the loop that XLA would use without a better emitter; for any
+    other schedule that XLA does not use the answer is ``Unknown``.
 
-    ``of`` is the side: the elements of the ``"output"`` (of several, number ``output``), of the ``"input"`` (operand
-    number ``operand`` of the hero), or the places that are written to or read from shared memory (``"shared_write"``,
-    ``"shared_read"``).  Of a concatenation ``operand`` is also the one whose part of the output is meant.
+    ``of`` selects elements: of the ``"output"`` (number ``output`` if there are several), of the ``"input"`` (operand
+    number ``operand`` of the hero), or places in shared memory that are written (``"shared_write"``) or read
+    (``"shared_read"``).  For a concatenation ``operand`` also selects a part of the output.
 
-    The answer is ``Unknown`` where the schedule is, and where it has no such map or several.  Raises
+    The answer is ``Unknown`` if the schedule is unknown, has no such map, or has several.  Raises
     :class:`ShapeError` for an output or operand that does not exist, and ``ValueError`` for an unknown device.
 
-    For a grid of your own see :func:`hlomap.flat_thread_map`, for a shape without a fusion
+    For your own grid see :func:`hlomap.flat_thread_map`, for a shape without a fusion
     :func:`hlomap.emitter_thread_map`.
 
     >>> module = hm.parse("ENTRY e { p = f32[64,64] parameter(0)  ROOT t = f32[64,64] transpose(p), dimensions={1,0} }")
@@ -102,13 +102,13 @@ def emitter_thread_map(
     updates; ``unroll`` elements per thread), ``"transpose"`` (of an operand, by ``permutation``; ``variant="packed"``),
     ``"row_reduction"`` or ``"column_reduction"`` (of an operand, over the dimensions ``reduce``; ``variant="multi"`` or
     ``"small"``), or ``"triton_block"`` (blocks of the sizes ``tile``; the thread is 0; ``variant="first_fastest"``
-    numbers the second last dimension first).  What is left out is what XLA would choose on ``device``, an
-    :class:`~hlomap.Device` or the name of one; whether XLA would take the schedule is not asked.
+    numbers the second last dimension first).  Defaults are the choices of XLA on ``device``, an
+    :class:`~hlomap.Device` or the name of one; the schedule itself need not be XLA's choice.
 
-    ``of`` is the side: the elements of the ``"output"`` or of the ``"input"``, or the places that are written to or
-    read from shared memory (``"shared_write"``, ``"shared_read"``).
+    ``of`` selects elements of the ``"output"`` or of the ``"input"``, or places in shared memory that are written
+    (``"shared_write"``) or read (``"shared_read"``).
 
-    The answer is ``Unknown`` where the schedule has no such map, or cannot cover such an array.  Raises
+    The answer is ``Unknown`` if the schedule has no such map, or cannot cover such an array.  Raises
     :class:`ShapeError` for a shape that is not an array and for arguments that do not fit the schedule, and
     ``ValueError`` for an unknown device.
 
@@ -156,11 +156,11 @@ def _only(maps: MapSet, what: str) -> IndexingMap | Unknown:
     return maps[0]
 
 
-# The launch of an emitter for a shape alone, as if a fusion of one instruction had it.
+# The launch of an emitter for a shape alone, as for a fusion of one instruction.
 
 
 class Options(NamedTuple):
-    """Choices that a shape does not tell; None is the choice of XLA."""
+    """Choices that a shape does not determine; None is the choice of XLA."""
 
     unroll: int | None = None
     permutation: Sequence[int] | None = None
@@ -170,7 +170,7 @@ class Options(NamedTuple):
 
 
 def launch_of_shape(shape: Shape, schedule: str, device: Device, options: Options) -> Launch:
-    """The launch of a schedule for the shape that it covers: of a transpose or reduction, the operand's."""
+    """The launch of a schedule for the shape that it covers; for a transpose or reduction the operand's shape."""
     if not shape.is_array or shape.n_elements < 1:
         raise ShapeError(f"expected an array with elements, found {shape}")
     if shape.buffer_elements != shape.n_elements:

@@ -1,6 +1,6 @@
 """Transposes through shared memory: tiled, and packed for elements below 32 bits.
 
-Sizes and permutations are those of dimensions in memory order with unit dimensions dropped and neighbours merged
+Sizes and permutations are of dimensions in memory order, without unit dimensions and with neighbours merged
 (:func:`merged`): dimension i of the output is dimension ``permutation[i]`` of the input.
 """
 
@@ -23,7 +23,7 @@ _Side = tuple[Sequence[To], Sizes, Sequence[Condition]]
 
 
 def merged(sizes: Sizes, permutation: Sizes) -> tuple[list[int], list[int]]:
-    """Sizes and permutation without unit dimensions, where neighbours that stay neighbours are one.
+    """Sizes and permutation without unit dimensions, with neighbours that stay neighbours merged.
 
     >>> merged([2, 3, 1, 5], [2, 3, 0, 1])
     ([6, 5], [1, 0])
@@ -41,7 +41,7 @@ def merged(sizes: Sizes, permutation: Sizes) -> tuple[list[int], list[int]]:
 
 
 def tiled_refusal(sizes: Sizes, permutation: Sizes, bits: int) -> str | None:
-    """Why XLA would not tile a transpose; None where it would."""
+    """Why XLA would not tile a transpose; None if it would."""
     rank = len(sizes)
     if rank < 2 or 0 in sizes:
         return "the transpose moves nothing"
@@ -53,7 +53,7 @@ def tiled_refusal(sizes: Sizes, permutation: Sizes, bits: int) -> str | None:
         return None if row * least >= 128 else f"the minor dimension stays, {row} * {least} bits are below 128"
     pair = (sizes[-1], output[-1])
     if bits < 8:
-        return f"elements of {bits} bits, of which two threads would write one byte"
+        return f"elements of {bits} bits: two threads would write one byte"
     if min(pair) >= 16 or (min(pair) >= 8 and prod(pair) >= 8192):
         return None
     return f"the minor dimensions {pair[0]} and {pair[1]} are too small"
@@ -81,7 +81,7 @@ def tiled(
     block[a] = block[b] = edge
     counts = list(map(ceil_div, sizes, block))
     base = [e * size for e, size in zip(delinearize(BLOCK, counts), block, strict=True)]
-    # A warp has the neighbours along the minor dimension of what it accesses, or along the next one if that stays.
+    # A warp accesses neighbours along the minor dimension, or along the next one if the minor dimension stays.
     far, near = Expr.range(0) * (_THREADS // 32) + THREAD // 32, THREAD % 32
     if not keeps_minor:
         near = near * vector + Expr.range(1)
