@@ -1,8 +1,8 @@
 """Interprets HLO with NumPy: every op rule has an ``evaluate`` function with the semantics of its operation.
 
-No value comes from an indexing map, so each can check the other. Every result is cast to the declared type of its
-instruction.  ``plan.py`` orders the instructions of a computation and frees values, ``machine.py`` runs frames on
-devices, ``arguments.py`` checks arguments.
+No value comes from an indexing map, so maps and values can check each other.  Every result is cast to the declared type
+of its instruction.  ``plan.py`` orders the instructions of a computation and frees values, ``machine.py`` runs frames
+on devices, ``arguments.py`` checks arguments.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def execute(
 ) -> Value:
     """Run a module's entry, or a computation, on one array for each parameter and return its value.
 
-    The value is an array, or a list where the root is a tuple; arrays share no memory with each other, with arguments
-    or constants.  Python numbers and lists take the type of the parameter: floats are rounded, and an integer or bool
+    The value is an array, or a list if the root is a tuple; arrays share no memory with each other, with arguments or
+    with constants.  Python numbers and lists take the type of the parameter: floats are rounded, and an integer or bool
     must hold every number exactly.  With ``num_replicas * num_partitions`` devices, device
     ``replica * num_partitions + partition``, the value is a list with one value for each device, and an argument is
     one array for all devices, a list with an array for each device, or one array with the devices along a new first
@@ -55,21 +55,20 @@ def execute(
       iterable of them for each.
     - ``outfeed``: a list to which the values of outfeed instructions are appended.
     - ``received``, ``sent``: the values that the host sends to the program and gets from it, by channel.
-    - ``rng_state``: 128 bits, as an int or as two 64-bit words with the low one first.
+    - ``rng_state``: 128 bits, as an int or as two 64-bit words with the low word first.
     - ``custom_calls``: functions by custom call target.  A function takes copies of the operands, which it may
       overwrite, and the instruction as ``instruction=`` if it has a parameter of that name.  Library calls are built
       in (docs, "Library calls").
-    - ``max_steps``: the most iterations of all loops together on one device, loops over elements included: a
-      computation that is not one operation, as ``to_apply`` of a reduction, takes one for each reduced element of an
-      output, for all outputs at once.
-    - ``max_work``: the most instructions that calls run on one device beyond those of the text, which counts once for
-      each iteration of a loop and each element that a computation is applied to; an array counts as one more
-      instruction for each 2**18 elements.  Only computations that call each other several times, level by level, need
-      more.
+    - ``max_steps``: the most iterations of all loops together on one device, including loops over elements: a reduction
+      whose ``to_apply`` is more than one operation takes a step for each reduced element of an output, for all outputs
+      at once.
+    - ``max_work``: the most instructions that calls run on one device beyond the text.  The text counts once for each
+      iteration of a loop and each element to which a computation is applied, and an array counts as one more
+      instruction for each 2**18 elements.  Only nested calls that share computations need more than the default.
     - ``on_value(instruction, value)``: called with every computed value, also in called computations; with several
       devices it gets the device's number as a third argument.
 
-    Raises :class:`~hlomap.errors.ShapeError` where an argument does not fit its parameter or an instruction is
+    Raises :class:`~hlomap.errors.ShapeError` if an argument does not fit its parameter or an instruction is
     inconsistent, and :class:`~hlomap.errors.UnsupportedError` for a program that cannot be run.  Both name the
     instruction.
 
@@ -121,7 +120,7 @@ def execute(
 
 
 def execute_within(computation: Computation, arguments: Sequence[Any], max_steps: int, max_work: int) -> Any:
-    """:func:`execute` on one device, of callers that do not take the limits of the work as arguments."""
+    """:func:`execute` on one device, for callers without arguments for the limits of work."""
     machine = Machine(plan_module(computation.module), DeviceGrid(custom_calls=CALLS), Budget(max_steps, max_work), 0)
     return machine.run(computation, distribute_arguments(computation, tuple(arguments), 1, 1))[0]
 

@@ -1,6 +1,6 @@
 """Checks the arguments of a run against the shapes of the parameters.
 
-An argument fits its parameter exactly, or an error states how to convert it.
+An argument must fit its parameter exactly; otherwise the error says how to convert it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def distribute_arguments(
 
 
 def _read_only(array: Array) -> Array:
-    """A view of an array of the caller, which nothing overwrites."""
+    """A read-only view of the caller's array."""
     view = array.view()
     view.flags.writeable = False
     return view
@@ -63,8 +63,8 @@ def _split_by_device(value: Any, shape: Shape, n: int, where: str) -> Sequence[A
 
 
 def own_results(value: Value, given: set[int]) -> Value:
-    """The value with lists in place of tuples and arrays of its own: no memory is that of an argument, a constant or
-    another result.  ``given`` has the arrays that the caller has already."""
+    """The value with lists in place of tuples, and with copies of arrays that share memory with an argument, a constant
+    or another result.  ``given`` identifies the arrays that the caller already has."""
     if isinstance(value, tuple):
         return [own_results(x, given) for x in value]
     if value is None:
@@ -75,12 +75,12 @@ def own_results(value: Value, given: set[int]) -> Value:
 
 
 def parse_rng_state(state: int | npt.ArrayLike) -> int:
-    """The 128-bit state from an int or from two 64-bit words, the low one first."""
+    """The 128-bit state from an int or from two 64-bit words, the low word first."""
     if isinstance(state, int):
         if not 0 <= state < 2**128:
             raise ShapeError(f"rng_state: expected an int of at most 128 bits, found {state}")
         return state
     words = np.asarray(state).reshape(-1)
     if words.dtype.kind not in "iu" or words.size > 2 or words.dtype.itemsize > 8 or (words < 0).any():
-        raise ShapeError("rng_state: expected an int of 128 bits, or two words of 64 bits with the low one first")
+        raise ShapeError("rng_state: expected an int of 128 bits, or two words of 64 bits with the low word first")
     return sum(int(word) << (64 * i) for i, word in enumerate(words))

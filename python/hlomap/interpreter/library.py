@@ -1,7 +1,7 @@
-"""Factorizations that JAX calls, by NumPy and by the LAPACK of SciPy: no HLO defines them.
+"""Factorizations that JAX calls and that no HLO defines, by NumPy and SciPy's LAPACK.
 
-:data:`CALLS` maps targets to functions.  Results are those that the routines document: factors, solutions and the info
-code; where a routine overwrites an operand with working values, the operand is returned unchanged.
+:data:`CALLS` maps targets to functions.  Results are as the routines document them: factors, solutions and the info
+code; if a routine overwrites an operand with working values, the operand is returned unchanged.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _config(instruction: Instruction) -> str:
 
 
 def _is_lower(instruction: Instruction) -> bool:
-    """Whether the lower triangle counts: ``uplo`` of LAPACK, ``lower`` of the libraries for GPUs."""
+    """Whether the lower triangle is used: ``uplo`` of LAPACK, ``lower`` of the libraries for GPUs."""
     if "lower = " in _config(instruction):
         return "lower = true" in _config(instruction)
     return _option(instruction, "uplo", "L") == "L"
@@ -54,7 +54,7 @@ def _lapack(name: str, a: Array) -> Callable[..., Any]:
 
 
 def cholesky(a: Array, *, instruction: Instruction, count_steps: CountSteps) -> Value:
-    """The factor in its triangle, the other triangle unchanged; info is the order of the first minor that fails."""
+    """The factor in its triangle, the other triangle unchanged; info is the order of the first failing minor."""
     lower = _is_lower(instruction)
 
     def one(matrix: Array) -> tuple[Array, np.int32]:
@@ -75,7 +75,7 @@ def lu(a: Array, *, count_steps: CountSteps) -> Value:
 
 
 def lu_on_tpu(a: Array, *, count_steps: CountSteps) -> Value:
-    """Both factors in one matrix, the swapped rows, counted from 0, and the permutation that they are."""
+    """Both factors in one matrix, the swapped rows, counted from 0, and the resulting permutation."""
     factors, swaps, _ = lu(a, count_steps=count_steps)
     return factors, swaps - 1, _permutation(swaps - 1, a.shape[-2])
 
@@ -117,7 +117,7 @@ def householder_apply(
     form = adjoint if "transpose = true" in _config(instruction) else "N"
 
     def one(matrix: Array, taus: Array, other: Array) -> tuple[Array]:
-        n_work = 64 * max(other.shape)  # more than a routine asks for
+        n_work = 64 * max(other.shape)  # more than the routines need
         return _lapack("ormqr", matrix)(side, form, matrix, taus, other, n_work)[:1]  # type: ignore[no-any-return]
 
     return _batched(count_steps, one, a, factors, c)[0]
@@ -145,14 +145,14 @@ def eigen_symmetric(a: Array, *, instruction: Instruction) -> Value:
 
 
 def eigen_symmetric_on_tpu(a: Array, *, instruction: Instruction) -> Value:
-    """Eigenvectors and eigenvalues; the configuration begins with whether the lower triangle counts."""
+    """Eigenvectors and eigenvalues; the first option of the configuration selects the lower triangle."""
     uplo: Any = "U" if str(instruction.attributes.get("backend_config", "")).startswith("0") else "L"
     values, vectors = np.linalg.eigh(a, UPLO=uplo)
     return (vectors.astype(a.dtype), values.astype(a.real.dtype))
 
 
 def eigen(a: Array, *, instruction: Instruction, count_steps: CountSteps) -> Value:
-    """Eigenvalues, the real and the imaginary part apart for real matrices; left and right eigenvectors."""
+    """Eigenvalues, with separate real and imaginary parts for real matrices; left and right eigenvectors."""
     with needs("scipy", "a call of LAPACK's geev"):
         from scipy.linalg import eig
     wide = np.result_type(a.dtype, np.complex64)
@@ -186,7 +186,8 @@ def to_tridiagonal(a: Array, *, instruction: Instruction, count_steps: CountStep
 
 
 def svd_of_gpu(a: Array, *, instruction: Instruction) -> Value:
-    """Singular values and vectors: the right ones transposed, and first where the matrix is; or not, by Jacobi."""
+    """Singular values and vectors.  Right vectors are transposed, and come first if the matrix is transposed; the
+    Jacobi routine does neither."""
     config, shapes = _config(instruction), [shape.dimensions for shape in instruction.shape.tuple_shapes]
     info = np.zeros(a.shape[:-2], np.int32)
     if "compute_uv = false" in config:
@@ -215,7 +216,7 @@ def tridiagonal_solve(lower: Array, middle: Array, upper: Array, b: Array) -> Va
 
 
 def tridiagonal_solution(lower: Array, middle: Array, upper: Array, b: Array) -> Value:
-    """The x of :func:`tridiagonal_solve` alone."""
+    """Only the solution ``x`` of :func:`tridiagonal_solve`."""
     return tridiagonal_solve(lower, middle, upper, b)[3]
 
 

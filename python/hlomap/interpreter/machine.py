@@ -30,11 +30,11 @@ from ..ops._numpy.numeric import cast
 from .plan import ELEMENTS_OF_WORK, Dtypes, Plan, Plans, dtype_of
 
 OnValue = Callable[[Instruction, Value, int, tuple[int, ...]], None]
-"""Gets each instruction with its value, the number of the device, and the calls that lead to its computation, by
-number and outermost first: only calls of computations with several callers, which have other values in each call."""
+"""Receives each instruction with its value, the number of the device, and the calls that lead to its computation, by
+number and outermost first.  Only calls of computations with several callers are listed, since only these differ."""
 
 MAX_DEPTH = 5000
-"""The deepest nesting of calls; computations applied to elements count their own."""
+"""The deepest nesting of calls; each computation that is applied to elements has its own count."""
 MAX_APPLIED = 50
 """The deepest nesting of computations that are applied to every element."""
 
@@ -83,14 +83,14 @@ class Budget(NamedTuple):
     of all outputs of a reduction.
 
     A program does at most the work of its text (:attr:`Plans.work`) once, and once more for every iteration of a loop
-    and every element that a computation is applied to: unless computations that call each other share computations, so
-    that a short text has very many calls.
+    and every element to which a computation is applied, unless nested calls share computations: then a short text can
+    make very many calls.
     """
 
     max_steps: int
     max_work: int
     is_argument: bool = False
-    """Whether callers give the numbers, so that an error asks for larger ones."""
+    """Whether the caller chose the limits, so that an error suggests larger ones."""
 
     def advice(self, name: str) -> str:
         """The end of an error."""
@@ -356,7 +356,7 @@ class Processor:
     def _one_by_one(
         self, computation: Computation, plan: Plan, arguments: Sequence[Value], sizes: tuple[int, ...]
     ) -> Value:
-        """Applies to one element at a time, for computations with operations that are not pointwise."""
+        """Applies a computation to one element at a time, since it has operations that are not pointwise."""
         whole = [np.broadcast_to(argument, sizes).reshape(-1) for argument in arguments]
         shape = computation.root.shape
         parts = shape.tuple_shapes if shape.is_tuple else (shape,)
@@ -375,7 +375,7 @@ class Processor:
             n_runs = 1 + state.n_steps
             if state.work > self._budget.max_work + self._plans.work * n_runs:
                 raise UnsupportedError(
-                    f"calls of computations that call each other run more than {self._budget.max_work} instructions "
+                    f"nested calls run more than {self._budget.max_work} instructions "
                     f"beyond those of the text{self._budget.advice('max_work')}"
                 )
 
@@ -383,7 +383,7 @@ class Processor:
         self._state.n_steps += n
         if self._state.n_steps > self._budget.max_steps:
             raise UnsupportedError(
-                f"loops exceed {self._budget.max_steps} iterations, those over elements included"
+                f"loops exceed {self._budget.max_steps} iterations, including loops over elements"
                 f"{self._budget.advice('max_steps')}"
             )
 
@@ -411,7 +411,7 @@ def _check_sizes(step: Any, value: Any) -> None:
 
 
 def _rounded(value: Value, dtype: Dtypes) -> Value:
-    """The floats of a tuple in the declared types; context values may be missing."""
+    """The floats of a tuple rounded to the declared types; the values of contexts may be missing."""
     if isinstance(value, tuple) and isinstance(dtype, tuple):
         return tuple(_rounded(*pair) for pair in zip_longest(value, dtype[: len(value)]))
     if isinstance(value, np.ndarray) and isinstance(dtype, np.dtype) and value.dtype != dtype:
@@ -419,7 +419,7 @@ def _rounded(value: Value, dtype: Dtypes) -> Value:
     return value
 
 
-# Flushes denormal numbers to zero, operands and results, as XLA does on CPU.
+# Flushes denormal operands and results to zero, as XLA does on CPU.
 #
 # :func:`flush_denormals` sets the processor's mode for the current thread through the C library's floating-point
 # environment.  On other processors and C libraries arithmetic keeps denormals.
@@ -428,7 +428,7 @@ def _rounded(value: Value, dtype: Dtypes) -> Value:
 _FLUSH_BITS = 0x8040
 """Bits of the SSE control word: flush denormal results to zero, and treat denormal operands as zero."""
 _Environment = ctypes.c_uint32 * 8
-"""The environment of glibc on x86-64, of which the last word is the SSE control word."""
+"""The environment of glibc on x86-64, whose last word is the SSE control word."""
 
 
 @cache

@@ -24,16 +24,16 @@ MAX_BYTES = 2**34
 """The largest array that an instruction may compute; declared shapes may exceed any memory."""
 
 ELEMENTS_OF_WORK = 2**18
-"""Arrays with more elements than this are more work than one instruction."""
+"""An array counts as one more instruction of work for each multiple of this number of elements."""
 
 
 Dtypes: TypeAlias = "np.dtype[Any] | tuple[Dtypes, ...] | None"
 
 
 class Step(NamedTuple):
-    """One instruction: the slots that it reads, those that it reads last, and the declared type and sizes.
+    """One instruction: the slots that it reads, the slots to free after it, and the declared type and sizes.
 
-    ``dtype``: of an array; for a tuple that the instruction computes, the types of its parts; else None.
+    ``dtype`` is the type of an array; for a tuple that the instruction computes, the types of its parts; else None.
     """
 
     instruction: Instruction
@@ -62,13 +62,13 @@ class Plan:
 
     @cached_property
     def work(self) -> int:
-        """One for each instruction, and one for each :data:`ELEMENTS_OF_WORK` elements of its array."""
+        """The number of instructions, plus one for each :data:`ELEMENTS_OF_WORK` elements of an array."""
         return sum(_work_of(step.instruction) for step in self.steps)
 
 
 @lru_cache(maxsize=4)
 def plan_module(module: Module) -> Plans:
-    """The plans of a module, cached for the latest few; entries stay valid, since modules are immutable."""
+    """The plans of a module; the latest few are cached, which is safe since modules are immutable."""
     return Plans(module)
 
 
@@ -81,7 +81,7 @@ class Plans:
         self._side_effects: dict[int, bool] = {}
 
     def plan_for(self, computation: Computation) -> Plan:
-        """The plan of a computation; one of another module, such as a definition, is in the plans of that module."""
+        """The plan of a computation, which may belong to another module, such as the definition of a library call."""
         if computation.module != self.module:
             return plan_module(computation.module).plan_for(computation)
         number = computation.number
@@ -104,7 +104,7 @@ class Plans:
         return sum(own.values()) + sum(own[called.number] for one in computations for called in callees(one))
 
     def is_pointwise(self, plan: Plan) -> bool:
-        """Whether every operation of the plan can be applied to whole arrays where the text has scalars."""
+        """Whether every operation of the plan can be applied to whole arrays in place of scalars."""
         if plan.pointwise is None:
             visited: set[int] = set()
             pending = [plan]
@@ -169,7 +169,7 @@ def _step(instruction: Instruction, reads: tuple[int, ...], dying: tuple[int, ..
 
 
 def _schedule_elements_early(order: list[Instruction]) -> list[Instruction]:
-    """Moves structural instructions with one operand right behind that operand, so that it is freed earlier."""
+    """Moves structural instructions with one operand right after that operand, so that the operand is freed earlier."""
     followers: dict[int, list[Instruction]] = {}
     for instruction in order:
         if lookup(instruction.opcode).structural and len(instruction.operands) == 1:
