@@ -34,7 +34,7 @@ class GroupTable(NamedTuple):
         return sum((last - first + 1) * n for (first, last), n in self.runs())
 
     def runs(self) -> list[tuple[tuple[int, int], int]]:
-        """The first and last of each run of neighbouring groups with one size, and that size."""
+        """The first and last group of each run of neighbouring groups of one size, and that size."""
         size = getattr(self.groups, "group_size", None)
         if size is not None:
             return [((0, len(self.groups) - 1), size)]
@@ -77,7 +77,7 @@ class DeviceIndexing(Record):
 
     def __init__(self, ids: str, groups: Sequence[Sequence[int]], maps: MapSet) -> None:
         self.ids = ids
-        # A list has no hash; very many devices stay a range.
+        # Lists are not hashable; a group of very many devices stays a range.
         if isinstance(groups, list):
             groups = tuple(group if isinstance(group, range) else tuple(group) for group in groups)
         self.groups = groups
@@ -90,10 +90,10 @@ def group_table(devices: DeviceIndexing) -> GroupTable:
 
 
 def have_same_groups(a: GroupTable, b: GroupTable) -> bool:
-    """Whether two tables have equal groups in equal order; False where that is undecided, for very large tables."""
+    """Whether two tables have equal groups in equal order; False if undecided, for very large tables."""
     if a.ids != b.ids or a.n_devices != b.n_devices or len(a.groups) != len(b.groups):
         return False
-    # Tables of many devices are compared only in one notation: expanding an iota would be too slow.
+    # Tables of many devices are compared only if both use the same notation: expanding an iota would be too slow.
     if type(a.groups) is type(b.groups) or a.n_devices > MAX_LISTED_DEVICES:
         return bool(a.groups == b.groups)
     return all(tuple(x) == tuple(y) for x, y in zip(a.groups, b.groups, strict=True))
@@ -109,7 +109,7 @@ def lists_each_device_once(table: GroupTable) -> bool:
 
 
 def lift_to_devices(m: IndexingMap, table: GroupTable) -> list[IndexingMap]:
-    """The map with equal group and position on both sides: one map for each run of groups of one size."""
+    """The map with the same group and position on both sides, as one map for each run of groups of one size."""
     rank = len(m.dims)
     here = [Expr.dim(rank), Expr.dim(rank + 1)]
     runtime = [
@@ -134,9 +134,9 @@ NO_COMMON_GROUP = "groups of several kinds, or a device in several groups"
 
 
 def common_table(tables: Sequence[GroupTable], *, once: bool = True) -> GroupTable | None:
-    """The table that all of these are, else one of one group; None where neither is possible.
+    """The common value of all tables, else a table of one group; None if neither is possible.
 
-    ``once`` requires a table that lists each device once where several collectives use it.
+    ``once`` requires that a table used by several collectives lists each device once.
     """
     first = tables[0]
     if any(not have_same_groups(table, first) for table in tables[1:]):
@@ -150,7 +150,7 @@ def bring_to_common_table(
 ) -> tuple[GroupTable, list[MapSet]] | str | None:
     """A common table, and the device maps of each set rewritten for it; or the reason why there is none.
 
-    None where no set crosses devices.
+    None if no set crosses devices.
     """
     devices = [one.devices for one in sets if one.devices is not None]
     if not devices:
@@ -176,7 +176,7 @@ def bring_to_common_table(
 
 
 def _merge_group_tables(tables: Sequence[GroupTable]) -> GroupTable | None:
-    """A table of one group, with all devices up to the largest number; None for different kinds or too many devices."""
+    """A table with one group of all devices up to the largest number; None for different kinds or too many devices."""
     if len({table.ids for table in tables}) != 1 or any(table.n_devices > MAX_LISTED_DEVICES for table in tables):
         return None
     n = 1 + max((i for table in tables for group in table.groups for i in group), default=0)
@@ -184,10 +184,10 @@ def _merge_group_tables(tables: Sequence[GroupTable]) -> GroupTable | None:
 
 
 def rewrite_for_table(m: IndexingMap, table: GroupTable, common: GroupTable) -> list[IndexingMap] | None:
-    """Rewrite a map of one table for a common one: the same, or one group of all devices, where positions are devices.
+    """Rewrite a map of one table for a common table: the same table, or one group of all devices in order.
 
-    Possible where each group is a line along one axis of a row-major array of all devices, or where the map leads from
-    one position to one other; then there is one map for each run of devices with equal distance.  None otherwise.
+    This is possible if each group is a line along one axis of a row-major array of all devices, or if the map leads
+    from one position to one other; the latter gives a map for each run of devices with equal distance.  None otherwise.
     """
     if have_same_groups(table, common):
         return [m]
@@ -259,7 +259,7 @@ def _rewrite_point_to_point(m: IndexingMap, table: GroupTable, n: int) -> list[I
 
 
 _OTHER_DEVICE_SOURCES = 3 << 61
-"""The first number of runtime sources that are values of other devices; no instruction has such a number."""
+"""The first number for runtime sources on other devices; no instruction has such a number."""
 
 
 def rename_sources(
@@ -267,7 +267,7 @@ def rename_sources(
 ) -> tuple[tuple[IndexingMap, ...], dict[int, Instruction]]:
     """The maps before a collective, with new runtime sources.
 
-    A source on one device has another value than the same source on the next device.
+    The value of a source may differ from device to device.
     """
     used = {v.source for m in (*first, *second) for v in m.runtime if v.source is not None}
     before = sorted({v.source for m in first for v in m.runtime if v.source is not None})

@@ -1,7 +1,7 @@
 """Enumerates the pairs (source element, target element) of a map for given values of its runtime sources.
 
 :func:`enumerate_pairs` is the entry point.  A runtime variable is the value of its source at its index,
-clamped to the variable's bounds as the operation itself clamps; a point belongs to the map where every constraint then
+clamped to the variable's bounds as the operation itself clamps; a point belongs to the map if every constraint then
 holds.  No map is composed or simplified here, which makes the result independent of the code that does.
 """
 
@@ -20,7 +20,7 @@ _MAX_ELEMENTS = 1 << 63
 
 
 class EnumerationLimitError(Exception):
-    """The map has more points than the limit, or a runtime source without a value."""
+    """Raised if the map has more points than the limit, or a runtime source has no value."""
 
 
 def enumerate_pairs(
@@ -34,11 +34,11 @@ def enumerate_pairs(
     """The source elements and the target elements of all pairs, as row-major numbers in two arrays of equal length.
 
     ``sizes`` and ``target`` are the sizes of the arrays, ``values`` the arrays of the runtime sources by number.
-    With ``rows`` only these source elements are enumerated.  Raises :class:`EnumerationLimitError` where that takes
-    more than ``limit`` points or the numbers leave 64 bits, and ``ValueError`` where the map leaves the arrays.
+    With ``rows`` only these source elements are enumerated.  Raises :class:`EnumerationLimitError` if that takes
+    more than ``limit`` points or the numbers leave 64 bits, and ``ValueError`` if the map leaves the arrays.
     """
     if max(prod(sizes), prod(target)) > _MAX_ELEMENTS:
-        raise EnumerationLimitError(f"arrays of {list(sizes)} and {list(target)} have elements without 64-bit numbers")
+        raise EnumerationLimitError(f"arrays of {list(sizes)} and {list(target)} have elements beyond 64-bit numbers")
     at, image = enumerate_points(m, sizes, target, values, limit, rows)
     return _ravel_points(at, sizes), _ravel_points(image, target)
 
@@ -86,7 +86,7 @@ def _read_runtime(m: IndexingMap, at: Ints, s: Ints, values: Mapping[int, Any]) 
         )
         points = index.evaluate(at, s, runtime, check=False)
         held = np.asarray(values[source])
-        # Outside the domain the index may be anything.
+        # Outside the domain the index is arbitrary.
         clipped = tuple(np.clip(points[:, i], 0, size - 1) for i, size in enumerate(held.shape))
         read = np.broadcast_to(_to_int64(held)[clipped], len(at))
         column = np.clip(read, variable.lower, variable.upper)

@@ -1,7 +1,7 @@
 """Boxes of dims, the maps restricted to them, and the images of maps over them: the elements that the maps reach.
 
-:func:`image_maps` gives images as maps without dims.  An interval is cut to 64 bits without gaining an element, and the
-core cuts it to the domain.
+:func:`image_maps` gives images as maps without dims.  An interval is clipped to 64 bits, which never adds an element,
+and the core clips it to the domain.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .variables import suppliers_of
 Bounds: TypeAlias = tuple[int, int]
 
 Interval: TypeAlias = "int | tuple[int, int] | list[int] | range | slice | None"
-"""One value, inclusive bounds, or a range or slice with step 1, which end before their stop; None for all values."""
+"""One value, inclusive bounds, a range or slice with step 1 (which exclude their stop), or None for all values."""
 
 Box: TypeAlias = Sequence[Interval]
 """An interval for each dim."""
@@ -29,7 +29,7 @@ _TAKES = "an interval for each dim as `{}`: an int, (lower, upper), a range, a s
 
 
 def read_box(box: Any, function: str, parameter: str = "box") -> list[Bounds] | None:
-    """The inclusive bounds of each dim; None where there is no box.
+    """The inclusive bounds of each dim; None if there is no box.
 
     >>> read_box([7, (1, 2), range(4), slice(3), None], "image")
     [(7, 7), (1, 2), (0, 3), (-9223372036854775808, 2), (-9223372036854775808, 9223372036854775807)]
@@ -68,16 +68,16 @@ def _read_interval(item: object, function: str, takes: str) -> Bounds:
 
 
 def _cut(lower: int, upper: int) -> Bounds:
-    """The part of an interval that fits in 64 bits; ``(0, -1)`` where no value does."""
+    """The part of an interval that fits in 64 bits; ``(0, -1)`` if no value does."""
     if lower > upper or lower > _GREATEST or upper < _LEAST:
         return 0, -1
     return max(lower, _LEAST), min(upper, _GREATEST)
 
 
 def image_maps(maps: Sequence[IndexingMap], bounds: Sequence[Bounds] | None, n_kept: int) -> list[IndexingMap]:
-    """For each map the one whose ranges are its dims and ranges, over these bounds; the last ``n_kept`` dims stay dims.
+    """Each map with its dims turned into ranges over these bounds; the last ``n_kept`` dims stay dims.
 
-    Raises :class:`~hlomap.errors.ShapeError` where the number of bounds is not that of the other dims.
+    Raises :class:`~hlomap.errors.ShapeError` if the number of bounds is not that of the other dims.
 
     >>> m = IndexingMap.parse("(d0) -> (d0 * 2), domain: d0 in [0, 9]")
     >>> print(*image_maps([m], [(4, 20)], 0))

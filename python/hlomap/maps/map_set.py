@@ -1,8 +1,8 @@
 """Map sets: unions of indexing maps that are exact, over-approximate or unknown.
 
-A set without maps that is not unknown reads nothing.  Members are distinct as (shape index, map) and keep the order of
+A known set without maps reads nothing.  Members are distinct as (shape index, map) and keep the order of
 insertion.  Operations on an unknown set give an unknown set.  HLO operations and maps between devices
-(:mod:`hlomap.maps.device_groups`) are not here.
+(:mod:`hlomap.maps.device_groups`) are in other modules.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Use: TypeAlias = tuple[Instruction, int]
 """A user of a value, and the number of the operand that is the value."""
 
 _Key: TypeAlias = tuple[ShapeIndex, IndexingMap]
-"""What makes a member distinct."""
+"""The identity of a member: its shape index and its map."""
 
 
 class MapSet(Image):
@@ -37,9 +37,9 @@ class MapSet(Image):
     Each member has the shape index of its target array (``.shape_index``) and its first use in text order (``.use``).
     A set with an undefined map is unknown.
 
-    An :class:`IndexingMap` and a set have the same operations and questions, and each takes both.  ``|``, ``&`` and
-    ``-`` go by pairs of a point of the dims and an element that it reaches; by elements they are
-    ``a.image() & b.image()`` and so on.
+    An :class:`IndexingMap` and a set have the same operations and questions, which accept either as the other operand.
+    ``|``, ``&`` and ``-`` combine pairs of a point of the dims and an element that it reaches; to combine elements
+    write ``a.image() & b.image()`` and so on.
 
     >>> MapSet([hm.IndexingMap.parse("(d0) -> (d0 + 1), domain: d0 in [0, 3]")])
     MapSet(1 map, exact: (d0) -> (d0 + 1), domain: d0 in [0, 3])
@@ -117,23 +117,23 @@ class MapSet(Image):
 
     @property
     def assumes(self) -> str | None:
-        """The assumption under which elements that are mentioned and cannot matter are left out; None where none is.
+        """The assumption under which elements without influence are left out; None if the set has all elements.
 
-        It comes from ``used=True`` in a query, which see.
+        Set by queries with ``used=True``.
         """
         return self._assumes
 
     @property
     def devices(self) -> DeviceIndexing | None:
-        """The maps with devices, where elements cross devices; None where all elements stay on their device.
+        """The maps between devices, if elements cross devices; None if all elements stay on their device.
 
-        If it is not None, each map of this set relates elements on some pair of devices, without telling which.
+        If not None, each map of this set relates elements on some pair of devices, without saying which pair.
         Composing two such sets over-approximates; ``devices.maps`` keep their exactness, or are unknown.
         """
         return self._devices
 
     def _all_uses(self) -> Mapping[_Key, tuple[Use, ...]]:
-        """All uses of each member that has one.  Those of the maps themselves are collected when first asked for."""
+        """All uses of each member that has one, collected from the maps on first access."""
         if self._uses is None:
             self._uses = _uses_of(self._maps)
         return self._uses
@@ -151,10 +151,11 @@ class MapSet(Image):
         return union([self, as_map_set(other)]) if isinstance(other, MapSet | IndexingMap) else NotImplemented
 
     def __and__(self, other: MapSet | IndexingMap) -> MapSet:
-        """The pairs (point, element) that both sets have; shape indices are kept apart.
+        """The pairs (point, element) that both sets have; different shape indices never match.
 
-        Over-approximate, with a reason, where a set is, where the sets cross devices, or where this takes too many
-        comparisons of maps; unknown where both are.  Raises :class:`~hlomap.errors.ShapeError` for other dims.
+        The result is over-approximate, with a reason, if a set is over-approximate or unknown, if the sets cross
+        devices, or if the intersection takes too many comparisons of maps; it is unknown if both sets are unknown.
+        Raises :class:`~hlomap.errors.ShapeError` for other dims.
 
         >>> twos = hm.IndexingMap.parse("()[s0] -> (s0 * 2), domain: s0 in [0, 15]")
         >>> threes = hm.IndexingMap.parse("()[s0] -> (s0 * 3), domain: s0 in [0, 10]")
@@ -181,11 +182,11 @@ class MapSet(Image):
     def __sub__(self, other: MapSet | IndexingMap) -> MapSet:
         """The pairs (point, element) of this set that the other set does not have.
 
-        The result has disjoint maps for each map of this set; shape indices are kept apart.  An element stays where the
-        other set reaches it from other points only; ``a.image() - b.image()`` removes it there, too.
+        The result has disjoint maps for each map of this set; different shape indices never match.  An element remains
+        if the other set reaches it only from other points; ``a.image() - b.image()`` removes such elements too.
 
-        Where the difference takes too many maps or comparisons, or the other set is not exact, nothing is
-        subtracted: it over-approximates the difference and has a reason.  The difference of an unknown set is unknown.
+        If the difference takes too many maps or comparisons, or the other set is not exact, nothing is subtracted: the
+        result over-approximates the difference and has a reason.  The difference of an unknown set is unknown.
         Raises :class:`~hlomap.errors.ShapeError` for other dims.
 
         >>> row = hm.IndexingMap.parse("(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4]")
@@ -210,7 +211,10 @@ class MapSet(Image):
     def _change_parts(
         self, other: MapSet, change: Callable[[IndexingMap, Sequence[IndexingMap], Effort], list[IndexingMap] | str]
     ) -> MapSet:
-        """Each map as it is together with the maps of the other set that it may meet; with a reason it stays."""
+        """Replaces each map by a function of the map and the maps of the other set that it may meet.
+
+        If the function returns a reason, the map stays unchanged.
+        """
         parts: list[IndexingMap] = []
         uses: dict[_Key, tuple[Use, ...]] = {}
         reason: str | None = None
@@ -231,11 +235,11 @@ class MapSet(Image):
         return self._replace(parts, exact=exact, reason=reason, uses=uses, devices=None)
 
     def simplify(self) -> MapSet:
-        """The fewest simplified maps that a search finds for the same pairs; shape indices are kept apart.
+        """The fewest simplified maps that a search finds for the same pairs; different shape indices are never joined.
 
-        Maps are joined whose bounds adjoin, whose results continue each other, or whose pieces are the blocks of a
-        quotient; empty maps and those contained in another one are dropped.  The search is greedy: there may be a
-        smaller set.  What is not proved the same stays apart.  A joined map has all uses of its parts.
+        Two maps are joined if their bounds are adjacent, if their results continue each other, or if they are blocks
+        of a quotient.  Empty maps and maps contained in another one are dropped.  The search is greedy, so a smaller
+        set may exist, and it joins maps only if that is proved correct.  A joined map has all uses of its parts.
 
         >>> pieces = MapSet([
         ...     hm.IndexingMap.parse("(d0) -> (0), domain: d0 in [0, 1]"),
@@ -247,7 +251,7 @@ class MapSet(Image):
         return self._simplify({})
 
     def _simplify(self, known: dict[tuple[IndexingMap, ...], list[tuple[IndexingMap, list[int]]]]) -> MapSet:
-        """:meth:`simplify`; ``known`` are the results for the maps of other sets, to which this one is added."""
+        """:meth:`simplify` with a cache of results for the maps of other sets, to which this result is added."""
         simplified = self._replace_maps(m.simplify(drop_unused=True) for m in self._maps)
         if len(simplified._maps) == 1 and not simplified._maps[0].is_known_empty:
             return simplified._change_device_maps(lambda maps: maps.simplify())
@@ -303,9 +307,9 @@ class MapSet(Image):
         return MapSet(members, exact=exact, reason=reason, devices=devices, assumes=assumes)
 
     def restrict(self, dims: Mapping[int, Interval], /) -> MapSet:
-        """The set for the points whose index lies in these intervals, a mapping from dimension to interval.
+        """The set for the points whose indices lie in these intervals, a mapping from dimension to interval.
 
-        An interval is one of the kinds that :meth:`image` takes.  Raises :class:`~hlomap.errors.ShapeError` for a
+        Intervals are as for :meth:`image`.  Raises :class:`~hlomap.errors.ShapeError` for a
         dimension that does not exist.
 
         >>> whole = MapSet([hm.IndexingMap.parse("(d0, d1) -> (d1), domain: d0 in [0, 3], d1 in [0, 9]")])
@@ -318,13 +322,14 @@ class MapSet(Image):
         return restricted._change_device_maps(lambda maps: maps.restrict(dims))
 
     def image(self, box: Box | None = None) -> MapSet:
-        """The elements that the maps reach, from the points of a box of the dims if there is one: maps without dims.
+        """The elements that the maps reach, as maps without dims; with ``box`` only from points in that box of the
+        dims.
 
         ``box`` has an item for each dim: an int, inclusive bounds ``(lower, upper)``, a ``range`` or ``slice`` with
-        step 1, or ``None`` for all values; so the index of an element gives what that element reaches.  Values outside
-        a map's domain reach nothing.  Shape indices, uses and exactness stay.
-        The image of an unknown set is unknown.  In ``.devices`` the group and the position stay dims: the elements that
-        each device reaches.
+        step 1, or ``None`` for all values; the index of one element gives the elements that it reaches.  Values outside
+        a map's domain reach nothing.  Shape indices, uses and exactness are kept.
+        The image of an unknown set is unknown.  In ``.devices`` the group and the position stay dims, which gives the
+        elements that each device reaches.
 
         Raises :class:`~hlomap.errors.ShapeError` (a ``ValueError``) for a box of another rank or with other steps, and
         ``TypeError`` for anything but a sequence of intervals.
@@ -336,7 +341,7 @@ class MapSet(Image):
         return self._image(read_box(box, "MapSet.image"), 0)
 
     def _eliminate_ranges(self) -> MapSet:
-        """Leave out ranges that others stand for; the pairs stay the same."""
+        """Remove redundant ranges; the pairs stay the same."""
         return self._replace_maps(_eliminate_ranges(self._maps)) if any(m.ranges for m in self._maps) else self
 
     def _image(self, bounds: list[tuple[int, int]] | None, n_kept: int) -> MapSet:
@@ -348,12 +353,12 @@ class MapSet(Image):
         return found._change_device_maps(lambda maps: maps._image(bounds, _DEVICE_DIMS))
 
     def covers(self, other: MapSet | IndexingMap, /) -> Answer[tuple[int, ...]]:
-        """Whether these maps together have all pairs (point, element) of the other's.
+        """Whether these maps together have all pairs (point, element) of the other set.
 
-        This compares the maps, which may have more pairs than the operation where a set is not exact.  ``.value`` of
-        the answer is ``False`` where a map has an element that these do not have, and ``None`` where neither is
-        proved.  A set that is unknown may hold any element: it covers every set, and no other set is known to cover
-        it.  Raises :class:`~hlomap.errors.ShapeError` for other dims.
+        This compares the maps; if a set is not exact, they may have more pairs than the operation.  ``.value`` of the
+        answer is ``False`` if the other set has a pair that these maps do not have, and ``None`` if neither is proved.
+        An unknown set may have any element: it covers every set, and no other set is known to cover it.  Raises
+        :class:`~hlomap.errors.ShapeError` for other dims.
 
         >>> row = MapSet([hm.IndexingMap.parse("(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4]")])
         >>> own = hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 4]")
@@ -367,7 +372,7 @@ class MapSet(Image):
     def equivalent(self, other: MapSet | IndexingMap, /) -> Answer[tuple[int, ...]]:
         """Whether both sets have the same pairs (point, element).
 
-        Undecided where a set is unknown, and where a set that is not exact may lack the pairs that make a difference.
+        The answer is undecided if a set is unknown, or is not exact and may lack the pairs that make a difference.
         The witness of ``False`` is a point whose elements differ, if each set has one map: values of the dims, then of
         the runtime variables.  Raises :class:`~hlomap.errors.ShapeError` for other dims.
 
@@ -379,17 +384,16 @@ class MapSet(Image):
         return equivalent(self, as_map_set(other, "MapSet.equivalent", "other"))
 
     def overlap(self, other: MapSet | IndexingMap, /) -> Answer[CommonElement]:
-        """Whether some element is in the images of both: one that a map of this set reaches, and one of the other.
+        """Whether some element is in the images of both sets, that is, a map of each set reaches it.
 
-        The dims of the two may differ; the results are an index in the same array.  Maps with different shape indices
-        reach different arrays.  The witness of ``True`` is the element, and a point of either that reaches it.
+        The dims of the two sets may differ; the results index the same array.  Maps with different shape indices reach
+        different arrays.  The witness of ``True`` is the element, with a point of each set that reaches it.
 
-        The answer holds for all values of the runtime variables.  It is undecided where it depends on them, where the
-        search takes too long, where a set is unknown, and where an over-approximate set meets the other one: what they
-        share may be an element that is not reached.  Sets that both cross devices may meet on different devices; that
-        is undecided, too.
+        The answer holds for all values of the runtime variables.  It is undecided if it depends on them, if the search
+        takes too long, if a set is unknown, or if an over-approximate set meets the other one, since the common element
+        may not really be reached.  It is also undecided if both sets cross devices and may meet on different ones.
 
-        Raises :class:`~hlomap.errors.MapError` where maps to the same array have different numbers of results.
+        Raises :class:`~hlomap.errors.MapError` if maps to the same array have different numbers of results.
 
         >>> even = MapSet([hm.IndexingMap.parse("(d0) -> (d0 * 2), domain: d0 in [0, 9]")])
         >>> odd = hm.IndexingMap.parse("(d0) -> (d0 * 2 + 1), domain: d0 in [0, 9]")
@@ -404,7 +408,7 @@ class MapSet(Image):
         return overlap(self, as_map_set(other, "MapSet.overlap", "other"))
 
     def is_empty(self) -> Answer[tuple[int, ...]]:
-        """Whether no map has a point, so that no element is reached; undecided where a set that is not exact has some.
+        """Whether no map has a point, so that no element is reached; undecided if a set that is not exact has some.
 
         >>> MapSet().is_empty(), MapSet([IndexingMap.identity([4])]).is_empty()
         (Answer(True), Answer(False))
@@ -415,8 +419,8 @@ class MapSet(Image):
         """Whether different points reach different elements.
 
         A point is a value for each dim *and* each range of one of the maps: an injective set reaches as many elements
-        as its maps have points.  The answer holds for all values of the runtime variables; where the set is not exact
-        or crosses devices, it is never ``False``.  The witness of ``False`` is an element with two points that reach
+        as its maps have points.  The answer holds for all values of the runtime variables; if the set is not exact or
+        crosses devices, it is never ``False``.  The witness of ``False`` is an element with two points that reach
         it.
 
         >>> own, turned = (hm.IndexingMap.parse(f"(d0) -> ({e}), domain: d0 in [0, 4]") for e in ("d0", "-d0 + 4"))
@@ -428,8 +432,8 @@ class MapSet(Image):
     def count(self, distinct: bool = False) -> Count:
         """The number of points of all maps, or with ``distinct=True`` the number of distinct elements in the image.
 
-        The elements of several arrays of a tuple are added up; those on several devices are not told apart.  Where the
-        set is not exact, the lower bound is 0; where it is unknown, the upper bound is 2**128 - 1.
+        Counts for several arrays of a tuple are added; elements on different devices count as one.  If the set is not
+        exact, the lower bound is 0; if it is unknown, the upper bound is 2**128 - 1.
 
         >>> reads = MapSet([hm.IndexingMap.parse(f"(d0) -> (d0 + {i}), domain: d0 in [0, 7]") for i in (0, 1)])
         >>> reads.count(), reads.count(distinct=True)
@@ -439,9 +443,9 @@ class MapSet(Image):
         return count_of(self, distinct)
 
     def bounds(self, result: int | Expr, /) -> tuple[int, int] | Unknown:
-        """Inclusive bounds ``(lower, upper)`` of a result of all maps, as :meth:`IndexingMap.bounds` has them.
+        """Inclusive bounds ``(lower, upper)`` of a result over all maps, as for :meth:`IndexingMap.bounds`.
 
-        ``(0, -1)`` for a set that is empty; :class:`~hlomap.Unknown` for one that is unknown.
+        Returns ``(0, -1)`` for an empty set and :class:`~hlomap.Unknown` for an unknown set.
 
         >>> reads = MapSet([hm.IndexingMap.parse(f"(d0) -> (d0 + {i}), domain: d0 in [0, 7]") for i in (0, 10)])
         >>> reads.bounds(0)
@@ -461,13 +465,13 @@ class MapSet(Image):
         check: bool = True,
         threads: int = 1,
     ) -> npt.NDArray[np.int64]:
-        """The element of each point: the results of the map that has the point in its domain.
+        """The element of each point: the results of the map whose domain contains the point.
 
-        The arguments and the array are those of :meth:`IndexingMap.evaluate`: every map takes the same columns.  A
+        The arguments and the array are as for :meth:`IndexingMap.evaluate`: every map takes the same columns.  A
         point outside of all domains raises :class:`~hlomap.errors.DomainError`; with ``check=False`` its results are
         unspecified.
 
-        Raises :class:`~hlomap.errors.MapError` where maps have different results at a point (``image(point)`` has them
+        Raises :class:`~hlomap.errors.MapError` if maps have different results at a point (``image(point)`` has them
         all), for maps to several arrays of a tuple, and for an unknown set.
 
         >>> pieces = MapSet([
@@ -499,12 +503,12 @@ class MapSet(Image):
         return self._replace(members, uses=uses)
 
     def _replace(self, maps: Iterable[IndexingMap], **changes: Any) -> MapSet:
-        """Other maps, with what else is known of this set but for some changes."""
+        """This set with other maps and with some fields changed."""
         about: dict[str, Any] = {"exact": self._exact, "reason": self._reason, "uses": self._uses}
         return MapSet(maps, **{**about, "devices": self._devices, "assumes": self._assumes, **changes})
 
     def _assuming(self, assumes: str) -> MapSet:
-        """The set, of which elements without influence were left out under an assumption."""
+        """The set marked as leaving out elements without influence, under an assumption."""
         found = self._replace(self._maps)
         found._unknown, found._assumes = self._unknown, assumes
         return found
@@ -516,12 +520,12 @@ class MapSet(Image):
         return self._replace(maps, exact=self._exact and inexact is None, reason=self._reason or inexact)
 
     def _at(self, leaf: ShapeIndex) -> MapSet:
-        """The maps to one array of the target, without their uses, which take long to pick where there are many."""
+        """The maps to one array of the target, without uses, which are slow to select if there are many."""
         own = [m for m in self._maps if m.shape_index == leaf]
         return self if len(own) == len(self._maps) else MapSet(own, exact=self._exact, reason=self._reason)
 
     def _by_array(self) -> dict[ShapeIndex, MapSet]:
-        """The maps to each array of the target that has some, as :meth:`_at` gives them."""
+        """The maps to each array of the target that has some, as :meth:`_at` returns them."""
         found: dict[ShapeIndex, list[IndexingMap]] = {}
         for m in self._maps:
             found.setdefault(m.shape_index, []).append(m)
@@ -543,7 +547,7 @@ class MapSet(Image):
         return len(self._maps)
 
     def __bool__(self) -> bool:
-        """False only where nothing is read for certain."""
+        """False only if certainly nothing is read."""
         return self._unknown or bool(self._maps)
 
     def __getitem__(self, i: int) -> IndexingMap:
@@ -590,7 +594,7 @@ class MapSet(Image):
 
 
 def _uses_of(maps: Iterable[IndexingMap]) -> dict[_Key, tuple[Use, ...]]:
-    """The uses of maps, of which several may be equal."""
+    """The uses of maps, some of which may be equal."""
     found: dict[_Key, tuple[Use, ...]] = {}
     for m in maps:
         if (use := m.use) is not None:
@@ -601,7 +605,7 @@ def _uses_of(maps: Iterable[IndexingMap]) -> dict[_Key, tuple[Use, ...]]:
 
 
 def as_map_set(got: MapSet | IndexingMap, function: str = "", parameter: str = "") -> MapSet:
-    """An argument that is a map or a set of maps, as a set; the exception names the function and the parameter.
+    """The set for an argument that is a map or a set; the error for other types names the function and the parameter.
 
     >>> as_map_set(IndexingMap.identity([3]), "overlap", "a")
     MapSet(1 map, exact: (d0) -> (d0), domain: d0 in [0, 2])
@@ -648,7 +652,7 @@ def unknown_devices(reason: str) -> DeviceIndexing:
 def _combine_devices(
     sets: Sequence[MapSet], combine: Callable[..., MapSet], *, once: bool = False
 ) -> DeviceIndexing | None:
-    """The device indexing of a combination; maps that stay on their device do so on every device of the table."""
+    """The device indexing of a combination; sets without device maps stay in place on every device of the table."""
     common = bring_to_common_table(sets, once=once)
     if common is None or isinstance(common, str):
         return None if common is None else unknown_devices(common)
@@ -657,14 +661,14 @@ def _combine_devices(
 
 
 def _with_devices(maps: MapSet, devices: DeviceIndexing) -> MapSet:
-    """The set with another device indexing; empty where that proves it."""
+    """The set with another device indexing; empty if that indexing proves so."""
     if devices.maps.exact and not devices.maps:
         return MapSet()
     return maps._replace(maps, devices=devices)
 
 
 def _with_names(m: IndexingMap) -> str:
-    """The text of a map, in which values of this device have the names of their instructions instead of numbers."""
+    """The text of a map, with names of instructions in place of numbers for values of this device."""
     text, last, sources = str(m).rpartition(", runtime: ")
     for number, supplier in suppliers_of(m).items():
         if number == supplier.number:

@@ -1,8 +1,8 @@
 """Questions about map sets: overlap, injectivity, emptiness, containment and equivalence, and the values at points.
 
-They are methods of map sets.  True and False hold for all values of the runtime variables; a witness is a
-point in the domain of each map, and both reach the element.  The search itself is in the compiled core; a containment
-that it leaves open is decided by comparing the points, if there are few.
+Map sets have them as methods.  True and False hold for all values of the runtime variables; a witness is a point in the
+domain of each map, and both reach the element.  The compiled core searches; a containment that it leaves open is
+decided by comparing points, if there are few.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class MapPoint(NamedTuple):
     dims: tuple[int, ...]
     #: The values of the range variables.
     ranges: tuple[int, ...] = ()
-    #: The values of the runtime variables at which the element is the one that is reached.
+    #: The values of the runtime variables for which the point reaches the element.
     runtime: tuple[int, ...] = ()
 
     def __str__(self) -> str:
@@ -47,7 +47,7 @@ class MapPoint(NamedTuple):
 class CommonElement(NamedTuple):
     """An element that two points reach.
 
-    With other values of the runtime variables the two points reach another common element.
+    For other values of the runtime variables the two points reach another common element.
     """
 
     #: The element: an index in each dimension.
@@ -84,7 +84,8 @@ def overlap(first: MapSet, second: MapSet) -> Answer[CommonElement]:
 
 
 def is_injective(maps: MapSet) -> Answer[CommonElement]:
-    """:meth:`MapSet.is_injective`: no map reaches an element from two points, and no two maps reach the same."""
+    """:meth:`MapSet.is_injective`: no map reaches an element from two points, and no two maps reach the same
+    element."""
     if maps.is_unknown:
         return Answer(None, reason=maps.reason or "unknown")
     undecided: str | None = None
@@ -138,7 +139,7 @@ def covers(outer: MapSet, inner: MapSet) -> Answer[tuple[int, ...]]:
 
 
 def _covers(maps: Sequence[IndexingMap], m: IndexingMap, effort: Effort, containment: Containment) -> bool | None:
-    """Whether the union of maps contains one map; a single map that contains it is tried first."""
+    """Whether the union of maps contains one map; tries each map alone first."""
     if m in maps or any(effort.spend() and containment.contains(k, m) for k in maps):
         return True
     remaining = subtract(m, maps, effort)
@@ -170,7 +171,7 @@ def equivalent(first: MapSet, second: MapSet) -> Answer[tuple[int, ...]]:
 
 
 def expect_alike(a: MapSet, b: MapSet, operation: str) -> None:
-    """Raises unless all maps have as many dims, and those to the same array as many results."""
+    """Raises unless all maps have equally many dims, and maps to the same array equally many results."""
     maps = [*a._nonempty(), *b._nonempty()]
     by_leaf: dict[ShapeIndex, set[int]] = {}
     for m in maps:
@@ -179,7 +180,7 @@ def expect_alike(a: MapSet, b: MapSet, operation: str) -> None:
         if len(numbers) > 1:
             found = " and ".join(map(str, sorted(numbers)))
             hint = "; compare the elements of a.image() and b.image()" if what == "dims" else ""
-            raise ShapeError(f"{operation} compares pairs of maps with as many {what}, found {found} {what}{hint}")
+            raise ShapeError(f"{operation} compares maps with equal numbers of {what}, found {found} {what}{hint}")
 
 
 def evaluate(
@@ -193,9 +194,9 @@ def evaluate(
 ) -> npt.NDArray[np.int64]:
     """:meth:`MapSet.evaluate`."""
     if maps.is_unknown:
-        raise MapError(f"nothing is evaluated of an unknown set: {maps.reason}")
+        raise MapError(f"cannot evaluate an unknown set: {maps.reason}")
     if len({m.shape_index for m in maps}) > 1:
-        raise MapError("the maps of the set reach several arrays; evaluate those with one `shape_index`")
+        raise MapError("the maps of the set reach several arrays; evaluate the maps with one `shape_index`")
     members = maps._nonempty() or tuple(maps)
     if not members:
         shape = np.shape(dims)[:-1]
@@ -222,7 +223,7 @@ def evaluate(
 
 
 def _why_not_proved(first: MapSet, second: MapSet) -> str | None:
-    """Why an element that maps of both sets reach may not be an element of both images; None where it is."""
+    """Why an element that maps of both sets reach may not be an element of both images; None if it is."""
     for one in (first, second):
         if not one.exact:
             return why_over_approximate(one)
@@ -248,7 +249,7 @@ _Pairs = frozenset[tuple[int, ...]]
 
 
 class Containment:
-    """Whether maps relate every point of the dimensions to all elements that others do; each is enumerated once.
+    """Decides whether maps contain the pairs of other maps by enumerating each map once.
 
     >>> whole = IndexingMap.parse("(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 7]")
     >>> own = (IndexingMap.parse(f"(d0) -> (d0 + {n}), domain: d0 in [0, 4]") for n in (3, 4))
@@ -261,7 +262,7 @@ class Containment:
         self._n_left = _MAX_POINTS_IN_ALL
 
     def contains(self, outer: IndexingMap, inner: IndexingMap) -> bool | None:
-        """Whether ``outer`` has all pairs of ``inner``; points are compared until the maps have too many in all."""
+        """Whether ``outer`` has all pairs of ``inner``; None once the maps have too many points in total."""
         if inner.is_known_empty or outer == inner:
             return True
         if len(outer.dims) != len(inner.dims):
@@ -285,7 +286,7 @@ class Containment:
 
 
 def _enumerate(m: IndexingMap, limit: int) -> _Pairs | None:
-    """The dimensions and results of all points; None where they are too many or negative."""
+    """The dimensions and results of all points; None if they are too many or negative."""
     try:
         source = [v.upper + 1 for v in m.dims]
         target = [m.bounds(i)[1] + 1 for i in range(len(m.results))]

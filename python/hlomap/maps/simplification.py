@@ -1,4 +1,4 @@
-"""Steps of the simplifier on a map: the rules that fired, in order, each with what it rewrote and what came of it."""
+"""Steps of the simplifier on a map: the rules that fired, in order, each with its input and its result."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def explain_simplify(
     drop_unused: bool = False,
     rescale: bool = False,
 ) -> SimplifyTrace:
-    """Simplifies a map and reports every rule that fired.
+    """Simplify a map and report every rule that fired.
 
     Args:
         map: the map to simplify.
@@ -62,10 +62,9 @@ def explain_simplify(
         rescale: let range variables count in steps of a modulus that a constraint fixes.
 
     Returns:
-        A :class:`SimplifyTrace`: the map before and after, and the steps in order. A step rewrites a part of the map,
-        which has the same value before and after at every point of the domain. Alternatives that the simplifier tried
-        and did not take have their steps too. The simplifier takes its shortcuts only when nobody traces; the result
-        is the same.
+        A :class:`SimplifyTrace`: the map before and after, and the steps in order.  A step rewrites a part of the map
+        without changing its value at any point of the domain.  Steps of alternatives that the simplifier tried and
+        discarded are included.  Tracing disables the simplifier's shortcuts, which do not affect the result.
 
     Raises:
         TypeError: ``map`` is not an :class:`IndexingMap`.
@@ -78,7 +77,7 @@ def explain_simplify(
               (d0 * 12 + d1) floordiv 4
            => d0 * 3 + d1 floordiv 4
 
-    The rules, their order and why they end are described in ``SIMPLIFY.md`` of the Rust crate ``quasiaffine``.
+    ``SIMPLIFY.md`` of the Rust crate ``quasiaffine`` describes the rules, their order, and why they terminate.
     """
     expect(IndexingMap, map, "explain_simplify", "an IndexingMap")
     simplified, steps = _simplify_traced(map, keep_point_dims, drop_unused, rescale)

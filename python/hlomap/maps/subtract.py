@@ -1,10 +1,9 @@
 """Set difference and intersection of maps: the pairs of one map that another one lacks or has, as maps.
 
-:func:`subtract` and :func:`intersect` are the entry points.  Where the results of the second map determine
-its ranges, "it relates the point to this element" is a conjunction of constraints on the variables of the first map.
-The complement is a union of disjoint maps, each of which satisfies some of the constraints and violates the next.
-Where the results do not determine the ranges, the outcome is a reason and nothing is subtracted; an intersection has
-these ranges, too.
+:func:`subtract` and :func:`intersect` are the entry points.  If the results of the second map determine its ranges,
+"the second map has this pair" is a conjunction of constraints on the variables of the first map.  The complement is a
+union of disjoint maps, each of which satisfies some of the constraints and violates the next.  If the results do not
+determine the ranges, nothing is subtracted and the outcome is a reason; an intersection keeps these ranges.
 """
 
 from __future__ import annotations
@@ -20,20 +19,20 @@ from .variables import numbers_of
 MAX_MEMBERS = 64
 """The most maps that a difference may have."""
 
-MAX_WORK = 1 << 12  # pairs of maps that are compared, a hard one counting for several; some ten seconds
+MAX_WORK = 1 << 12  # comparisons of maps, hard ones counting several times; about ten seconds
 
 Condition = tuple[Expr, int, int]
 
 
 class Effort:
-    """The work of one question about sets, which may have many maps that are hard to compare."""
+    """The budget of one question about sets, which may have many maps that are hard to compare."""
 
     def __init__(self, work: int | None = None) -> None:
         self._left = MAX_WORK if work is None else work
         self._n_steps = _n_steps()
 
     def spend(self) -> bool:
-        """Counts a pair of maps that is to be compared, and the steps of the last one; False once that is too much."""
+        """Counts the next comparison of maps, and the steps of the last one; False once the budget is spent."""
         before, self._n_steps = self._n_steps, _n_steps()
         self._left -= 1 + (self._n_steps - before) // 8
         return self._left >= 0
@@ -42,8 +41,8 @@ class Effort:
 class _Intersection(NamedTuple):
     """The condition under which another map has a pair of this one: constraints, and variables of the other.
 
-    Ranges are those that the results do not determine: the other map has the pair where some of their values satisfy
-    the constraints.
+    ``ranges`` are not determined by the results: the other map has the pair if some of their values satisfy the
+    constraints.
     """
 
     conditions: list[Condition]
@@ -66,7 +65,7 @@ def subtract(m: IndexingMap, others: Sequence[IndexingMap], effort: Effort | Non
     found = _subtract_all(m, others, effort)
     if not isinstance(found, str):
         return found
-    # A map that reaches other elements needs no difference, which may not exist in this form.
+    # A map that reaches no common element needs no difference, which may not exist in this form.
     meeting = [
         k
         for k in others
@@ -102,7 +101,7 @@ def intersect(m: IndexingMap, others: Sequence[IndexingMap], effort: Effort | No
 
 
 def find_meeting(maps: Sequence[IndexingMap], others: Sequence[IndexingMap]) -> list[list[IndexingMap]]:
-    """For each map the others to the same array whose bounds of dims and results meet its own: all that share a pair.
+    """For each map the others to the same array whose bounds of dims and results meet its own; no others share a pair.
 
     >>> low, high = (IndexingMap.parse(f"(d0) -> (d0), domain: d0 in [{n}, {n + 3}]") for n in (0, 4))
     >>> [len(found) for found in find_meeting([low, high], [high])]
@@ -217,7 +216,7 @@ def _intersect(m: IndexingMap, other: IndexingMap) -> _Intersection | str:
     undetermined: list[Variable] = []
 
     def translate(e: Expr) -> Expr:
-        """An expression of the other map, all of whose ranges are solved, in the variables of this one."""
+        """An expression of the other map, whose ranges must all be solved, in the variables of this one."""
         ranges = [solved.get(i, Expr.range(i)) for i in range(len(other.ranges))]
         return e.substitute(dims=dims, ranges=ranges, runtime=runtime)
 
@@ -277,8 +276,8 @@ def _intersect(m: IndexingMap, other: IndexingMap) -> _Intersection | str:
 def _split_mixed_radix(e: Expr, ranges: set[int], other: IndexingMap) -> tuple[Expr, list[tuple[int, int]]] | None:
     """``rest`` and (range, factor) pairs, largest factor first, with ``e = rest + sum of factor * range``.
 
-    None unless each factor exceeds the largest sum of the terms behind it: then the ranges are the digits of a
-    mixed-radix number, and the sum determines each of them.
+    None unless each factor exceeds the largest sum of the terms after it: then the ranges are the digits of a
+    mixed-radix number, and the sum determines each range.
     """
     rest = e
     factors: list[tuple[int, int]] = []

@@ -1,4 +1,4 @@
-"""Counts the points of the maps of a set, in all and those that reach an element, and the elements that they reach.
+"""Counts the points of the maps of a set, the points that reach an element, and the reached elements.
 
 ``lower <= true number <= upper``.
 """
@@ -16,16 +16,16 @@ from .variables import with_conditions
 if TYPE_CHECKING:
     from .map_set import MapSet
 
-_CHUNK = 256  # images that are held against those before them at once; the effort may end before the last
+_CHUNK = 256  # images that are compared with earlier ones in one batch; the budget may end within a batch
 
 UNBOUNDED = (1 << 128) - 1
-"""The upper bound of a count of which nothing is known."""
+"""The upper bound of a count if nothing is known about it."""
 
 
 def count_of(maps: MapSet, distinct: bool) -> Count:
-    """:meth:`MapSet.count`; with ``distinct`` of each map the elements that the ones before it do not reach.
+    """:meth:`MapSet.count`; with ``distinct`` each map counts only elements that earlier maps do not reach.
 
-    Those of an array are at most those of a box that holds all of them.
+    The elements of an array are at most those of the smallest box around them.
     """
     if maps.is_unknown:
         return Count(0, UNBOUNDED)
@@ -35,10 +35,10 @@ def count_of(maps: MapSet, distinct: bool) -> Count:
 
 
 def count_array(maps: MapSet) -> Count:
-    """The elements that maps to one array reach, whether the set has more maps than it should or not.
+    """The elements that maps to one array reach, whether or not the set is exact.
 
-    Each map counts once, and the hard ones for several; past the effort a map has as many elements as its box of points
-    at most, and nothing is known of the elements that it shares with others.
+    Each map costs one unit of the budget, and hard maps several.  Once the budget is spent, the upper bound of a map is
+    the size of its box of points, and elements that it shares with other maps are not known.
     """
     effort = Effort(MAX_WORK + len(maps))
     counts = [m.count(distinct=True) if effort.spend() else Count(0, _points(m)) for m in maps]
@@ -53,14 +53,14 @@ def count_array(maps: MapSet) -> Count:
 
 
 def _count_apart(images: Sequence[IndexingMap], effort: Effort) -> tuple[int, int]:
-    """Bounds on the elements of all images: those of each one that the ones before it do not reach, added up."""
+    """Bounds on the elements of all images: the sum of the elements of each image that earlier images do not reach."""
     before: set[IndexingMap] = set()
     lower, upper = 0, 0
     for begin in range(0, len(images), _CHUNK):
         chunk = images[begin : begin + _CHUNK]
         for m, meeting in zip(chunk, find_meeting(chunk, images[: begin + _CHUNK]), strict=True):
             if not effort.spend():
-                # Each image that follows may have all of its elements for itself.
+                # Each later image may share no element with others.
                 return lower, upper + sum(_points(m) for m in images[len(before) :])
             rest = subtract(m, [other for other in meeting if other in before], effort)
             parts = [part.count(distinct=True) for part in ([m] if isinstance(rest, str) else rest)]
@@ -71,7 +71,7 @@ def _count_apart(images: Sequence[IndexingMap], effort: Effort) -> tuple[int, in
 
 
 def _points(m: IndexingMap) -> int:
-    """The values of all dims and ranges of a map together, constraints aside."""
+    """The number of values of all dims and ranges of a map together, ignoring constraints."""
     n = 1
     for v in (*m.dims, *m.ranges):
         n *= max(0, v.upper - v.lower + 1)
@@ -79,7 +79,7 @@ def _points(m: IndexingMap) -> int:
 
 
 def _box(maps: Iterable[IndexingMap]) -> int:
-    """The elements of the smallest box that all maps are known to stay in."""
+    """The number of elements in the smallest known box around the results of all maps."""
     reached = [m for m in maps if not m.is_known_empty]
     n = 1 if reached else 0
     try:
@@ -91,7 +91,7 @@ def _box(maps: Iterable[IndexingMap]) -> int:
 
 
 def count_reads(maps: Iterable[IndexingMap], elements: npt.NDArray[np.int64]) -> npt.NDArray[np.float64] | None:
-    """How many points of the maps reach each of ``[n, rank]`` elements; None where one of the numbers is not known.
+    """The number of points of the maps that reach each of ``[n, rank]`` elements; None if a number is not known.
 
     >>> m = IndexingMap.parse("(d0, d1)[s0] -> (d0, s0), domain: d0 in [0, 7], d1 in [0, 31], s0 in [0, 15]")
     >>> count_reads([m], np.array([[3, 5], [9, 0]])).tolist()

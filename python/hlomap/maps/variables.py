@@ -1,4 +1,4 @@
-"""The variables of an expression, and what supplies those of a map."""
+"""The variables of an expression, and the instructions that supply the runtime variables of a map."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _KINDS = frozenset(["dim", "range", "runtime"])
 
 
 def variables_of(e: Expr) -> list[tuple[str, int]]:
-    """The kind and number of each variable, once; a part that occurs again is not walked again.
+    """The kind and number of each variable, once; shared subexpressions are visited once.
 
     >>> variables_of(Expr.parse("d0 * 4 + s1 mod d0"))
     [('dim', 0), ('range', 1)]
@@ -45,10 +45,10 @@ def with_variables(
     runtime: Sequence[Variable] | None = None,
     conditions: Iterable[tuple[Expr, int, int]] = (),
 ) -> IndexingMap:
-    """A map with other dims and ranges, at which its own dims, ranges and runtime variables have the values ``at``.
+    """A map with other dims and ranges; ``at`` has the values of the old dims, ranges and runtime variables.
 
-    An empty sequence there leaves the variables of a kind as they are.  ``runtime`` are those of its runtime variables
-    that stay; by default all.  Further expressions in its own variables lie between bounds by ``conditions``.
+    An empty sequence in ``at`` keeps the variables of that kind.  ``runtime`` are the runtime variables to keep, by
+    default all.  ``conditions`` bound further expressions in the old variables.
 
     >>> m = IndexingMap.parse("(d0)[s0] -> (d0 + s0), domain: d0 in [0, 3], s0 in [0, 1]")
     >>> print(with_variables(m, [2, 4], [], ([Expr.dim(1)], [Expr.dim(0)])))
@@ -76,7 +76,7 @@ def with_variables(
 
 
 def with_conditions(m: IndexingMap, conditions: Iterable[tuple[Expr, int, int]]) -> IndexingMap:
-    """A map where further expressions lie between bounds."""
+    """A map with bounds on further expressions as constraints."""
     constraints = [*((c.expr, c.lower, c.upper) for c in m.constraints), *conditions]
     return IndexingMap(m.dims, m.results, ranges=m.ranges, runtime=m.runtime, constraints=constraints)
 
