@@ -70,7 +70,7 @@ def test_wrong_objects() -> None:
     with pytest.raises(TypeError, match="no arguments"):
         hm.from_jax(jax.jit(program).lower(x, x), x)
     with pytest.raises(
-        TypeError, match=r"got numpy.ufunc .JAX cannot trace a function of NumPy, use that of jax.numpy"
+        TypeError, match=r"got numpy.ufunc .JAX cannot trace a NumPy function, use the one in jax.numpy"
     ):
         hm.from_jax(np.sin, x)
     with pytest.raises(TypeError, match=r"got jax.*Exported \(hm.parse\(exported.mlir_module\(\)\) reads"):

@@ -1,7 +1,7 @@
-"""Expressions of maps as texts of another notation: shared by the bridges of indexing maps.
+"""Texts of expressions in other notations, shared by the bridges of indexing maps.
 
-:func:`text` writes an expression from the :data:`Part` list of each node.  It walks with a list instead of calls, so
-that no expression is too deep.
+:func:`text` writes an expression from the :data:`Part` list of each node.  It does not recurse, so no expression is too
+deep.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ def expect_defined(m: IndexingMap) -> None:
 
 
 def variables(m: IndexingMap) -> list[tuple[Expr, Variable]]:
-    """The variables of a map, each as an expression and as the record: dims, ranges, runtime variables."""
+    """The variables of a map, each as an expression and as its record: dims, ranges, runtime variables."""
     kinds = ((Expr.dim, m.dims), (Expr.range, m.ranges), (Expr.runtime, m.runtime))
     return [(make(i), variable) for make, of_kind in kinds for i, variable in enumerate(of_kind)]
 
 
 def names(m: IndexingMap, is_reserved: Callable[[str], bool]) -> dict[Expr, str]:
-    """The names of the variables; those that the notation reserves end with an underscore."""
+    """The names of the variables, with an underscore after names that the notation reserves."""
     found: dict[Expr, str] = {}
     taken = {variable.name for _, variable in variables(m)}
     for expr, variable in variables(m):
@@ -43,7 +43,7 @@ def names(m: IndexingMap, is_reserved: Callable[[str], bool]) -> dict[Expr, str]
 
 
 def unused_name(name: str, taken: Container[str]) -> str:
-    """The name, with underscores at its end until it is not taken."""
+    """The name with as many underscores at its end as make it unused."""
     while name in taken:
         name += "_"
     return name
@@ -68,7 +68,7 @@ def shortened(expr: Expr) -> str:
 
 
 def summands(expr: Expr) -> tuple[Expr, ...]:
-    """The summands of an expression: itself where it is not a sum."""
+    """The summands of an expression: the expression itself if it is not a sum."""
     return expr.operands if expr.kind == "sum" else (expr,)
 
 

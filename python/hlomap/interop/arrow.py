@@ -1,4 +1,4 @@
-"""Tables in Arrow's memory layout, and from there to pandas and polars.
+"""Tables in Arrow's memory layout, and their conversion to pandas and polars.
 
 :func:`schema` maps column kinds to Arrow types.  :func:`from_message` takes over rows that the compiled module wrote.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["text", "texts", "bool", "int", "ints", "float", "groups"]
 
-_TYPES: dict[Kind, pa.DataType] = {  # items have the name that Parquet gives them
+_TYPES: dict[Kind, pa.DataType] = {  # items are named as Parquet names them
     "text": pa.string(),
     "texts": pa.list_(pa.field("element", pa.string())),
     "bool": pa.bool_(),
@@ -45,14 +45,14 @@ def schema(
 
 
 def from_message(message: npt.NDArray[np.uint8], schema: pa.Schema) -> pa.Table:
-    """The table whose rows are a record batch in Arrow's IPC format; its columns stay in the message."""
+    """The table of a record batch in Arrow's IPC format; its columns share the memory of the message."""
     return pa.Table.from_batches([pa.ipc.read_record_batch(pa.py_buffer(message), schema)])
 
 
 def column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    """Strings, bytes or numbers with nulls, or nulls alone, as an array.
+    """An array of strings, bytes or numbers with nulls, or of nulls alone.
 
-    ``pyarrow.array`` imports pandas where that is installed, which takes longer than the analysis of a small module.
+    ``pyarrow.array`` imports pandas if installed, which takes longer than the analysis of a small module.
     """
     valid = np.array([value is not None for value in values], bool)
     if not valid.any():
@@ -68,18 +68,18 @@ def column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
 
 def repeated(values: Sequence[Any], times: Sequence[int], kind: pa.DataType) -> pa.Array:
-    """Each value so many times, as for :func:`column`."""
+    """An array of each value repeated, with values as for :func:`column`."""
     return pa.concat_arrays([pa.nulls(0, kind), *map(pa.repeat, column(values, kind), times)])
 
 
 def from_rows(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
-    """The table of rows whose missing cells are null, with columns as for :func:`column`."""
+    """The table of rows, with null for missing cells and columns as for :func:`column`."""
     columns = [column([row.get(field.name) for row in rows], field.type) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)
 
 
 def joined(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
-    """The rows of all tables, each column in one piece: many small ones are slow to write."""
+    """The rows of all tables, each column in one chunk, since many small chunks are slow to write."""
     if not tables:
         return pa.Table.from_batches([], schema)
     return tables[0] if len(tables) == 1 else pa.concat_tables(tables).combine_chunks()
@@ -90,7 +90,7 @@ def from_values(columns: Mapping[str, Sequence[Any]], schema: pa.Schema) -> pa.T
     return pa.Table.from_arrays([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
 
 
-def beside(columns: Mapping[str, Sequence[Any]], table: pa.Table, schema: pa.Schema) -> pa.Table:
+def prepend_columns(columns: Mapping[str, Sequence[Any]], table: pa.Table, schema: pa.Schema) -> pa.Table:
     """The table with columns of Python values before its own."""
     own = [column(values, schema.field(name).type) for name, values in columns.items()]
     return pa.Table.from_arrays([*own, *table.columns], schema=schema)

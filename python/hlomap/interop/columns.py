@@ -77,7 +77,7 @@ def write(columns: Columns, path: str) -> None:
 
 
 def flat(columns: Columns) -> dict[str, npt.NDArray[Any]]:
-    """The columns with one number in each row: ``NAME`` with several becomes ``NAME_0`` and on."""
+    """The columns with one number in each row: ``NAME`` with several becomes ``NAME_0``, ``NAME_1``, …"""
     found = {}
     for name, column in columns.items():
         if column.ndim == 1:

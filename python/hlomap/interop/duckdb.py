@@ -19,8 +19,8 @@ class SqlError(ValueError):
 def query(views: Mapping[str, dataset.Dataset], sql: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """The schema and the batches of the result of a query over views by name.
 
-    Columns and rows that the query does not need are not read.  Raises :class:`SqlError` for what DuckDB refuses, at
-    once or between batches, and :class:`~hlomap.errors.UnsupportedError` without DuckDB.
+    Reads only the columns and rows that the query needs.  Raises :class:`SqlError` if DuckDB rejects the query, at once
+    or between batches, and :class:`~hlomap.errors.UnsupportedError` without DuckDB.
     """
     with needs("corpus", "SQL"):
         import duckdb
@@ -48,7 +48,7 @@ def query(views: Mapping[str, dataset.Dataset], sql: str) -> tuple[pa.Schema, It
 
 
 def _errors(duckdb: Any) -> tuple[type[Exception], ...]:
-    """Errors between batches arrive through Arrow."""
+    """The types of DuckDB's errors; errors between batches arrive through Arrow."""
     import pyarrow as pa
 
     return duckdb.Error, pa.ArrowException, OSError

@@ -1,4 +1,4 @@
-"""File systems: the disk, those that Arrow knows by URL, and any other through fsspec."""
+"""File systems: the disk, URLs that Arrow knows, and any other URL through fsspec."""
 
 from __future__ import annotations
 

@@ -67,8 +67,8 @@ def _outputs(
 ) -> tuple[list[str], list[str], int]:
     """The output tuple, the equations of its new names, and the number of range variables that it names.
 
-    A result that is the next range variable names it.  Another result with a range variable that no name before it
-    introduces gets a new name and an equation.
+    A result that is exactly the next range variable names that variable.  Any other result with a range variable that
+    has no name yet gets a new name and an equation.
     """
     outputs: list[str] = []
     equations: list[str] = []

@@ -1,8 +1,8 @@
-"""Gets modules from JAX: from a jitted function with its arguments, a ``Lowered`` or a ``Compiled``, or as XLA compiles
-them.
+"""Gets modules from JAX: from a jitted function with its arguments, a ``Lowered`` or a ``Compiled``, or during
+compilation.
 
-:func:`from_jax` reads the module's proto, since the text elides large constants.  jax is imported here only for a plain
-function, which has to be jitted first, and by :func:`watch`.
+:func:`from_jax` reads the module's proto, since the text elides large constants.  This module imports jax only to jit a
+plain function, and in :func:`watch`.
 """
 
 from __future__ import annotations
@@ -34,16 +34,15 @@ def from_jax(
     """The HLO module of a JAX function, after or before XLA's optimizations.
 
     ``function`` is a jitted or a plain function, called with ``args`` and ``kwargs`` (arrays, or
-    ``jax.ShapeDtypeStruct`` where only shapes matter); or a ``Lowered`` or a ``Compiled`` alone.
+    ``jax.ShapeDtypeStruct`` if only shapes matter); or a ``Lowered`` or a ``Compiled`` without arguments.
     ``stage="optimized"`` compiles for the default backend, ``"unoptimized"`` does not compile.
-    ``"before_partitioning"`` compiles and is the module that XLA's partitioner takes, for a program on several devices:
-    each value has the shape of the whole array, and the sharding that was propagated to it, which
-    :func:`hlomap.partitioned` asks for.  If the program compiles
-    to several modules, the result is the first.  JAX drops arguments that the function does not use, so the module has
-    no parameters for them, unless the function is ``jax.jit(f, keep_unused=True)``.
+    ``"before_partitioning"`` compiles and returns the input of XLA's partitioner, for a program on several devices:
+    each value has the shape of the whole array and its propagated sharding, as :func:`hlomap.partitioned` needs.  If
+    the program compiles to several modules, the result is the first.  JAX drops arguments that the function does not
+    use, so the module has no parameters for them, unless the function is ``jax.jit(f, keep_unused=True)``.
 
     Raises :class:`~hlomap.errors.UnsupportedError` for the earlier stages of a ``Compiled``, which does not keep them,
-    for a program on one device that is to be seen before partitioning, and where JAX is needed and missing, and
+    for the stage before partitioning of a program on one device, and if JAX is needed and missing; raises
     ``TypeError`` for other objects.
 
     >>> import jax, jax.numpy as jnp
@@ -77,7 +76,7 @@ def from_jax(
 
 
 def _before_partitioning(lowered: Any) -> Module:
-    """The module that the partitioner took, which XLA writes to a folder when it is asked to."""
+    """The input of the partitioner, which XLA dumps to a folder on request."""
     with TemporaryDirectory() as folder:
         options = {
             "xla_dump_to": folder,
@@ -94,7 +93,7 @@ def _before_partitioning(lowered: Any) -> Module:
 
 def _jitted(function: Any) -> Any:
     if isinstance(function, np.ufunc):
-        advice = "JAX cannot trace a function of NumPy, use that of jax.numpy"
+        advice = "JAX cannot trace a NumPy function, use the one in jax.numpy"
         raise wrong_type("from_jax", "a function of JAX, a Lowered or a Compiled", function, advice)
     with needs("jax", "from_jax"):
         import jax
@@ -102,7 +101,7 @@ def _jitted(function: Any) -> Any:
 
 
 def _advice(value: Any) -> str:
-    """Advice on what to pass in place of a program of JAX in another form."""
+    """Advice on what to pass instead of a JAX program in another form."""
     if hasattr(value, "mlir_module"):  # jax.export.Exported
         return (
             "hm.parse(exported.mlir_module()) reads its program, hm.from_jax(jax.jit(exported.call), *args) compiles it"
@@ -132,12 +131,12 @@ def watch(
 ) -> Iterator[None]:
     """Call ``callback(module)`` with each module that XLA compiles for JAX inside the ``with`` block, on any backend.
 
-    ``stage`` is that of the module: optimized and not scheduled yet, or with the order in which it runs.  The callback
-    runs in the thread that compiles, while XLA waits, and changes nothing.  What is compiled already is not compiled
-    again, so it is not seen: ``jax.clear_caches()`` forgets it.
+    ``stage`` is ``"before_scheduling"`` (optimized, not scheduled yet) or ``"after_scheduling"`` (in the order of
+    execution).  The callback runs in the compiling thread, while XLA waits, and cannot change the module.  Functions in
+    JAX's cache are not compiled again, so the callback does not see them; ``jax.clear_caches()`` empties the cache.
 
-    If the callback raises, the compilation goes on, later modules are not shown to it, and the exception is raised at
-    the end of the block.  Raises :class:`~hlomap.errors.UnsupportedError` where JAX is missing or older than June 2026,
+    If the callback raises, the compilation continues, later modules are not passed to it, and the exception is raised
+    at the end of the block.  Raises :class:`~hlomap.errors.UnsupportedError` if JAX is missing or older than June 2026,
     which has no such hook, and ``TypeError`` and ``ValueError`` for other arguments.
 
     >>> import jax
@@ -167,7 +166,7 @@ def watch(
         if not failures:
             try:
                 callback(parse(proto))
-            except BaseException as error:  # in XLA it would end the process
+            except BaseException as error:  # inside XLA it would end the process
                 failures.append(error)
 
     name, at = f"hlomap-watch-{next(_watches)}", xla.PipelineStage[_WATCH_STAGES[stage]]

@@ -46,7 +46,7 @@ def _conditions(m: IndexingMap) -> list[str]:
             continue
         if lower > _SMALLEST:
             conditions.append(f"{_text(e - lower, m)} >= 0")
-        elif e.kind not in ("dim", "range", "runtime"):  # of a variable, MLIR has no values below
+        elif e.kind not in ("dim", "range", "runtime"):  # the values of a variable never go below 64 bits in MLIR
             raise SizeError(f"{shortened(e)} >= {lower} has no counterpart in 64 bits")
         conditions.append(f"{_text(-e + upper, m)} >= 0")
     return conditions
@@ -55,12 +55,12 @@ def _conditions(m: IndexingMap) -> list[str]:
 def _text(e: Expr, m: IndexingMap) -> str:
     _check(e)
     text = str(e.substitute(runtime=[Expr.range(len(m.ranges) + i) for i in range(len(m.runtime))]))
-    # MLIR reads a minus sign and a number, and the number has to fit.
+    # MLIR reads a minus sign and then a number, which has to fit.
     return text.replace(str(_SMALLEST), f"({_SMALLEST + 1} - 1)")
 
 
 def _check(root: Expr) -> None:
-    """Raises where an expression is not semi-affine."""
+    """Raises if an expression is not semi-affine."""
     has_dim: dict[Expr, bool] = {}
     for e in nodes([root]):
         has_dim[e] = e.kind == "dim" or any(has_dim[operand] for operand in e.operands)

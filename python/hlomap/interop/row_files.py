@@ -1,7 +1,7 @@
 """Rows of Arrow tables in files: Parquet, CSV and JSON lines.
 
-Start with :func:`write`.  CSV and JSON have no types: there a decimal is a number, what is neither a number nor a list
-is text, and in CSV a list or bool is JSON text in one cell and a null an empty cell.
+Start with :func:`write`.  CSV and JSON lack some types: decimals become numbers, other values that are neither numbers
+nor lists become text, and in CSV a list or bool is JSON text in one cell and a null an empty cell.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def write(path: str, suffix: str, schema: pa.Schema, tables: _Tables) -> None:
 
 
 def write_csv(stream: IO[str], schema: pa.Schema, tables: _Tables) -> None:
-    """Writes a line of names and one for each row."""
+    """Writes a line of column names, then a line for each row."""
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(schema.names)
     for row in values(tables):
@@ -57,7 +57,7 @@ def json_lines(tables: _Tables, *, ensure_ascii: bool = True) -> Iterator[str]:
 
 
 def values(tables: _Tables) -> Iterator[tuple[Any, ...]]:
-    """The rows as values that JSON has."""
+    """The rows as values that JSON can represent."""
     for table in tables:
         yield from zip(*map(_column, table.columns), strict=True)
 
@@ -106,7 +106,7 @@ class PartWriter:
         """The rows in the file, once it is closed."""
 
     def write(self, table: pa.Table) -> None:
-        """Adds rows, and writes them where there are many."""
+        """Adds rows, and writes the collected rows if there are many."""
         self.add(table)
         self.write_full()
 
@@ -117,7 +117,7 @@ class PartWriter:
         self._n_bytes += table.get_total_buffer_size()
 
     def write_full(self) -> None:
-        """Writes the rows where there are many."""
+        """Writes the collected rows if there are many."""
         if self._n_rows >= self._FLUSH_ROWS or self._n_bytes >= self._FLUSH_BYTES:
             self._flush()
 

@@ -44,7 +44,7 @@ def to_smtlib(m: IndexingMap) -> str:
     assertions += [f"(= {result} {value})" for result, value in zip(results, values, strict=True)]
     if m.is_known_empty:
         assertions = ["false"]
-    # Of a multiple by a constant only the atom counts.
+    # A multiple by a constant is as linear as its atom.
     kinds = {e.kind for e in nodes([*m.results, *(c.expr for c in m.constraints)]) if multiple(e)[1] is e}
     lines = [f"(set-logic {'QF_LIA' if kinds <= _LINEAR else 'QF_NIA'})"]
     lines += [line for kind, line in _DEFINITIONS.items() if kind in kinds]

@@ -1,7 +1,7 @@
 """The process that converts StableHLO with the MLIR in jaxlib, which a damaged program can crash.
 
 :func:`main` serves requests on standard input until it closes; :mod:`hlomap.hlo.stablehlo` is the other side.  Each
-request has a limit of time and, where the system has them, of memory.
+request has a limit of time and, on systems that support it, of memory.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def main() -> None:
     except ImportError:
         mlir = None
     for kind, source in requests:
-        # Its thread does not need the interpreter lock, which MLIR may hold.
+        # The timer's thread does not need the interpreter lock, which MLIR may hold.
         faulthandler.dump_traceback_later(time_limit(len(source)), exit=True)
         children.limit_memory(_MEMORY + _GROWTH * len(source))
         write_message(answers, *_answer(mlir, kind, source))

@@ -1,4 +1,4 @@
-"""Indexing maps as SymPy expressions.  sympy is imported in the functions, as it is an optional package."""
+"""Indexing maps as SymPy expressions.  The functions import sympy, an optional package."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class SympyMap:
 
     The variables are integer symbols without further assumptions: a nonnegative symbol would turn the condition
     ``d0 >= 0`` into ``True``.  ``floor``, ``Mod``, ``Min``, ``Max`` and the conditions are unevaluated, since
-    evaluation is slow where they nest; ``.doit()`` or a substitution evaluates them.
+    evaluation is slow if they nest; ``.doit()`` or a substitution evaluates them.
 
     >>> m = to_sympy(IndexingMap([32], [Expr.dim(0) // 8, Expr.dim(0) % 8]))
     >>> m.results, m.conditions
