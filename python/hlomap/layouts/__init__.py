@@ -1,4 +1,4 @@
-"""Layouts: which changes of shape move nothing, and arrays as buffers.
+"""Layouts: changes of shape that move nothing, and arrays as buffers.
 
 >>> tiled, plain = hm.Shape.parse("f32[16,256]{1,0:T(8,128)}"), hm.Shape.parse("f32[4096]")
 >>> hm.layouts.reshape_is_bitcast(tiled, plain)

@@ -1,4 +1,4 @@
-"""Which changes of shape and layout move nothing, and what a bitcast consists of; needs shapes, not modules.
+"""Changes of shape and layout that move nothing, and the factors of a bitcast; these need shapes, not modules.
 
 For an instruction see :func:`hlomap.is_bitcast`.
 """
@@ -18,7 +18,7 @@ __all__ = ["BitcastFactors", "decompose_bitcast", "is_valid_bitcast", "reshape_i
 
 
 class BitcastFactors(NamedTuple):
-    """A bitcast as transpose, reshape, transpose, each between arrays in memory order.
+    """A bitcast as transpose, reshape and transpose, each between arrays in memory order.
 
     Dimension k of the transposed operand is the operand's ``operand_permutation[k]`` and has the size
     ``operand_sizes[k]``; it is reshaped to ``output_sizes``; dimension k of that is the output's
@@ -44,8 +44,8 @@ class BitcastFactors(NamedTuple):
 def decompose_bitcast(operand: Shape, output: Shape, /) -> BitcastFactors | Unknown:
     """The transpose, reshape and transpose that a bitcast between two shapes consists of.
 
-    Unknown where there are none: with tiles or padding only the positions of elements relate them
-    (:func:`hlomap.linear_index`), and no reshape leads from one element width to another.
+    Unknown if there are none: with tiles or padding only the positions of elements relate the two arrays
+    (:func:`hlomap.linear_index`), and no reshape changes the element width.
 
     >>> factors = decompose_bitcast(Shape.parse("f32[2,3]{0,1}"), Shape.parse("f32[3,2]"))
     >>> not isinstance(factors, Unknown) and factors.is_transpose
@@ -68,7 +68,7 @@ def decompose_bitcast(operand: Shape, output: Shape, /) -> BitcastFactors | Unkn
 
 
 def _major_to_minor(shape: Shape) -> tuple[int, ...]:
-    """The dimensions; one of size 1 stands before the next by number that has another size.
+    """The dimensions; each of size 1 comes directly before the next dimension by number that has another size.
 
     Dimensions of size 1 do not affect positions, so that layouts that differ only in these agree.
     """

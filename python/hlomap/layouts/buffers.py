@@ -18,7 +18,7 @@ from ..errors import DomainError, ShapeError, UnsupportedError
 Array: TypeAlias = "npt.NDArray[Any]"
 
 _WORDS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
-_MAX_PADDED = 1 << 30  # bytes of a buffer that may be almost all padding
+_MAX_PADDED = 1 << 30  # bytes of a buffer that is mostly padding
 _MIN_THREADED = 1 << 20  # bytes from which threads are faster
 
 
@@ -28,11 +28,11 @@ def pack(
     """The buffer of an array: its elements at the positions that the layout gives them, ``fill`` in the padding.
 
     ``layout`` is a :class:`Layout`, a :class:`Shape` with one, or the text of either; None means row-major.  The result
-    has one dimension and the array's dtype; where elements have another number of bits than in NumPy (``E(4)``) it is
-    an array of bytes with the first element in the low bits.  ``threads`` limits the number of threads (default: the
+    has one dimension and the array's dtype; if elements have another number of bits than in NumPy (``E(4)``), it
+    is an array of bytes with the first element in the low bits.  ``threads`` limits the number of threads (default: the
     number of processors).
 
-    Raises :class:`ShapeError` where the array does not fit the layout, or the layout is invalid.
+    Raises :class:`ShapeError` if the array does not fit the layout, or the layout is invalid.
 
     >>> import numpy as np
     >>> pack(np.arange(15).reshape(3, 5), "{1,0:T(2,2)}", fill=-1)
@@ -75,7 +75,7 @@ def unpack(buffer: Any, /, shape: Shape | str, *, threads: int | None = None) ->
     """The array of this shape in a buffer; padding is ignored.
 
     ``buffer`` is an array of the shape's type or of bytes, or an object with the buffer protocol.  Raises
-    :class:`ShapeError` where its size differs from the shape's buffer.
+    :class:`ShapeError` if its size differs from the shape's buffer.
 
     >>> unpack(bytes([0x21, 0x0F]), "s4[3]{0:E(4)}")
     array([1, 2, -1], dtype=int4)
@@ -198,7 +198,7 @@ def _check_element_bits(shape: Shape, bits: int) -> None:
 
 
 def _words(flat: Array) -> Array:
-    """The bytes as a dtype that the compiled functions take; they only copy."""
+    """The bytes viewed as a dtype that the compiled functions, which only copy, accept."""
     return flat.view(_WORDS[flat.dtype.itemsize])
 
 
