@@ -1,6 +1,6 @@
-"""The shardings that the text of a program gives its values.
+"""The shardings in the text of a program.
 
-:func:`leaf_shardings` reads them, :func:`is_whole` tells those that split nothing.
+:func:`leaf_shardings` reads the shardings of a value; :func:`is_whole` tests whether a sharding splits nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ..errors import ShapeError
 
 
 def leaf_shardings(instruction: Instruction) -> dict[ShapeIndex, Sharding]:
-    """The sharding of each array and token of a value; none where the module says nothing.
+    """The sharding of each array and token of a value; empty if the module gives none.
 
     Raises :class:`~hlomap.errors.ShapeError` for a sharding that cannot be read, or that has another number of items
     than the value has arrays.
@@ -30,7 +30,7 @@ def leaf_shardings(instruction: Instruction) -> dict[ShapeIndex, Sharding]:
 
 
 def is_whole(sharding: Sharding) -> bool:
-    """Whether every device that holds something of an array holds the array itself, all of it.
+    """Whether every device that holds part of an array holds the whole array, unchanged.
 
     >>> texts = ("{replicated}", "{maximal device=1}", "{mesh[], replicated}", "{mesh['x'=2], [{}]}", "{manual}")
     >>> [is_whole(Sharding.parse(text)) for text in texts]

@@ -30,7 +30,7 @@ def list_files(paths: Iterable[str | os.PathLike[str]]) -> Iterator[SourceFile]:
 
 def _iterate_files(roots: list[str]) -> Iterator[SourceFile]:
     explicit = set(roots)
-    waiting: list[tuple[str, Iterator[str]]] = [("", iter(roots))]  # names only: a folder may have a million
+    waiting: list[tuple[str, Iterator[str]]] = [("", iter(roots))]  # names only: folders may be huge
     while waiting:
         folder, names = waiting[-1]
         name = next(names, None)
@@ -45,11 +45,11 @@ def _iterate_files(roots: list[str]) -> Iterator[SourceFile]:
                     waiting.append((path, iter(sorted(os.listdir(path)))))
                 continue
             size = status.st_size
-        except OSError:  # opening the file raises it again
+        except OSError:  # opening the file raises the error again
             size = 0
         yield SourceFile(path, label_of(path), size)
 
 
 def label_of(path: str) -> str:
-    """The path as text for a table: with slashes, and with bytes escaped that are not UTF-8."""
+    """The path as text for a table: with slashes, and with escapes for bytes that are not UTF-8."""
     return os.fsencode(path).decode("utf-8", "backslashreplace").replace(os.sep, "/")

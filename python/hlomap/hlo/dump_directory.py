@@ -43,9 +43,9 @@ class DumpedModule:
     """A module at one stage of one compilation, with the parts of its file name.
 
     ``stage`` is ``"before_optimizations"``, ``"cpu_after_optimizations"``, a pass such as
-    ``"0007.fusion.after_a.before_b"``, or the rest of the file name; ``id`` is ``None`` where the name has none.
+    ``"0007.fusion.after_a.before_b"``, or the rest of the file name; ``id`` is ``None`` if the name has none.
     ``step``, ``pipeline``, ``after`` and ``before`` are set for a pass.  ``files`` has the module's files in several
-    formats, text first; ``path`` is the one that is read.
+    formats, text first; ``path`` is the file to read.
     """
 
     name: str
@@ -61,13 +61,13 @@ class DumpedModule:
     def load(self) -> Module:
         """Parses the module; raises the errors of :func:`hlomap.load`.
 
-        XLA leaves large constants out of a text, ``{...}``, so that its proto is read if the dump has both.
+        XLA elides large constants in text as ``{...}``; in that case the proto is read if the dump has one.
         """
         return load(self.path)
 
     @cached_property
     def path(self) -> Path:
-        """The file that says most of the module: the text, but the proto beside one that leaves constants out."""
+        """The most complete file of the module: the text, or the proto if the text elides constants."""
         first = self.files[0]
         proto = next((file for file in self.files if _is_proto(file)), None)
         return first if proto is None or _is_proto(first) or not _leaves_out(first) else proto
@@ -99,7 +99,7 @@ class DumpDirectory(Stages, Sequence[DumpedModule]):
 
     ``modules`` has the items of the sequence; ``skipped`` has the kind of every file that is not HLO.  In a dump with
     ``--xla_dump_hlo_to_subfolder``, ``DIR/<module>/<host>_<pid>/``, the compilations of one process follow each other.
-    Raises ``FileNotFoundError`` where the directory does not exist.
+    Raises ``FileNotFoundError`` if the directory does not exist.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -174,7 +174,7 @@ class DumpDirectory(Stages, Sequence[DumpedModule]):
         return tuple(pair for group in self._groups() for pair in pairwise(group))
 
     def history(self, module: DumpedModule | str) -> History:
-        """Changes from stage to stage of one compilation: which pass fused, removed or added what.
+        """Changes from stage to stage of one compilation, which show what each pass fused, removed or added.
 
         Args:
             module: an item of this directory, or the name of a module, which stands for its first compilation.
@@ -185,7 +185,7 @@ class DumpDirectory(Stages, Sequence[DumpedModule]):
 
         Raises:
             NotFoundError: no module has the name.
-            TypeError: ``module`` is neither.
+            TypeError: ``module`` is of another type.
 
         >>> import tempfile
         >>> folder = Path(tempfile.mkdtemp())
@@ -208,7 +208,7 @@ def _is_proto(file: Path) -> bool:
 
 
 def _leaves_out(text: Path) -> bool:
-    """Whether a text may leave values out; false as well for one that cannot be read, which loading tells."""
+    """Whether a text may elide values; false also for an unreadable file, for which loading raises the error."""
     try:
         content = read_source(text)
         compression, start = unpack_head(content, MAX_BYTES)
@@ -218,11 +218,11 @@ def _leaves_out(text: Path) -> bool:
 
 
 def _find_by_name(index: object) -> str:
-    """Advice for a name in place of a position; a module has several stages, and other modules may have its name."""
+    """Advice for a name used as an index; several stages, and several modules, can have one name."""
     if not isinstance(index, str):
         return ""
     name = one_line(index, 100)
-    return f"[m for m in dump if m.name == {name!r}] are its stages, dump.history({name!r}) what changed"
+    return f"[m for m in dump if m.name == {name!r}] lists its stages, dump.history({name!r}) the changes"
 
 
 def _parse_name(stem: str, files: list[Path]) -> DumpedModule:
@@ -242,7 +242,7 @@ def _parse_name(stem: str, files: list[Path]) -> DumpedModule:
 
 
 def name_columns(label: str) -> dict[str, str | int | None]:
-    """The parts of a dumped file's name, as columns of a table: ``None`` for what it does not have.
+    """The parts of a dumped file's name, as columns of a table; ``None`` for missing parts.
 
     >>> name_columns("dumps/module_0001.jit_f.0007.fusion.after_dce.before_cse.txt")
     {'compilation': 'dumps/module_0001.jit_f', 'stage': '0007.fusion.after_dce.before_cse', 'step': 7, \

@@ -1,7 +1,7 @@
 """Parses modules from strings, bytes and files.
 
-For any source the result is a list of modules or one :class:`~hlomap.errors.HloSyntaxError` that lists all syntax
-errors with their locations.  What is not HLO and begins like MLIR is converted from StableHLO.
+The result for any source is a list of modules or one :class:`~hlomap.errors.HloSyntaxError` that lists all syntax
+errors with their locations.  A source that is not HLO and begins like MLIR is converted from StableHLO.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .content import HEAD_BYTES, Content, content_of
 _Source = str | bytes | bytearray | memoryview
 
 MAX_BYTES = 1 << 30
-"""The largest file that is read unless the caller says otherwise, in bytes."""
+"""The default size of the largest file to read, in bytes."""
 
 _BLOCK = 1 << 24
 
@@ -40,9 +40,9 @@ def parse(source: _Source, /, *, name: str | None = None, strict: bool = False) 
     bytecode or a serialized ``jax.export`` artifact, is converted by jaxlib in a child process.  ``name`` is the file
     name for messages.
     Instructions that cannot be read and inconsistencies that a module can represent are listed in
-    ``module.diagnostics``; ``strict=True`` makes them errors.  What an unreadable instruction reads is unknown.
-    Raises :class:`~hlomap.errors.HloSyntaxError`, also for several modules, which :func:`parse_all` reads, and
-    :class:`~hlomap.errors.UnsupportedError` for StableHLO without jaxlib.
+    ``module.diagnostics``; ``strict=True`` makes them errors.  The reads of an unreadable instruction are unknown.
+    Raises :class:`~hlomap.errors.HloSyntaxError` for syntax errors and for several modules (use :func:`parse_all`),
+    and :class:`~hlomap.errors.UnsupportedError` for StableHLO without jaxlib.
 
     >>> module = parse("HloModule m\\nENTRY e { p = f32[3] parameter(0) ROOT r = f32[3] negate(p) }")
     >>> module.name, module.entry.root.opcode, module["r"].operands[0].name
@@ -57,7 +57,7 @@ def parse(source: _Source, /, *, name: str | None = None, strict: bool = False) 
 def parse_all(source: _Source, /, *, name: str | None = None, strict: bool = False) -> list[Module]:
     """Parse all modules of ``source``, at least one; otherwise like :func:`parse`.
 
-    Of a trace these are all programs in it, whether or not they have events, each with its id as ``module.program``.
+    For a trace these are all its programs, with or without events, each with its id as ``module.program``.
 
     >>> [m.name for m in parse_all("HloModule a\\nENTRY e { ROOT p = f32[] parameter(0) }\\n" * 2)]
     ['a', 'a']
@@ -103,7 +103,7 @@ def _several(modules: list[Module], name: str | None) -> HloSyntaxError:
 
 
 def listed_programs(modules: list[Module]) -> str | None:
-    """The names and ids of modules from a trace; None for others."""
+    """The names and ids of modules from a trace; None if the modules are from another source."""
     is_trace = any(module.program is not None for module in modules)
     return _titles([(module.name, module.program) for module in modules]) if is_trace else None
 
@@ -118,11 +118,12 @@ def load(
 ) -> Module:
     """Parse the module in a file; raises ``OSError`` if the file cannot be read, otherwise like :func:`parse`.
 
-    ``max_bytes`` is the largest file to read, in bytes (default: 1 GiB), and ``None`` means any; a larger one raises
-    :class:`~hlomap.errors.HloSyntaxError` before it takes memory.  ``program`` chooses one of the programs in a trace
-    of XLA's profiler (``*.xplane.pb``) by its id, by the name of its module, or by both as in ``"jit_f(17)"``.  Raises
-    :class:`~hlomap.errors.HloSyntaxError` for several without it, and :class:`~hlomap.errors.NotFoundError` where the
-    file is not a trace, or has no such program, or several.
+    ``max_bytes`` is the largest file to read, in bytes (default: 1 GiB), and ``None`` means no limit; a larger file
+    raises :class:`~hlomap.errors.HloSyntaxError` before it takes memory.  ``program`` chooses one of the programs in a
+    trace of XLA's profiler (``*.xplane.pb``) by its id, by the name of its module, or by both as in ``"jit_f(17)"``.
+    Raises
+    :class:`~hlomap.errors.HloSyntaxError` for several programs without ``program``, and
+    :class:`~hlomap.errors.NotFoundError` if the file is not a trace, or has no such program, or several.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile("w", suffix=".hlo", delete=False) as file:
@@ -173,7 +174,7 @@ def _find(programs: _Programs, program: int | str, name: str) -> list[int]:
 
 
 def parse_programs(source: bytes, name: str, program: str) -> list[Module] | None:
-    """The modules of the programs of a trace that an option of a command names: by id, name, or both.
+    """The programs of a trace that a command-line option selects by id, name, or both.
 
     None for other bytes.  Raises :class:`~hlomap.errors.NotFoundError` where there is none.
     """
@@ -186,9 +187,9 @@ def parse_programs(source: bytes, name: str, program: str) -> list[Module] | Non
 
 
 def read_source(path: str | os.PathLike[str], max_bytes: int | None = MAX_BYTES) -> bytes:
-    """The bytes of a file, or of standard input for ``-``; one of more than ``max_bytes`` bytes is an error.
+    """The bytes of a file, or of standard input for ``-``.
 
-    Raises :class:`~hlomap.errors.HloSyntaxError` for too large a file, and ``OSError``.
+    Raises :class:`~hlomap.errors.HloSyntaxError` for a file of more than ``max_bytes`` bytes, and ``OSError``.
     """
     if max_bytes is not None and (isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or max_bytes < 0):
         raise ValueError(f"hm.load: expected a number of bytes or None as `max_bytes`, got {max_bytes!r}")
@@ -218,7 +219,7 @@ def _read(stream: BinaryIO, name: str, max_bytes: int | None) -> bytes:
 
 
 def too_large(size: int | None, max_bytes: int) -> str:
-    """The message for a source of more than ``max_bytes`` bytes, whose size may not be known."""
+    """The message for a source of more than ``max_bytes`` bytes; its size may be unknown."""
     found = "more" if size is None else f"{size:,}"
     return f"expected at most {max_bytes:,} bytes, found {found}; raise max_bytes (hlomap --max-bytes) to read it"
 
@@ -244,7 +245,7 @@ def _explain(error: HloSyntaxError, source: str | bytes, content: Content) -> No
 
 
 def _hint(source: str | bytes, content: Content, *, is_first_word: bool) -> str | None:
-    """A note on a source that the reader refused, maybe at its first word; None where it may be HLO with a typo."""
+    """A note on a source that the parser rejected, maybe at its first word; None if it may be HLO with a typo."""
     if not source.strip():
         return f"the source is empty; {_DUMP}"
     if isinstance(source, str) and _is_path(source):

@@ -1,6 +1,6 @@
-"""Traversals of what follows from what, and topological order.
+"""Graph traversals and topological orders.
 
-Nothing here recurses, so the length of a program does not matter.
+No function recurses, so programs of any length are safe.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def callers(computation: Computation) -> Iterator[Computation]:
 def reachable(
     starts: Iterable[_Numbered], following: Callable[[_Numbered], Iterable[_Numbered]]
 ) -> Iterator[_Numbered]:
-    """The nodes that can be reached from some, themselves included, the nearest first."""
+    """The nodes reachable from some nodes, including these, nearest first."""
     order = list(dict.fromkeys(starts))
     found = set(order)
     for node in order:
@@ -38,7 +38,7 @@ def reachable(
 
 
 def postorder(starts: Iterable[_Numbered], following: Callable[[_Numbered], Iterable[_Numbered]]) -> list[_Numbered]:
-    """The same nodes, each after those that follow it."""
+    """The reachable nodes, each after its successors."""
     done: list[_Numbered] = []
     seen: set[int] = set()
     for start in starts:
@@ -58,5 +58,5 @@ def postorder(starts: Iterable[_Numbered], following: Callable[[_Numbered], Iter
 
 
 def reverse_postorder(start: _Numbered, following: Callable[[_Numbered], Iterable[_Numbered]]) -> list[_Numbered]:
-    """The same nodes, each before those that follow it."""
+    """The reachable nodes, each before its successors."""
     return postorder([start], following)[::-1]

@@ -1,8 +1,8 @@
 """Converts StableHLO text and bytecode to HLO modules with the MLIR in jaxlib.
 
 MLIR runs in a child process, since a damaged program can crash it.  The child serves one program after another, which
-saves the second that its start takes, and ends when it has been idle for a minute.  A program that ends it is an error.
-A message is a kind of one byte, the length of its data in eight bytes, little endian, and the data.
+saves its start-up time of a second, and ends after a minute without requests.  A program that crashes it is an error.
+A message is one byte for its kind, eight bytes for the length of its data, little endian, and the data.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def can_convert() -> bool:
 def to_hlo_proto(source: str | bytes, name: str | None) -> bytes:
     """The HloModuleProto of a StableHLO program: text, bytecode or a serialized ``jax.export`` artifact.
 
-    ``name`` is the file name for messages.  Raises :class:`~hlomap.errors.HloSyntaxError` with MLIR's message where the
-    program cannot be converted, and :class:`~hlomap.errors.UnsupportedError` where jaxlib is not installed.  The
-    limits are of time (30 seconds, and one for each 50 kB) and on Linux of memory (4 GiB, and 200 bytes for each).
+    ``name`` is the file name for messages.  Raises :class:`~hlomap.errors.HloSyntaxError` with MLIR's message if the
+    program cannot be converted, and :class:`~hlomap.errors.UnsupportedError` if jaxlib is not installed.  The
+    limits are 30 seconds plus one for each 50 kB, and on Linux 4 GiB of memory plus 200 bytes for each byte.
     """
     if not can_convert():
         raise _missing(name)
@@ -48,18 +48,18 @@ def to_hlo_proto(source: str | bytes, name: str | None) -> bytes:
             kind, data = converter.convert(*request)
         except _Ended as end:
             if is_new:
-                raise _refused(name, f"one that ends MLIR's converter: {end}") from None
-            continue  # an earlier program may have left it in a bad state, or it ended because it was idle
+                raise _rejected(name, f"a program that crashes MLIR's converter: {end}") from None
+            continue  # an earlier program may have damaged the child, or it ended because it was idle
         _idle.append(converter)
         if kind == CONVERTED:
             return data
         if kind == MISSING:
             raise _missing(name)
-        raise _refused(name, f"one that MLIR cannot convert: {data.decode('utf-8', 'replace')}")
+        raise _rejected(name, f"a program that MLIR cannot convert: {data.decode('utf-8', 'replace')}")
 
 
 def time_limit(n_bytes: int) -> float:
-    """Seconds for a program of so many bytes; MLIR converts a few megabytes per second."""
+    """The time limit for a program of ``n_bytes``, in seconds; MLIR converts a few megabytes per second."""
     return _SECONDS + n_bytes / _BYTES_PER_SECOND
 
 
@@ -85,7 +85,7 @@ def _missing(name: str | None) -> UnsupportedError:
     return UnsupportedError(f"{where}StableHLO needs jaxlib: pip install 'hlomap[jax]'")
 
 
-def _refused(name: str | None, found: str) -> HloSyntaxError:
+def _rejected(name: str | None, found: str) -> HloSyntaxError:
     expected = "a StableHLO program"
     where = name or "<stablehlo>"
     return HloSyntaxError(f"{where}: expected {expected}, found {found}", filename=name, expected=expected)
@@ -113,7 +113,7 @@ class _Converter:
             reason = self._reason(len(source))
             self.close()
             raise _Ended(reason) from None
-        except BaseException:  # an interrupt; the answer would be taken for that of the next request
+        except BaseException:  # after an interrupt the next request would read this answer
             self.close()
             raise
         self.is_new = False
@@ -142,7 +142,7 @@ class _Converter:
         return f"{reason} ({said.strip()[:300]})" if said else reason
 
 
-# Children that wait for a request; one for each thread that converted at the same time.
+# Idle children, at most one for each thread that converted at the same time.
 _idle: list[_Converter] = []
 
 
@@ -153,4 +153,4 @@ def _close_idle() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_idle.clear)  # they are the parent's
+    os.register_at_fork(after_in_child=_idle.clear)  # they belong to the parent

@@ -1,4 +1,4 @@
-"""What of a module was not read: nothing that is concluded from its instructions is proved there."""
+"""Unread parts of a module, where no conclusion from its instructions is proved."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MAX_NAMES = 5
 
 
 def unread_reason(module: Module, among: Container[Instruction] | None = None) -> str | None:
-    """Why the instructions of a module, or some of them, are not all that it does; None if its text was read.
+    """Why the instructions of a module, or some of them, are incomplete; None if all of its text was read.
 
     >>> unread_reason(hm.parse("ENTRY e { p = f32[2] parameter(0)\\n x = f7[2] copy(p)\\n ROOT n = f32[2] negate(p) }"))
     'the text of x cannot be read'
