@@ -51,10 +51,8 @@ def test_few_runs_where_few_matter() -> None:
     found = hm.observed_reads(module, (0, 0), seeds=1)
     assert found.elements("x").tolist() == [[7, 9]]
     assert found.n_runs <= 9 + 14
-    assert (
-        str(found)
-        == f"Observed, not proved: what changes e[0, 0], in {found.n_runs} runs\n  x: 1 of 120,000 elements: [7, 9]"
-    )
+    title = f"Observed, not proved: elements that change e[0, 0], in {found.n_runs} runs"
+    assert str(found) == f"{title}\n  x: 1 of 120,000 elements: [7, 9]"
 
 
 def test_budget() -> None:

@@ -48,7 +48,7 @@ def test_status_is_a_string_and_truth_is_never_undecided() -> None:
     assert replace(exact, status=CheckStatus.OVERAPPROXIMATE)
     assert not replace(exact, status=CheckStatus.UNSOUND)
     for status in (CheckStatus.UNKNOWN, CheckStatus.UNCHECKED):
-        with pytest.raises(UndecidedError, match=f"CheckResult that is {status} is not decided"):
+        with pytest.raises(UndecidedError, match=f"CheckResult that is {status} has no truth value"):
             bool(replace(exact, status=status))
 
 

@@ -1,1 +1,1 @@
-"""Checks maps against the interpreter; a separate package, so that neither depends on the other."""
+"""Checks maps against the interpreter, in a separate package so that neither depends on the other."""

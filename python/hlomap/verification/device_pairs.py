@@ -25,7 +25,7 @@ def enumerate_device_pairs(
     rows: Ints,
     limit: int,
 ) -> tuple[set[tuple[int, ...]], set[int]]:
-    """The pairs of the maps to one array, for these source elements, and the devices that are in a group.
+    """The pairs of the maps to one array for these source elements, and the devices that are in a group.
 
     A pair is the row-major numbers of a source element and of a target element, and the devices of both.
     ``values`` has the arrays of the runtime sources for each device, ``grid`` the numbers of replicas and partitions.
@@ -55,7 +55,7 @@ def enumerate_device_pairs(
 def _stack_values(
     source: int, groups: Sequence[Sequence[int]], group_size: int, values: Sequence[Mapping[int, Any]]
 ) -> Any:
-    """A runtime source as one array with group and position as its last dimensions; short groups repeat a device."""
+    """A runtime source as one array whose last dimensions are group and position; short groups repeat a device."""
     if any(source not in of_device for of_device in values):
         raise EnumerationLimitError("a runtime variable has a source without a value")
     by_group = [[values[group[min(p, len(group) - 1)]][source] for p in range(group_size)] for group in groups]
@@ -69,7 +69,7 @@ def _split_number(number: int, table_sizes: tuple[int, int]) -> tuple[int, int, 
 
 
 def _device_tables(devices: DeviceIndexing, grid: tuple[int, int]) -> Iterator[list[list[int]]]:
-    """The groups in device numbers: groups of replicas once per partition, groups of partitions once per replica."""
+    """The groups as device numbers: groups of replicas for each partition, groups of partitions for each replica."""
     groups = [list(group) for group in devices.groups]
     if devices.ids == "device":
         yield groups

@@ -1,7 +1,7 @@
 """Runs of one instruction, each with one element of an operand changed.
 
-:class:`Experiment` is the entry point: :meth:`Experiment.perturb` returns what the changes of one operand array did.
-Of the analysis only facts are used that a run must respect; maps are compared in :mod:`.verify`.
+:class:`Experiment` is the entry point: :meth:`Experiment.perturb` returns the effects of changes to one operand array.
+It uses only those facts of the analysis that every run must respect; :mod:`.verify` compares maps.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from .values import (
 Array = tuple[int, ShapeIndex]
 """An array of an operand: the number of the operand and the shape index."""
 
-_N_VALUES = 2  # that are drawn for one element
+_N_VALUES = 2  # drawn for one element
 
 
 class Values:
@@ -66,15 +66,15 @@ class Values:
         return self._on[grid]
 
     def operands(self, instruction: Instruction, grid: Grid) -> list[list[Value]]:
-        """The operands on each device; on one device they are those of the first device of the module's grid."""
+        """The operands on each device; a single device takes those of the first device of the module's grid."""
         values = self.on(self.declared if grid == (1, 1) else grid)
         found = [values.of(operand) for operand in instruction.operands]
         for leaf, number in fixed_leaves(instruction).items():
             operand, shape = instruction.operands[0], shape_at(instruction.operands[0].shape, leaf)
-            if values.varies(part_of(operand, leaf)[0]):  # the program says with which number the loop begins
+            if values.varies(part_of(operand, leaf)[0]):  # the program fixes the initial value of the counter
                 new = np.full(shape.dimensions, number, numpy_dtype(shape.dtype))
                 found[0] = [replace_leaf(value, leaf, new) for value in found[0]]
-        # In row-major order, as changed copies are: the order of a sum affects its rounding.
+        # In row-major order, like changed copies: the memory order of a sum affects its rounding.
         return [
             [on_arrays(lambda array: np.array(array, order="C"), value[device]) for value in found]
             for device in range(grid[0] * grid[1])
@@ -82,19 +82,20 @@ class Values:
 
 
 class Seen:
-    """What changes of the elements of one operand array did.  Elements are row-major numbers."""
+    """The effects of changes to elements of one operand array.  Elements are row-major numbers."""
 
     def __init__(self) -> None:
         self.changes: dict[int, dict[ShapeIndex, Ints]] = {}
-        """For each element that was changed, the elements of each output array that changed with it."""
+        """For each changed element, the elements of each output array that changed with it."""
         self.arrivals: dict[ShapeIndex, set[tuple[int, int, int, int]]] = {}
-        """For each output: operand element, output element, and their devices."""
+        """For each output: tuples of operand element, output element, and their devices."""
         self.n_draws = 0
-        """Values that were drawn for these elements and with which the instruction ran."""
+        """The drawn values with which the instruction ran, counted over these elements."""
 
 
 Key = tuple[tuple[int, ...], int]
-"""A value in one call: the calls that lead to it, those of computations with several callers, and its instruction."""
+"""A value in one call: the calls that lead to it (only those of computations with several callers), and its
+instruction."""
 DID_NOT_RUN = object()
 
 
@@ -108,7 +109,7 @@ class Trace:
         self._ran: set[tuple[int, tuple[int, ...], int]] = set()
 
     def record(self, instruction: Instruction, value: Value, device: int, calls: tuple[int, ...]) -> None:
-        """Keep a value, of a loop that of the first iteration."""
+        """Keep a value; in a loop the value of the first iteration."""
         self.values[device].setdefault((calls, instruction.number), value)
         self._ran.add((device, calls, instruction.computation.number))
 
@@ -122,10 +123,10 @@ class Trace:
 
 
 class _Watch:
-    """Looks at runs for what maps take for granted, and at hidden state that no map mentions.
+    """Checks in each run the assumptions of maps, and hidden state that no map mentions.
 
-    A loop iterates as often as the program states: a run in which it does not is none of the program's.  A run that
-    draws other random numbers than the first one proves nothing either.
+    Maps assume that a loop iterates as often as the program states, so a run with another number of iterations is
+    discarded.  A run that draws other random numbers than the first one proves nothing either.
     """
 
     def __init__(self, instruction: Instruction) -> None:
@@ -141,9 +142,10 @@ class _Watch:
         self._bodies = {root for root, _ in self._loops.values()}
 
     def observer(self, record: OnValue | None = None) -> tuple[OnValue | None, list[tuple[int, int]]]:
-        """A function for the values of one run, and a list to which it adds what draws random numbers, and where.
+        """A function to call with the values of one run, and a list of the instructions that draw random numbers.
 
-        It raises :class:`UnsupportedError` at a loop that iterates another number of times.
+        The function adds the instructions to the list, each with its device.  It raises :class:`UnsupportedError` at a
+        loop with another number of iterations than the program states.
         """
         drawn: list[tuple[int, int]] = []
         counts: Counter[tuple[int, int]] = Counter()
@@ -178,7 +180,7 @@ class Experiment:
         self._operand_instructions = instruction.operands
         self._shape: Shape = instruction.shape
         self._fixed_leaves = fixed_leaves(instruction)
-        """The numbers in the operand on which the maps rest, as they do on constants."""
+        """The operand arrays whose values maps may contain, as they do constants."""
         self._rng = np.random.default_rng(values.seed)
         self._plan = plan_instruction(instruction)
         self._watch = _Watch(instruction)
@@ -211,7 +213,7 @@ class Experiment:
         raise first
 
     def _run(self, grid: Grid, operands: Sequence[Sequence[Value]], on_value: OnValue | None) -> list[Value]:
-        """The value on each device for the operands on each."""
+        """The value on each device for these operands on each device."""
         machine = self._values.on(grid).machine(0, on_value)
         return machine.run(self._plan, [list(own) for own in operands])
 
@@ -255,9 +257,9 @@ class Experiment:
     def _changed_outputs(
         self, k: int, leaf: ShapeIndex, device: int, i: int, others: Sequence[npt.NDArray[Any]], draw: int
     ) -> list[tuple[ShapeIndex, Ints, int]] | None:
-        """The output array, elements and device of what changes with element ``i`` on a device.
+        """The output arrays, elements and devices that change with element ``i`` on a device.
 
-        None where there is no other value to draw, or the instruction does not run with it.
+        None if there is no other value to draw, or the instruction does not run with it.
         """
         original = np.asarray(at_leaf(self._operands[device][k], leaf))
         other = _other_value(original.reshape(-1)[i], i, original.shape, others, draw)
@@ -302,7 +304,7 @@ class Experiment:
 
 
 def _check_value_shape(value: Value, shape: Shape) -> None:
-    """Raises where a computed value does not have the declared shape; dynamic sizes may be less than their bounds."""
+    """Raises if a computed value does not have the declared shape; dynamic sizes may be less than their bounds."""
     for leaf, part in shape.leaves():
         if not part.is_array:
             continue
@@ -327,7 +329,7 @@ def _check_value_shape(value: Value, shape: Shape) -> None:
 def _other_value(
     element: Any, i: int, sizes: tuple[int, ...], others: Sequence[npt.NDArray[Any]], draw: int
 ) -> Any | None:
-    """The value number ``draw`` of those that differ from an element; None where there are fewer."""
+    """The value number ``draw`` among the values that differ from an element; None if there are fewer."""
     if np.asarray(element).dtype == np.bool_:
         return None if draw else not element
     values = [x for other in others for x in (other.reshape(-1)[[i]] if other.shape == sizes else other)]
@@ -338,7 +340,7 @@ def _other_value(
 def _changed_elements(a: npt.ArrayLike, b: npt.ArrayLike, bounds: Sequence[int]) -> Ints:
     """Row-major numbers, within the bounds, of the elements that differ; the actual sizes may be smaller.
 
-    Where sizes differ, the elements that both arrays have are compared: that an element is there is no value of it.
+    If sizes differ, only elements in both arrays are compared, since the presence of an element is not its value.
     """
     a, b = np.asarray(a), np.asarray(b)
     sizes = tuple(map(min, zip(a.shape, b.shape, strict=True)))
@@ -347,7 +349,7 @@ def _changed_elements(a: npt.ArrayLike, b: npt.ArrayLike, bounds: Sequence[int])
 
 
 def _number_at_bounds(numbers: Ints, sizes: Sequence[int], bounds: Sequence[int]) -> Ints:
-    """Row-major numbers of an array of these sizes as those of an array whose sizes are the bounds."""
+    """Converts row-major numbers for ``sizes`` to row-major numbers for ``bounds``."""
     if tuple(sizes) == tuple(bounds) or not len(numbers):
         return numbers
     return np.ravel_multi_index(np.unravel_index(numbers, tuple(sizes)), tuple(bounds)).astype(np.int64)

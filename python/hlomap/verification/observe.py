@@ -1,7 +1,7 @@
-"""Which elements change an element of the output, found by running the program: observed, not proved.
+"""Finds the elements that change an element of the output by running the program: observed, not proved.
 
-Changing a group of elements changes the value, or it does not; the halves of a group that does are tried until its
-elements are found.  Where few elements matter, few runs are needed.
+If changing a group of elements changes the value, the halves of the group are tried until its elements are found.  If
+few elements matter, few runs are needed.
 """
 
 from __future__ import annotations
@@ -37,33 +37,33 @@ from .values import at_leaf, differs, is_fixed, random_value, replace_leaf
 
 Ints = npt.NDArray[np.int64]
 _MAX_RUNS = 1000
-_N_GROUPS = 8  # to begin with: the changes of some elements may cancel those of others
+_N_GROUPS = 8  # at the start: the changes of some elements may cancel those of others
 
 
 @dataclass(frozen=True)
 class ObservedReads:
-    """The elements of each parameter that were seen to change an element of the output.
+    """The elements of each parameter that changed an element of the output in a run.
 
-    Observed, not proved: an element in ``observed`` does change the value, for some inputs; of an element that is not
-    there nothing is known, but that no run showed it.
+    Observed, not proved: an element in ``observed`` does change the value for some inputs; of any other element it is
+    only known that no run showed an effect.
     """
 
     subject: Computation | Instruction
     output: ShapeIndex
     element: tuple[int, ...]
     observed: Mapping[Instruction, Any]
-    """For each parameter, or operand of an instruction, an array of bool of its shape; tuples for tuples."""
+    """For each parameter, or operand of an instruction, an array of bool in its shape; a tuple for a tuple."""
     n_runs: int
     is_complete: bool
-    """Whether every search came to its end; else the runs did not suffice."""
+    """Whether every search finished within ``max_runs``."""
 
     @property
     def not_observed_within_budget(self) -> Mapping[Instruction, Any]:
-        """The elements that no run showed, in the same form."""
+        """The elements that no run showed, in the form of ``observed``."""
         return ReadOnlyDict({parameter: on_arrays(np.logical_not, mask) for parameter, mask in self.observed.items()})
 
     def elements(self, parameter: str | Instruction, shape_index: ShapeIndex = ()) -> Ints:
-        """The elements of a parameter that were observed, an index in each row, in row-major order.
+        """The observed elements of a parameter, one index per row, in row-major order.
 
         Raises :class:`~hlomap.errors.NotFoundError` for anything but a parameter or its name.
         """
@@ -77,14 +77,14 @@ class ObservedReads:
         subject = one_line(self.subject.name, 80)
         at = f"{list(self.element)}" if self.element else ""
         output = f" output {list(self.output)}" if self.output else ""
-        lines = [f"Observed, not proved: what changes {subject}{output}{at}, in {self.n_runs:,} runs"]
+        lines = [f"Observed, not proved: elements that change {subject}{output}{at}, in {self.n_runs:,} runs"]
         for parameter, mask in self.observed.items():
             for leaf in _arrays(parameter.shape):
                 own = at_leaf(mask, leaf)
                 name = one_line(parameter.name, 80) + (f"{{{','.join(map(str, leaf))}}}" if leaf else "")
                 lines.append(f"  {name}: {_words(own)}")
         if not self.is_complete:
-            lines.append("  the runs did not suffice to look at all elements: raise max_runs")
+            lines.append("  too few runs to try all elements: raise max_runs")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -112,22 +112,22 @@ def observed_reads(
     seeds: int = 3,
     max_runs: int = _MAX_RUNS,
 ) -> ObservedReads:
-    """Which elements of each parameter change an element of the output, by running the program: observed, not proved.
+    """Find the elements of each parameter that change an output element, by running the program: observed, not proved.
 
     ``subject`` is a computation, a module for its entry, or an instruction, whose operands are then the parameters.
     Elements are changed in groups, and groups that change the value are halved, so the number of runs grows with the
-    elements that matter and the logarithm of all.  NaN equals NaN.
+    number of elements that matter times the logarithm of all.  NaN equals NaN.
 
-    What is observed does depend.  What is not may depend for other inputs, or only by rounding: a branch that no input
-    took, an index that none reached, changes that cancel.  More ``seeds`` see more.
+    The output does depend on every observed element.  It may depend on others for other inputs, or only by rounding: a
+    branch that no input took, an index that no input reached, changes that cancel.  More ``seeds`` find more.
 
     Args:
         subject: what to run.
         element: the index of the element of the output.
-        output: the number of an output, or a shape index, where the result is a tuple.
+        output: the number of an output, or a shape index, if the result is a tuple.
         inputs: an array for each parameter to begin with; random ones for each seed if None.
-        seeds: how often to look, each time with other changes: random ones, then larger and larger values, then smaller
-            and smaller ones, which a maximum or minimum lets through.
+        seeds: the number of searches, each with other changes: random values, then increasing ones, then decreasing
+            ones, which pass through a maximum or minimum.
         max_runs: the most runs of the program, shared between the seeds.
 
     Raises:
@@ -149,7 +149,7 @@ def observed_reads(
     ... }
     ... add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }''')
     >>> print(observed_reads(module, ()))
-    Observed, not proved: what changes e, in 15 runs
+    Observed, not proved: elements that change e, in 15 runs
       x: 3 of 6 elements: [0], [1], [2]
     """
     program = subject_of(subject, "observed_reads")
@@ -168,7 +168,7 @@ def observed_reads(
 
 
 class _Search:
-    """The elements of all arrays of the parameters, numbered one after the other, and those that were observed."""
+    """The elements of all arrays of the parameters, numbered consecutively, and which of them were observed."""
 
     def __init__(
         self,
@@ -193,17 +193,17 @@ class _Search:
         self._max_runs, self.n_runs, self.is_complete = max_runs, 0, True
 
     def look(self, seed: int, n_left: int) -> None:
-        """Changes the elements that were not observed yet, one after the other, and finds those that change the value.
+        """Finds elements that change the value among those not observed yet.
 
-        ``order[:k]`` are changed in state ``k``: two states with different values have an element between them that
-        makes the difference.
+        State ``k`` has ``order[:k]`` changed: between two states with different values there is an element that makes
+        the difference.
         """
         rng = np.random.default_rng(seed)
         before = list(self._inputs or ()) or [self._value(parameter, rng) for parameter in self._parameters]
         flat = [np.asarray(at_leaf(before[k], leaf)) for k, leaf in self._leaves]
         after = [_changed(array, seed, rng) for array in flat]
         if seed % 2:
-            # The other way round: a factor of a zero matters only where the zero has changed already.
+            # In reverse order, too: a factor of a zero matters only after the zero has changed.
             is_real = [array.dtype != np.bool_ and not is_integer(array.dtype) for array in flat]
             flat, after = (
                 [new if swaps else old for old, new, swaps in zip(one, other, is_real, strict=True)]
@@ -213,7 +213,7 @@ class _Search:
                 before[number] = replace_leaf(before[number], leaf, array)
         order = np.flatnonzero(~self._found)
         if seed % 3 == 0:
-            rng.shuffle(order)  # the other changes grow along the numbers
+            rng.shuffle(order)  # the other changes grow with the number of the element
         limit = self.n_runs + (self._max_runs - self.n_runs) // n_left
 
         def value(k: int) -> Any:
@@ -260,11 +260,11 @@ class _Search:
         return ReadOnlyDict(found)
 
     def _split(self, mask: npt.NDArray[np.bool_]) -> list[npt.NDArray[np.bool_]]:
-        """The part of each array."""
+        """The part of the mask for each array."""
         return np.split(mask, self._ends[:-1]) if self._leaves else []
 
     def _run(self, arguments: list[Any], is_first: bool) -> Any:
-        """The element of the output; None where the changed inputs make the program fail, or the output smaller."""
+        """The element of the output; None if the program fails for the changed inputs, or the output gets smaller."""
         try:
             if isinstance(self._program, Instruction):
                 found = evaluate_one(self._program, arguments)
@@ -309,10 +309,10 @@ def _fitting(value: Any, shape: Shape, name: str) -> Any:
 
 
 def _changed(array: npt.NDArray[Any], seed: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-    """Other values, one for each element: random ones, or in turns larger and smaller than all that are there.
+    """Other values, one for each element: random, or by turns larger and smaller than all values of the array.
 
-    The larger ones grow with the number of the element, the smaller ones fall, so that each is the new maximum or
-    minimum when the elements change in turn.  Changes of all bits would cancel in a parity, so some bits stay.
+    Larger values grow and smaller values fall with the number of the element, so that each becomes the new maximum or
+    minimum when the elements change in turn.  Changing all bits would cancel in a parity, so some bits stay.
     """
     turn, sizes = seed % 3, array.shape
     if array.dtype == np.bool_:

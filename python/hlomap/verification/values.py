@@ -1,8 +1,8 @@
-"""Values that a program gives to the operands of an instruction, for parameters that are drawn.
+"""Values that a program gives to the operands of an instruction, for drawn parameters.
 
-:class:`ProgramValues` is the entry point.  What a program computes is computed, so that an index or an offset has a
-value that it has in the program; parameters are drawn, and so are float arrays of which the analysis knows nothing.
-A drawn value never contradicts what maps may rest on: where such a value cannot be computed, there is none.
+:class:`ProgramValues` is the entry point.  Values that the program computes are computed, so that an index or an offset
+has a value that occurs in the program; parameters are drawn, and so are float arrays that maps cannot depend on.  A
+value on which maps may depend is never drawn: if it cannot be computed, there is none.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ Functions = Mapping[str, Callable[..., Any]]
 Grid = tuple[int, int]
 
 MAX_VALUE = 1 << 22
-"""Elements of an array in a run."""
+"""The most elements of an array in a run."""
 MAX_TOTAL = 1 << 24
-"""Elements of all operands of an instruction, of what is computed for them, and of all arrays that its changed runs
-compute or copy."""
+"""The most elements of all operands of an instruction, of the values computed for them, and of all arrays that its
+changed runs compute or copy."""
 _MAX_ARGUMENT = 1 << 18
-"""Elements of an array of the entry's arguments, beyond which the entry is not run."""
+"""The most elements of an argument with which the entry is run."""
 _BUDGET = Budget(max_steps=2_000, max_work=2_000)
 GRIDS = ((1, 1), (2, 1), (1, 2), (4, 1), (1, 4), (2, 2), (8, 1), (1, 8), (2, 4), (4, 2))
 """Numbers of replicas and partitions to try, in this order, until the instruction runs."""
 
 
 class TooLargeError(HlomapError):
-    """An array with more elements or dimensions than the check runs."""
+    """Raised for an array with too many elements or dimensions to run."""
 
 
 class ProgramValues:
     """Values of a module's instructions on each device of a grid, for one draw of the parameters.
 
-    An instruction has one value, in one call of its computation.  Values are kept.
+    An instruction has one value, from one call of its computation.  Values are cached.
     """
 
     def __init__(self, module: Module, grid: Grid, seed: int, functions: Functions) -> None:
@@ -63,9 +63,9 @@ class ProgramValues:
         self._readers: dict[int, _Reader] = {}
 
     def run_entry(self) -> None:
-        """Run the entry where it is small enough, and keep what it computes, of each computation in its first call.
+        """Run the entry if it is small enough, and keep its values; of each computation those of the first call.
 
-        An entry that fails on its way leaves what it has computed until then.
+        If the entry fails, the values computed until then are kept.
         """
         entry, n = self._module.entry, self.grid[0] * self.grid[1]
         recorded: dict[int, dict[int, Value]] = {}
@@ -94,12 +94,12 @@ class ProgramValues:
     def of(self, instruction: Instruction) -> list[Value]:
         """The value on each device.
 
-        Raises an :class:`~hlomap.errors.HlomapError` where something is known about a value that cannot be computed.
+        Raises an :class:`~hlomap.errors.HlomapError` if something is known about a value that cannot be computed.
         """
         order = postorder([instruction], self._sources)
         new = [at for at in order if at.number not in self._values and not self._is_free(at)]
         if sum(n_elements(at.shape) for at in new) > MAX_TOTAL and instruction.number not in self._values:
-            self._values[instruction.number] = self._drawn_instead(
+            self._values[instruction.number] = self._draw_instead(
                 instruction, TooLargeError(f"{instruction.name} is too large to compute for its users")
             )
             return self._values[instruction.number]
@@ -109,7 +109,7 @@ class ProgramValues:
         return self._values[instruction.number]
 
     def varies(self, instruction: Instruction) -> bool:
-        """Whether the value depends on one that is drawn."""
+        """Whether the value depends on a drawn value."""
         for at in postorder([instruction], self._origins):
             if at.number not in self._varies:
                 own = self._is_free(at) or (at.parameter_number is not None and not self._origins(at))
@@ -117,7 +117,7 @@ class ProgramValues:
         return self._varies[instruction.number]
 
     def _sources(self, at: Instruction) -> Sequence[Instruction]:
-        """The values from which a value is computed; none if it is there or drawn."""
+        """The values from which a value is computed; none if it is known or drawn."""
         return () if at.number in self._values or self._is_free(at) else self._origins(at)
 
     def _origins(self, at: Instruction) -> Sequence[Instruction]:
@@ -125,7 +125,8 @@ class ProgramValues:
         return at.operands if passed is None else (passed,)
 
     def _passed(self, at: Instruction) -> Instruction | None:
-        """The value that a parameter has in the first call of its computation, and in the first iteration of a loop."""
+        """The value that a parameter takes in the first call of its computation, and in the first iteration of a
+        loop."""
         number, callers = at.parameter_number, at.computation.callers
         if number is None or not callers:
             return None
@@ -140,7 +141,7 @@ class ProgramValues:
         return found if found is not None and n_elements(found.shape) == n_elements(at.shape) else None
 
     def _is_free(self, at: Instruction) -> bool:
-        """Whether a value is drawn rather than computed: any number of its type will do."""
+        """Whether a value is drawn rather than computed, since any number of its type is valid."""
         if at.parameter_number is not None:
             return self._passed(at) is None
         if not at.operands or not at.shape.is_array or _is_copy_of_constant(at):
@@ -149,7 +150,7 @@ class ProgramValues:
         return to != np.bool_ and not is_integer(to) and not self._is_known(at)
 
     def _is_known(self, at: Instruction) -> bool:
-        """Whether maps may rest on the value, whichever way it is known."""
+        """Whether maps may depend on the value."""
         known = (self._questions.known_values(at), self._questions.known_integers(at))
         return any(Some.NUMBER not in piece.possible or piece.is_known for one in known for piece in pieces_of(one))
 
@@ -163,13 +164,13 @@ class ProgramValues:
             arguments = [[value[device] for value in inputs] for device in range(self.grid[0] * self.grid[1])]
             values = self.machine().run(plan_instruction(at), arguments)
         except (HlomapError, MemoryError) as error:
-            return self._drawn_instead(at, error)
+            return self._draw_instead(at, error)
         valid = self.valid(at, self._seed)
-        # What is computed from drawn numbers need not be valid, even where they are.
+        # A value computed from drawn numbers need not be valid, even if they are.
         return values if valid is None or not self.varies(at) or self._is_known(at) else valid
 
-    def _drawn_instead(self, at: Instruction, error: Exception) -> list[Value]:
-        """Other numbers for a value that cannot be computed, if no map can rest on it."""
+    def _draw_instead(self, at: Instruction, error: Exception) -> list[Value]:
+        """Drawn numbers for a value that cannot be computed, if no map can depend on it."""
         if self._is_known(at):
             raise error
         self._varies[at.number] = True
@@ -181,7 +182,7 @@ class ProgramValues:
         return self.valid(at, self._seed) or [value] * (self.grid[0] * self.grid[1])
 
     def valid(self, at: Instruction, seed: int) -> list[Value] | None:
-        """Numbers on each device that the operations which read them accept; None if they accept any."""
+        """Numbers on each device that all readers of the value accept; None if they accept any number."""
         for user, k in self._uses(at):
             valid = lookup(user.opcode).valid_operand
             values = [] if valid is None else self._on_devices(user, valid, k, seed)
@@ -191,9 +192,8 @@ class ProgramValues:
         return None
 
     def _uses(self, at: Instruction) -> Iterator[tuple[Instruction, int]]:
-        """The operands of operations that restrict some, where they are this array or a reshape of it; through fusions
-        and calls.
-        """
+        """Users with the number of a restricted operand that is this array or a reshape of it, through fusions and
+        calls."""
         pending = [at] if at.shape.is_array else []
         for here in pending:
             for user in here.users:
@@ -217,14 +217,14 @@ class ProgramValues:
 
 
 class _Reader(NamedTuple):
-    """How an instruction passes on its operands to an operation that restricts their numbers, or is one."""
+    """How an instruction restricts its operands, or passes them on to an operation that does."""
 
     is_reshape: bool = False
-    """All elements of the only operand move, to where they are as many."""
+    """The instruction moves all elements of its only operand to an array of as many elements."""
     enters: bool = False
     """The operands are parameters of the called computation."""
     numbers: Mapping[int, Sequence[int]] = {}
-    """The numbers of the operands that are one instruction; empty where they do not matter."""
+    """The positions of operands by the number of their instruction; empty if no operand matters."""
 
     @classmethod
     def of(cls, user: Instruction) -> _Reader:
@@ -251,7 +251,7 @@ def random_value(
     integers: tuple[int, int] = (-7, 8),
     floats: tuple[float, float] = (0.1, 0.9),
 ) -> Value:
-    """Small numbers that differ where the type allows, from the first of a pair up to, excluding, the second."""
+    """Small numbers that differ if the type allows, from the first of a pair up to and excluding the second."""
     if shape.is_tuple:
         return tuple(random_value(inner, rng, integers, floats) for inner in shape.tuple_shapes)
     if not shape.is_array:
@@ -272,7 +272,7 @@ def random_value(
 
 
 def check_sizes(instructions: Sequence[Instruction]) -> None:
-    """Raises where some value, in called computations as well, has more elements than are worth computing."""
+    """Raises if a value, in called computations too, has too many elements to compute."""
     called = (c for instruction in instructions for c in instruction.called_computations)
     below = reachable(called, callees)
     for instruction in (*instructions, *(i for computation in below for i in computation)):
@@ -280,7 +280,7 @@ def check_sizes(instructions: Sequence[Instruction]) -> None:
 
 
 def check_operands(instruction: Instruction) -> None:
-    """Raises where the instruction, or its operands together, are too large to run."""
+    """Raises if the instruction, or its operands together, are too large to run."""
     check_sizes([instruction])
     for operand in instruction.operands:
         _check_size(operand, MAX_VALUE)
@@ -304,7 +304,7 @@ def _check_size(instruction: Instruction, most: int) -> None:
 
 
 def n_elements(shape: Shape) -> int:
-    """The elements of all arrays."""
+    """The number of elements of all arrays."""
     return sum(part.n_elements for _, part in shape.leaves() if part.is_array)
 
 
@@ -369,7 +369,7 @@ def is_tuple(operand: Instruction) -> bool:
 
 
 def part_of(operand: Instruction, leaf: ShapeIndex) -> tuple[Instruction, ShapeIndex]:
-    """The instruction that makes an array of a tuple, and its place there, as far as tuples are made in one place."""
+    """The instruction that makes an array of a tuple, and the array's index in it, seen through tuple operations."""
     while leaf and is_tuple(operand):
         operand, leaf = operand.operands[leaf[0]], leaf[1:]
     return operand, leaf

@@ -1,9 +1,9 @@
-"""Compares map sets with the interpreter: an operand element that changes an output must be mentioned by the map set.
+"""Compares map sets with the interpreter: the map set must mention every operand element that changes an output.
 
-The check is one-sided.  A change that reaches an output element which no map relates to the changed element proves the
-set unsound; a change that reaches nothing proves nothing, since max, select or a clamp may hide it.  Of the analysis
-only the map sets are used; everything else is computed by running the instruction, with operands that
-:mod:`.values` computes or draws.  Collectives run on several devices, and the device indexing is checked as well.
+The check is one-sided.  If a change reaches an output element and no map relates the two elements, the set is unsound;
+a change that reaches nothing proves nothing, since max, select or a clamp may hide it.  The analysis provides only the
+map sets; everything else comes from running the instruction, with operands that :mod:`.values` computes or draws.
+Collectives run on several devices, and the device indexing is checked as well.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from .values import MAX_TOTAL, Value, n_elements
 Direction = Literal["output_to_input", "input_to_output"]
 _DIRECTIONS: tuple[Direction, Direction] = ("output_to_input", "input_to_output")
 MAX_CHANGES = 32
-"""Elements of each operand array that are changed, one at a time."""
+"""The number of elements of each operand array to change, one at a time."""
 
 _MAX_POINTS = 1 << 19
 _MAX_ROWS = 256
-_MAX_ALL_CHANGES = 128  # of one instruction
+_MAX_ALL_CHANGES = 128  # for one instruction
 
 
 class CheckStatus(str, Enum):
@@ -53,7 +53,7 @@ class CheckStatus(str, Enum):
     EXACT = "exact"
     """The observed pairs of elements and the pairs that the map set mentions are the same, for the values drawn."""
     OVERAPPROXIMATE = "overapproximate"
-    """Every observed pair is mentioned; some mentioned pair was not observed, which contradicts nothing."""
+    """Every observed pair is mentioned; some mentioned pair was not observed, which is not a contradiction."""
     UNSOUND = "unsound"
     """A pair was observed that the map set does not mention."""
     UNKNOWN = "unknown"
@@ -70,11 +70,10 @@ class CheckResult(Page):
     """The outcome of checking the map set between one output array and one operand array, in one direction.
 
     ``output`` and ``shape_index`` are the shape indices of the two arrays, ``operand`` is the operand's number.
-    ``claims_exact`` is the map set's own ``exact``; ``n_changes`` counts the operand elements that were changed, and
-    ``n_draws`` the values that were drawn for them, each in a run of its own: as many runs agree with an ``exact`` set.
-    ``witness`` of an unsound result is the smallest operand element, with the smallest output element it changes, that
-    the set does not mention.  ``reason`` explains a result without a witness, and names the devices of one that crosses
-    devices.
+    ``claims_exact`` is ``exact`` of the map set; ``n_changes`` counts the changed operand elements, and ``n_draws`` the
+    values drawn for them, each in a separate run: so many runs agree with an ``exact`` set.  ``witness`` of an unsound
+    result is the smallest pair of an operand element and an output element that the set does not mention.  ``reason``
+    explains a result without a witness, and names the devices of a witness that crosses devices.
 
     ``bool(result)`` is True for ``exact`` and ``overapproximate`` and False for ``unsound``; for ``unknown`` and
     ``unchecked`` it raises :class:`hlomap.errors.UndecidedError`.
@@ -94,7 +93,7 @@ class CheckResult(Page):
 
     def __bool__(self) -> bool:
         if self.status in (CheckStatus.UNKNOWN, CheckStatus.UNCHECKED):
-            raise UndecidedError(f"the truth of a CheckResult that is {self.status} is not decided: use .status")
+            raise UndecidedError(f"a CheckResult that is {self.status} has no truth value: use .status")
         return self.status != CheckStatus.UNSOUND
 
     def __repr__(self) -> str:
@@ -123,17 +122,16 @@ def verify(
 ) -> list[CheckResult]:
     """Check every map set of an instruction, or of all instructions of a computation or module, by running them.
 
-    Indices, sizes and offsets have the values that the program computes; parameters are drawn, and so are other
-    operands.  Then one element of an operand array is changed at a time, every element of arrays with at most
-    ``max_changes`` and a sample of larger ones, a smaller one where arrays have hundreds of thousands of elements, and
-    the output elements that change are compared with those that the map set mentions.  Constants and iotas keep their
-    values, since maps may depend on them.  A result ``unsound`` is a proof, ``exact`` a test on ``n_draws`` draws.
+    Indices, sizes and offsets have the values that the program computes; parameters and other operands are drawn.  Then
+    one element of an operand array is changed at a time, and the output elements that change are compared with those
+    that the map set mentions.  Arrays with at most ``max_changes`` elements are changed completely, larger ones in a
+    sample, which is smaller for hundreds of thousands of elements.  Constants and iotas keep their values, since maps
+    may depend on them.  A result ``unsound`` is a proof, ``exact`` a test on ``n_draws`` draws.
 
     There is a result for each array of the output and each operand array between which a map set or a run has a pair.
     In a module (outside its fusions) or a computation, instructions with equal signatures are checked once, and
     operands have the values of a run of the entry.  ``custom_calls`` maps custom call targets to functions, as in
-    :func:`hlomap.execute`.  ``progress`` is called with the number of instructions of a module that are done and the
-    number of all.
+    :func:`hlomap.execute`.  ``progress`` is called with the number of finished instructions and the total number.
 
     >>> module = hm.parse('''HloModule m
     ... ENTRY e {
@@ -171,7 +169,7 @@ def verify(
 
 
 def _different_instructions(computations: Sequence[Computation]) -> list[Instruction]:
-    """The instructions that have operands and a semantics; of those with one signature the first."""
+    """The instructions with operands and defined semantics; only the first one of each signature."""
     found: dict[bytes, Instruction] = {}
     for computation in computations:
         for instruction in computation.instructions:
@@ -184,7 +182,7 @@ def _different_instructions(computations: Sequence[Computation]) -> list[Instruc
 
 
 class _Sets:
-    """The map sets of an instruction between single arrays, in both directions; what is in none is empty."""
+    """The map sets of an instruction between single arrays, in both directions; missing ones are empty."""
 
     def __init__(self, instruction: Instruction, outputs: Sequence[ShapeIndex], arrays: Sequence[Array]) -> None:
         self.questions = Questions(instruction.module)
@@ -201,7 +199,7 @@ class _Sets:
         for out in outputs:
             by_output.setdefault(out[0] if out else 0, []).append(out)
         self.related: dict[Array, set[ShapeIndex]] = {array: set() for array in arrays}
-        """For each operand array, the outputs to which a set has maps, or of which it is unknown."""
+        """For each operand array, the outputs to which a set has maps or is unknown."""
         for out, sets in backward.items():
             for k, maps in sets.items():
                 for array in by_operand.get(k, ()) if maps.is_unknown else [(k, m.shape_index) for m in maps]:
@@ -229,7 +227,7 @@ def _check(instruction: Instruction, values: Values, max_changes: int) -> Iterat
     except (HlomapError, MemoryError) as error:
         experiment = str(error)
     sets = _Sets(instruction, outputs, arrays)
-    is_structural = lookup(instruction.opcode).structural  # its runs copy no elements
+    is_structural = lookup(instruction.opcode).structural  # its runs copy nothing
     n_touched = len(arrays) if is_structural else sum(n_elements(each.shape) for each in (instruction, *operands))
     n_runs = max(1, MAX_TOTAL // max(1, n_touched))
     n_changes = max(1, min(max_changes, min(_MAX_ALL_CHANGES, n_runs) // len(arrays)))
@@ -241,11 +239,11 @@ def _check(instruction: Instruction, values: Values, max_changes: int) -> Iterat
         if isinstance(experiment, str):
             reason = experiment
         elif array not in is_changed:
-            reason = f"of {len(arrays):,} operand arrays a sample of {n_runs:,} is changed"
+            reason = f"only a sample of {n_runs:,} of {len(arrays):,} operand arrays is changed"
         else:
             seen = experiment.perturb(k, leaf, n_changes)
         reached = {out for changes in seen.changes.values() for out in changes}
-        # An array that nothing depends on is compared with one output, so that it has a result.
+        # An array without dependents is compared with one output, so that it has a result.
         for out in sorted(sets.related[array] | reached) or outputs[:1]:
             for direction in _DIRECTIONS:
                 maps = sets.of(direction, array, out)
@@ -271,9 +269,9 @@ def _compare(
     experiment: Experiment,
     questions: Questions,
 ) -> CheckResult:
-    """The result after comparing the observed pairs with those that maps mention.
+    """The result of comparing the observed pairs with the pairs that maps mention.
 
-    A pair is an operand element and an output element; for maps between devices it has the devices of both, too.
+    A pair is an operand element and an output element; for maps between devices it also has the devices of both.
     """
     is_backward, observed = result.direction == "output_to_input", seen.changes
     output_sizes = experiment.output_sizes[result.output]
@@ -299,7 +297,7 @@ def _compare(
     except EnumerationLimitError as error:
         is_first = isinstance(maps, MapSet)
         return replace(result, status=CheckStatus.UNCHECKED, reason=str(error)) if is_first else result
-    except ValueError as error:  # it leaves the arrays, which no rule may
+    except ValueError as error:  # a map leaves the arrays, which no rule may do
         return replace(result, status=CheckStatus.UNCHECKED, reason=str(error))
     if is_backward:
         pairs = {(i, o, *devices[::-1]) for o, i, *devices in pairs}
@@ -313,7 +311,7 @@ def _compare(
 
 
 def _sample_outputs(changed: set[tuple[int, int]], n: int) -> Ints:
-    """The output elements to compare: the first ``_MAX_ROWS``, the last, and some that each operand element changed."""
+    """The output elements to compare: the first ``_MAX_ROWS``, the last, and some changed by each operand element."""
     kept = {0, n - 1}
     by_element: dict[int, list[int]] = {}
     for i, o in sorted(changed):
@@ -345,10 +343,10 @@ def _mentioned_pairs(
 
 
 def _runtime_values(m: IndexingMap, trace: Trace, questions: Questions) -> Iterator[dict[int, Value]]:
-    """The values that a map's runtime sources may have: on each device, those of the calls that they belong to.
+    """The values that a map's runtime sources may have together, on each device and in each call.
 
-    All come from one device but those of another device, which may be any.  A call that did not run on a device reads
-    nothing there.
+    All values come from one device, except those of sources on another device, which may be any device.  A call that
+    did not run on a device reads nothing there.
     """
     origins = {origin.source: origin for origin in _origins(m, questions)}
     elsewhere = [source for source, origin in origins.items() if origin.is_elsewhere]
@@ -369,17 +367,17 @@ def _source_values(devices: DeviceIndexing, trace: Trace, questions: Questions) 
 
 
 class _Origin(NamedTuple):
-    """Where the value of a runtime source comes from."""
+    """The origin of the value of a runtime source."""
 
     source: int
     key: Key
     supplier: Instruction
     is_elsewhere: bool
-    """It is the value on another device."""
+    """Whether it is the value on another device."""
 
 
 def _origins(m: IndexingMap, questions: Questions) -> Iterator[_Origin]:
-    """Those of the runtime variables of a map."""
+    """The origins of the runtime variables of a map."""
     for variable in m.runtime:
         source, supplier = variable.source, variable.supplier
         if source is None or supplier is None:
