@@ -1,7 +1,7 @@
-"""Changes from one module to another: instructions, fusions, bytes, and what outputs depend on.
+"""Changes from one module to another: instructions, fusions, bytes, and the dependence of outputs.
 
 Instructions are matched by the number of their value (:mod:`hlomap.analysis.value_numbers`), then by their users, by
-name, and by their origin in the program (:mod:`hlomap.words.matching`); fusions are looked through.
+name, and by their origin in the program (:mod:`hlomap.words.matching`), also inside fusions.
 """
 
 from __future__ import annotations
@@ -32,14 +32,15 @@ _MAX_NAMES = 8
 
 @dataclass(frozen=True)
 class FusionChange:
-    """A fusion after the change, and the instructions before that it is made of."""
+    """A fusion after the change, and the instructions before the change that it contains."""
 
     fusion: Instruction
-    #: The instructions that were matched with one of its own, or are computed again in it, in the order of its text.
+    #: The instructions before that match one of its instructions, or are computed again in it, in the order of its
+    #: text.
     parts: tuple[Match, ...]
-    #: Its own instructions that were matched with none.
+    #: Its instructions without a match.
     new: tuple[Instruction, ...]
-    #: The fusions before that its parts come from.
+    #: The fusions before from which its parts come.
     was: tuple[Instruction, ...] = ()
 
     def __str__(self) -> str:
@@ -55,13 +56,13 @@ class FusionChange:
 
 @dataclass(frozen=True)
 class AttributeChange:
-    """An attribute beside the computation itself with another value: a donation, an alias, a number of devices, a
+    """A changed attribute that does not affect the computed values: a donation, an alias, a number of devices, a
     sharding."""
 
     #: The instruction before, and the one after; None for an attribute of the module.
     instruction: Match | None
     name: str
-    #: The values as text; None where the attribute is missing.
+    #: The values as text; None if the attribute is missing.
     before: str | None
     after: str | None
 
@@ -81,33 +82,33 @@ class ModuleDiff(Page):
 
     before: Module
     after: Module
-    #: The modules at a glance, and what their instructions move.
+    #: Overviews of the modules, with the bytes that their instructions move.
     overviews: tuple[Overview, Overview]
-    #: Instructions that are there before and after, in the order of the text before.
+    #: Instructions that exist before and after, in the order of the text before.
     matches: tuple[Match, ...]
-    #: Instructions after that compute a matched value again.
+    #: Instructions after the change that compute a matched value again.
     duplicates: tuple[Match, ...]
-    #: Instructions that are only before, and only after; fusions and calls themselves do not count.
+    #: Instructions that exist only before, and only after, without fusions and calls themselves.
     removed: tuple[Instruction, ...]
     added: tuple[Instruction, ...]
-    #: The pairs of which the operation itself is another one, such as a constant with another value.
+    #: The pairs whose operation itself differs, such as a constant with another value.
     changed: tuple[Match, ...]
     #: The attributes of the modules and of pairs that differ: donations, aliases, numbers of devices and shardings.
     attributes: tuple[AttributeChange, ...]
-    #: Whether all values are proved to be the same, results and effects included, as far as their texts tell.
+    #: Whether all values, results and effects are proved to be the same, as far as the texts show them.
     has_same_values: bool
-    #: Why the modules may differ in what their texts do not tell: constants without their values, lines that cannot be
-    #: read.  None where both are complete.
+    #: Why the texts may hide a difference: constants without their values, lines that cannot be read.  None if both
+    #: texts are complete.
     reason: str | None
-    #: The fusions after that were not there with the same contents before.
+    #: The fusions after the change whose contents no fusion had before.
     fusions: tuple[FusionChange, ...]
-    #: The fusions after that were there before.
+    #: The fusions after the change that existed before.
     unchanged_fusions: tuple[Instruction, ...]
-    #: How every output of the entry depends on every parameter; empty where the entries take or give other values.
+    #: How each output of the entry depends on each parameter; empty if the entries have other parameters or results.
     outputs: tuple[OutputDependence, ...]
-    #: The values, in a few runs, of the outputs whose dependence on some parameter is not known.
+    #: The values in a few runs of outputs whose dependence on some parameter is not known.
     values: tuple[OutputValues, ...]
-    #: How many further outputs were not compared, in programs with very many.
+    #: The number of outputs that were not compared, in programs with very many.
     n_outputs_left_out: int
 
     @property
@@ -127,9 +128,9 @@ class ModuleDiff(Page):
 
     @property
     def is_empty(self) -> bool:
-        """Whether the modules are the same program: they compute the same with the same instructions in the same
-        fusions, with the same donations, aliases, devices and shardings.  Layouts, the schedule and frontend attributes
-        do not count.  False where that is not known, see :attr:`reason`."""
+        """Whether the modules are the same program: the same instructions in the same fusions compute the same values,
+        with the same donations, aliases, devices and shardings.  Layouts, the schedule and frontend attributes do not
+        count.  False if that is not known, see :attr:`reason`."""
         return self.reason is None and not self._has_changes
 
     @property
@@ -147,13 +148,13 @@ class ModuleDiff(Page):
         )
 
     def sections(self) -> Iterator[tuple[str, list[str]]]:
-        """The headings of the text, each with its lines: what changed comes first."""
+        """The headings of the text, each with its lines, changes first."""
         changed, again = ([match.after for match in found] for found in (self.changed, self.duplicates))
         if self.reason is not None:
             yield "not known", [f"whether the modules are equal: {printable(self.reason)}"]
         is_listed = self.removed or self.added or self.changed or self.duplicates or self.fusions or self.attributes
         if self._has_changes and not is_listed:
-            yield "changed", ["which values an instruction reads, or which one is the result"]
+            yield "changed", ["the operands of an instruction, or the result of the module"]
         for heading, found in (("removed", self.removed), ("added", self.added), ("changed", changed)):
             yield heading, list(_opcode_lines(found))
         yield "attributes changed", [str(change) for change in self.attributes]
@@ -214,19 +215,18 @@ class ModuleDiff(Page):
 
 
 def diff(before: Module | DumpedModule, /, after: Module | DumpedModule) -> ModuleDiff:
-    """Compares two modules, such as two stages of one compilation.
+    """Compare two modules, such as two stages of one compilation.
 
     Args:
         before: a module, or an item of a :class:`DumpDirectory`.
         after: the same.
 
     Returns:
-        A :class:`ModuleDiff`: which instructions were removed, added and changed, what was fused into what, the bytes
-        that are moved, how instructions match, and for each output of the entry whether it depends on the same
-        elements.  ``.is_empty`` is what a test asserts; it is False, with a ``.reason``, where the text of a module
-        leaves out constants or cannot be read.
-        Where maps do not decide that, both modules run a few times, and ``.values`` has arguments for which the output
-        differs, or the number of runs in which it was equal.
+        A :class:`ModuleDiff`: the instructions that were removed, added, changed and fused, the bytes moved, how
+        instructions match, and for each output of the entry whether it depends on the same elements.  If maps do not
+        decide that, both modules run a few times, and ``.values`` has arguments for which the output differs, or the
+        number of runs with equal outputs.  Tests assert ``.is_empty``; it is False, with a ``.reason``, if the text of
+        a module leaves out constants or cannot be read.
 
     Raises:
         TypeError: an argument is not a module.
@@ -300,15 +300,15 @@ def diff(before: Module | DumpedModule, /, after: Module | DumpedModule) -> Modu
 
 
 def _is_changed(match: Match) -> bool:
-    """Whether the operation of a pair is another one, whatever its operands are."""
+    """Whether the operations of a pair differ, ignoring operands."""
     before, after = match.before, match.after
     if before.opcode == after.opcode and before._has("literal") and _literal(before) != _literal(after):
         return True
     one, other = (cast("tuple[Hashable, ...]", _meaning(i, ())) for i in (before, after))
-    return one[:-1] != other[:-1]  # the last is an instruction where that stands for itself
+    return one[:-1] != other[:-1]  # the last item is an instruction if nothing else identifies the value
 
 
-# The attributes of a module that a diff compares, each with the value that it has if it is missing.
+# The attributes of a module that a diff compares, each with its default.
 _MODULE_ATTRIBUTES = {
     "alias_passthrough_params": False,
     "buffer_donor": (),
@@ -320,7 +320,7 @@ _INSTRUCTION_ATTRIBUTES = {"output_to_operand_aliasing": (), "sharding": None}
 
 
 def _attribute_changes(old: Module, new: Module, matches: Iterable[Match]) -> Iterator[AttributeChange]:
-    """The attributes that differ beside those that say what is computed."""
+    """The changed attributes that do not affect the computed values."""
     yield from _compared(None, old.attributes, new.attributes, _MODULE_ATTRIBUTES)
     for match in matches:
         yield from _compared(match, match.before.attributes, match.after.attributes, _INSTRUCTION_ATTRIBUTES)
@@ -343,7 +343,7 @@ def _items(value: object) -> object:
 
 
 def _reason(old: Module, new: Module) -> str | None:
-    """Why the texts of two modules do not tell whether they are equal."""
+    """Why the texts of two modules do not show whether they are equal."""
     for name, module in (("before", old), ("after", new)):
         unread = unread_reason(module)
         if unread is not None:
@@ -366,7 +366,7 @@ def _as_module(got: Module | DumpedModule, name: str) -> Module:
 def _fusion_changes(
     matches: Sequence[Match], old: dict[Instruction, Value], new: dict[Instruction, Value]
 ) -> tuple[list[FusionChange], list[Match]]:
-    """The fusions with other contents than before, and those with the same, with what they were."""
+    """The fusions with new contents, and the fusions with unchanged contents, each with its predecessor."""
     match_of = {match.after: match for match in matches}
     contents: defaultdict[Instruction, list[Value]] = defaultdict(list)
     for value in computed(new):
@@ -393,7 +393,7 @@ def _names(instructions: Iterable[Instruction]) -> str:
 
 
 def _opcode_lines(instructions: Sequence[Instruction]) -> Iterator[str]:
-    """A line for each operation, those that only move elements first, then by number."""
+    """A line for each operation, first operations that only move elements, then by count."""
     by_opcode: defaultdict[str, list[Instruction]] = defaultdict(list)
     for instruction in instructions:
         by_opcode[instruction.opcode].append(instruction)

@@ -1,7 +1,7 @@
-"""Explanation of an instruction in words: what its output reads, how often, where in memory, and what is not known.
+"""Explains an instruction in words: its reads, their number, their place in memory, and unknowns.
 
-All facts come from the queries of :mod:`hlomap.analysis`; nothing is derived from an opcode.  With an element the same
-words describe one element of the output.
+All facts come from the queries of :mod:`hlomap.analysis`; nothing is derived from an opcode.  With an element, the
+words describe that element of the output.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ class OperandReads:
     operand: int
     #: The operand.
     instruction: Instruction
-    #: The shape index of the array in the operand; ``()`` where the operand is an array.
+    #: The shape index of the array in the operand; ``()`` if the operand is an array.
     shape_index: ShapeIndex
     #: The shape of the array.
     shape: Shape
-    #: The maps, from the output's dims; without dims where one element is explained.
+    #: The maps, from the output's dims; without dims if one element is explained.
     maps: MapSet
     #: The maps as texts, with the names of dimensions.
     texts: tuple[str, ...]
-    #: The elements that an element of the output reads, in words.
+    #: The elements that one element of the output reads, in words.
     words: str
     #: The counts for the whole output, or for the one element.
     counts: Reads
@@ -71,17 +71,17 @@ class OperandReads:
 
     @property
     def reason(self) -> str | None:
-        """Why it is not exact, or unknown."""
+        """Why the maps are not exact, or unknown."""
         return self.maps.reason
 
     @property
     def bytes(self) -> int | None:
-        """The bytes of the distinct elements, an upper bound; None where it is unknown."""
+        """The bytes of the distinct elements, an upper bound; None if unknown."""
         return self.counts.bytes
 
     @property
     def reuse(self) -> float | None:
-        """The average number of reads of each element that is read; None if it is unknown."""
+        """The average number of reads of each element that is read; None if unknown."""
         touched, distinct = self.counts.touched_upper, self.counts.distinct_upper
         exact = self.counts.touched_lower == touched and self.counts.distinct_lower == distinct
         return touched / distinct if exact and touched and distinct else None
@@ -90,14 +90,14 @@ class OperandReads:
     def elements(self) -> npt.NDArray[np.int64] | None:
         """The elements that one element of the output reads, ``[n, rank]`` in row-major order.
 
-        None for the whole output, and where they are unknown, depend on values at run time, or are very many.
+        None for the whole output, and if they are unknown, depend on values at run time, or are very many.
         """
         found = None if any(m.dims for m in self.maps) else _enumerate(self.maps, self.shape.dimensions)
         return None if found is None else read_only(found)
 
     @property
     def label(self) -> str:
-        """The operand in a sentence: of a parameter the name in the source, where there is one."""
+        """The name of the operand in a sentence; for a parameter the name in the source, if known."""
         return value_label(self.instruction) + leaf_text(self.shape_index)
 
     def to_dict(self) -> dict[str, Any]:
@@ -118,30 +118,30 @@ class Explanation(Page):
     shape_index: ShapeIndex
     #: The shape of that output.
     shape: Shape
-    #: The element, where one was asked for.
+    #: The element, if the question was about one.
     element: tuple[int, ...] | None
     #: The reads in one sentence.
     sentence: str
-    #: The reads of each operand; operands of which nothing is read are left out.
+    #: The reads from each operand, without operands that are not read.
     reads: tuple[OperandReads, ...]
-    #: The numbers of the operands of which nothing is read.
+    #: The numbers of the operands that are not read.
     unread: tuple[int, ...]
-    #: The bytes of the output; None where they are unknown.
+    #: The bytes of the output; None if they are unknown.
     bytes_written: int | None
-    #: :func:`hlomap.is_bitcast` for an instruction with one operand of as many elements, else None.
+    #: :func:`hlomap.is_bitcast` for an instruction with one operand of equally many elements, else None.
     bitcast: Answer[tuple[int, ...]] | None
-    #: The origin in the program, where it is recorded.
+    #: The origin in the program, if recorded.
     source: Source | None
     #: The names of the output's dimensions: those of an einsum or convolution that the program records, or letters.
     names: tuple[str, ...]
-    #: The values on the way back, users before operands, where ``depth`` asks for them; the text has them as a tree.
+    #: The values on the way back, users before operands, if ``depth`` asks for them; the text shows them as a tree.
     steps: tuple[Step, ...] = ()
-    #: Remarks: readers of a parameter, what a fusion contains, masks, runtime values, devices, the origin of names.
+    #: Remarks: readers of a parameter, the contents of a fusion, masks, runtime values, devices, the origin of names.
     notes: tuple[str, ...] = field(default=())
 
     @property
     def bytes_read(self) -> int | None:
-        """The bytes of all operands' distinct elements, an upper bound; None where one is unknown."""
+        """The bytes of all operands' distinct elements, an upper bound; None if one is unknown."""
         found = [read.bytes for read in self.reads]
         return None if None in found else sum(n for n in found if n is not None)
 
@@ -217,16 +217,16 @@ def explain(
     *,
     depth: int | None = 1,
 ) -> Explanation:
-    """Explains an instruction in words: what it reads of which operand, how often, and how much that is in bytes.
+    """Explain an instruction in words: the elements that it reads from each operand, how often, and the bytes.
 
     Args:
         instruction: an instruction or a fusion.
-        element: the index of one element of the output; without it the words are about any element.
-        output: the number of the output, or its shape index in a tuple, which must be an array or have one first.
-        depth: with ``element``, how many instructions to follow back; None follows to the parameters of the entry.
+        element: the index of one element of the output; by default the words are about any element.
+        output: the number of the output, or its shape index; the first array at or below it is explained.
+        depth: with ``element``, the number of instructions to follow back; None follows to the parameters of the entry.
 
     Returns:
-        An :class:`Explanation`.  A failed query is a note in it, and an unknown one has its reason.
+        An :class:`Explanation`.  A failed query becomes a note, and an unknown answer has its reason.
 
     Raises:
         ShapeError: the output, the element or a named value does not exist.
@@ -316,7 +316,7 @@ def _query(instruction: Instruction, leaf: ShapeIndex) -> tuple[list[MapSet], st
 
 
 def _operand_reads(number: int, operand: Instruction, maps: MapSet, names: Names) -> Iterator[OperandReads]:
-    """A record for each array of an operand of which anything may be read."""
+    """A record for each array of an operand that may be read."""
     if maps.is_unknown:
         label, reason = value_label(operand), maps.reason or "unknown"
         found = unknown_reads(reason, [shape for _, shape in operand.shape.leaves()])
@@ -341,7 +341,7 @@ def _operand_reads(number: int, operand: Instruction, maps: MapSet, names: Names
 
 
 def bitcast_equivalence(instruction: Instruction, shape: Shape) -> Answer[tuple[int, ...]] | None:
-    """:func:`hlomap.is_bitcast` for an instruction with one operand of as many elements as its output ``shape``."""
+    """:func:`hlomap.is_bitcast` for an instruction whose one operand has as many elements as its output ``shape``."""
     if len(instruction.operands) != 1 or not shape.is_array or instruction.shape.is_tuple:
         return None
     operand = instruction.operands[0].shape
@@ -354,7 +354,7 @@ def bitcast_equivalence(instruction: Instruction, shape: Shape) -> Answer[tuple[
 
 
 def _enumerate(maps: MapSet, sizes: Sequence[int]) -> npt.NDArray[np.int64] | None:
-    """The elements of maps without dims, sorted and different."""
+    """The distinct elements of maps without dims, sorted."""
     if maps.is_unknown or any(m.runtime for m in maps):
         return None
     try:
@@ -375,9 +375,9 @@ def _sentence(
     where: Sequence[object] = names.output if point is None else point
     subject = f"output ({', '.join(map(str, where))})" if shape.rank else "the output"
     if error is not None:
-        return f"what {subject} reads cannot be determined: {error}"
+        return f"the reads of {subject} cannot be determined: {error}"
     if instruction.has_unnamed_operands:
-        return f"what {subject} reads is not known: the text leaves out the names of the operands"
+        return f"the reads of {subject} are not known: the text leaves out the names of the operands"
     if instruction.parameter_number is not None:
         place = "the entry" if instruction.computation == instruction.module.entry else "its computation"
         element = f"element ({', '.join(map(str, where))}) of " if shape.rank else ""
@@ -410,9 +410,9 @@ def _read_lines(read: OperandReads, whole: bool) -> Iterator[str]:
 
 def _bitcast_words(bitcast: Answer[tuple[int, ...]]) -> str:
     if bitcast.value:
-        return "each element is read from the position where it is written"
+        return "each element is read from the position at which it is written"
     if bitcast.value is None:
-        return f"whether elements change their positions is not decided: {printable(bitcast.reason)}"
+        return f"undecided whether elements change their positions: {printable(bitcast.reason)}"
     where = f": element ({', '.join(map(str, bitcast.witness))}), for example" if bitcast.witness else ""
     reason = f": {printable(bitcast.reason)}" if bitcast.reason else ""
-    return f"elements are read from other positions than they are written{where}{reason}"
+    return f"elements change their positions{where}{reason}"

@@ -1,4 +1,4 @@
-"""Which pass of a compilation changed what: the diffs of its consecutive dumped stages.
+"""The changes that each pass of a compilation made: the diffs of consecutive dumped stages.
 
 :func:`history` is :meth:`hlomap.DumpDirectory.history`.
 """
@@ -20,7 +20,7 @@ from .diff import ModuleDiff, diff
 
 @dataclass(frozen=True)
 class StageChange:
-    """Two consecutive stages that differ, and how."""
+    """Two consecutive stages that differ, and their diff."""
 
     #: The stages.
     before: DumpedModule
@@ -30,7 +30,7 @@ class StageChange:
 
     @property
     def passes(self) -> str:
-        """The passes between the stages, as far as the names of the files tell."""
+        """The passes between the stages, as far as file names show."""
         first = self.before.before or self.before.stage
         last = self.after.after or self.after.stage
         return printable(first if first == last else f"{first} … {last}")
@@ -42,7 +42,7 @@ class StageChange:
             parts.append(f"{plural(len(d.changed), 'instruction')} changed")
         if d.fusions:
             parts.append(f"{plural(len(d.fusions), 'fusion')} changed")
-        if not parts:  # calls that became their instructions, and what nothing uses
+        if not parts:  # inlined calls, and unused instructions
             before, after = (Counter(i.opcode for c in m.computations for i in c) for m in (d.before, d.after))
             parts = _numbers(before - after, after - before)
         statuses = Counter(output.status for output in d.outputs)
@@ -54,7 +54,7 @@ class StageChange:
 
 
 def _numbers(removed: Counter[str], added: Counter[str]) -> list[str]:
-    """The numbers by operation, the most first."""
+    """The numbers by operation, the most frequent first."""
     signs = (("-", removed), ("+", added))
     return [f"{sign}{n} {printable(opcode, 40)}" for sign, numbers in signs for opcode, n in numbers.most_common(6)]
 
@@ -65,7 +65,7 @@ class History:
 
     #: The stages that were dumped, in order.
     stages: tuple[DumpedModule, ...]
-    #: Those from one stage to the next in which the text of the module changed.
+    #: The changes from one stage to the next, for stages whose text differs.
     changes: tuple[StageChange, ...]
     #: The stages that could not be read, with the message of the error.
     errors: dict[str, str] = field(default_factory=dict)

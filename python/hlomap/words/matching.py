@@ -1,8 +1,8 @@
-"""Which instruction after a change is which one before.
+"""Matches the instructions after a change with those before.
 
-:func:`match_instructions` is the entry point.  Values with one number are the same for certain; what is left is matched
-downwards from the outputs, where matched users have the same kind of operand, then by name, then by the line of the
-program, then where only one value of its kind is left on both sides.  Each instruction is in one pair at most.
+:func:`match_instructions` is the entry point.  Values with equal numbers are certainly the same.  The rest is matched
+from the outputs down, if matched users have operands of one kind; then by name, by the line of the program, and finally
+if each side has only one value of its kind left.  Each instruction is in one pair at most.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from ..ops import lookup
 
 How = Literal["value", "use", "name", "origin", "elimination"]
 Values = Mapping[Instruction, Value]
-_MAX_STEPS = 1000  # through fusions and copies, from a value to the instruction that computes it
+_MAX_STEPS = 1000  # from a value through fusions and copies to the instruction that computes it
 
 
 @dataclass(frozen=True)
 class Match:
-    """An instruction before and the same one after."""
+    """An instruction before and its counterpart after."""
 
     before: Instruction
     after: Instruction
-    #: ``"value"``: proved to compute the same.  The others are likely: ``"use"``, the same operation for the same user;
+    #: ``"value"``: proved to compute the same.  Others are likely: ``"use"``, the same operation for the same user;
     #: ``"name"``, the same name, operation and sizes; ``"origin"``, the same operation, sizes and line of the program;
     #: ``"elimination"``, no other value of this operation, these sizes and this called computation was left.
     how: How
@@ -41,7 +41,7 @@ class Match:
 
 
 def computed(values: Values) -> list[Value]:
-    """The values without the fusions and calls that hold them."""
+    """The values without the fusions and calls around them."""
     return [v for v in values.values() if not v.is_container]
 
 
@@ -60,7 +60,7 @@ def match_instructions(old: Values, new: Values, old_root: Instruction, new_root
 
 
 def find_duplicates(matches: list[Match], new: Values) -> list[Match]:
-    """Instructions after that compute a matched value again, as fusions do with what several of them read."""
+    """Instructions after the change that compute a matched value again, as fusions do with shared operands."""
     taken = {match.after for match in matches}
     first: dict[Hashable, Match] = {}
     for match in matches:
@@ -75,7 +75,7 @@ def find_duplicates(matches: list[Match], new: Values) -> list[Match]:
 
 
 class _Matching:
-    """The pairs so far, and what is left on both sides."""
+    """The pairs so far, and the unmatched values of both sides."""
 
     def __init__(self, old: Values, new: Values) -> None:
         self.old, self.new = old, new
@@ -86,7 +86,7 @@ class _Matching:
         self.callers = _callers(old) | _callers(new)
 
     def by_key(self, how: How, key: Callable[[Value], Hashable]) -> None:
-        """Pairs values with equal keys in the order of the text; None matches nothing."""
+        """Pairs values with equal keys in the order of the text; a key of None matches nothing."""
         waiting: defaultdict[Hashable, list[Instruction]] = defaultdict(list)
         for value in reversed(self.left[1]):
             if (k := key(value)) is not None:
@@ -97,7 +97,7 @@ class _Matching:
         self._drop_pairs()
 
     def by_elimination(self) -> None:
-        """Pairs the values that are the only ones left of their kind; copies of one value count once."""
+        """Pairs values that are the last of their kind; copies of one value count once."""
         left: tuple[defaultdict[Hashable, dict[int, Instruction]], ...] = (defaultdict(dict), defaultdict(dict))
         for side, values in zip(left, self.left, strict=True):
             for value in values:
@@ -115,7 +115,7 @@ class _Matching:
         """Pairs the operands of pairs, from the roots down, while operation and sizes agree."""
         if not all(self.left):
             return
-        above = self._above_what_is_left()
+        above = self._above_unmatched()
         pending = [(old_root, new_root)] + [(m.before, m.after) for m in self.found.values() if m.before in above]
         seen: set[tuple[Instruction, Instruction]] = set()
         while pending:
@@ -132,8 +132,8 @@ class _Matching:
                 ]
         self._drop_pairs()
 
-    def _above_what_is_left(self) -> set[Instruction]:
-        """The instructions before that have a way to one without a pair, themselves included."""
+    def _above_unmatched(self) -> set[Instruction]:
+        """The instructions before the change that are unmatched or depend on an unmatched one."""
         users: defaultdict[Instruction, list[Instruction]] = defaultdict(list)
         for value in self.computed[0]:
             instruction = value.instruction
@@ -153,7 +153,7 @@ class _Matching:
         self.taken.add(after)
 
     def _source(self, instruction: Instruction) -> Instruction:
-        """The instruction that computes a value: through fusions, into and out of them, and through copies."""
+        """The instruction that computes a value, followed into and out of fusions and through copies."""
         for _ in range(_MAX_STEPS):
             if is_container(instruction):
                 instruction = instruction.called_computations[0].root
@@ -170,7 +170,7 @@ class _Matching:
 
 
 def _callers(values: Values) -> dict[Instruction, Instruction]:
-    """For each parameter of a fusion or call the operand that it stands for, at the first caller."""
+    """For each parameter of a fusion or call, its operand at the first caller."""
     found: dict[Instruction, Instruction] = {}
     for value in values.values():
         instruction = value.instruction
@@ -187,13 +187,13 @@ def _kind(instruction: Instruction) -> tuple[str, str]:
 
 
 def _is_common(instruction: Instruction) -> bool:
-    """Whether an equal kind says little: constants, tuples, parameters, and operations that only move elements."""
+    """Whether a kind is too common to identify a value: constants, tuples, parameters, and moves of elements."""
     makes = not instruction.operands and not instruction._has("varies")
     return makes or instruction._has("moves") or lookup(instruction.opcode).structural
 
 
 def _origin(value: Value) -> Hashable:
-    """The operation, its sizes and the line of the program; None where no line is recorded."""
+    """The operation, its sizes and the line of the program; None if no line is recorded."""
     m = value.instruction.metadata
     if m.op_name is None or m.source_file is None:
         return None

@@ -1,8 +1,8 @@
 """Names for the dimensions of an output and for the range variables of the maps that start there.
 
-Names come from the caller, else from an einsum or convolution that the program itself records, at the instruction or a
-few operands back, else they are letters.  A name is given only where the maps leave no other choice: what is ambiguous
-keeps its letter.  :class:`NamedMap` writes maps and expressions with them.
+Names come from the caller, else from an einsum or convolution that the program records at the instruction or a few
+operands back, else they are letters.  A name is given only if the maps leave no other choice: ambiguous dimensions keep
+their letters.  :class:`NamedMap` writes maps and expressions with names.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .source import value_label
 
 _LETTERS = "ijklmn"
 _SPATIAL = "zyx"
-_MAX_STEPS = 3  # operands back to the einsum or convolution that names come from
+_MAX_STEPS = 3  # operands back to the einsum or convolution with the names
 _MAX_OPERANDS = 16
 _VARIABLE = re.compile(r"\b([ds])(\d+)\b")
 _EINSUM = re.compile(r"([A-Za-z]*(?:,[A-Za-z]*)*)->([A-Za-z]*)")
@@ -31,17 +31,17 @@ _EINSUM = re.compile(r"([A-Za-z]*(?:,[A-Za-z]*)*)->([A-Za-z]*)")
 
 @dataclass(frozen=True)
 class Names:
-    """Names of the dimensions of an output, and those of operands where they are known."""
+    """Names of the dimensions of an output, and of operands if known."""
 
     output: tuple[str, ...]
     operands: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    #: Where the names come from, or empty for letters.
+    #: The origin of the names; empty for letters.
     origin: str = ""
     #: The sizes of the output's dimensions.
     sizes: tuple[int, ...] = ()
 
     def bounds(self, dim: int) -> tuple[int, int] | None:
-        """The least and greatest index in a dimension of the output; None where it is not known."""
+        """The least and greatest index in a dimension of the output; None if not known."""
         return (0, self.sizes[dim] - 1) if dim < len(self.sizes) else None
 
     def of(self, m: IndexingMap, operand: int) -> NamedMap:
@@ -50,9 +50,9 @@ class Names:
 
 
 class NamedMap:
-    """A map with names for its dimension and range variables; ``str()`` is the map with them.
+    """A map with names for its dimension and range variables; ``str()`` writes the map with names.
 
-    A range variable that alone is the index in a dimension of the operand has the name of that dimension.
+    A range variable that by itself is the index in a dimension of the operand has the name of that dimension.
     """
 
     def __init__(self, m: IndexingMap, names: Names, operand: int) -> None:
@@ -85,7 +85,7 @@ class NamedMap:
         return _VARIABLE.sub(name, str(expression))
 
     def __str__(self) -> str:
-        """The map's own text where it has other dims than the output."""
+        """The text with names; without names if the map has other dims than the output."""
         m = self.map
         if m.is_undefined or len(self.dims) not in (0, len(self.names.output)):
             return str(m)
@@ -96,7 +96,8 @@ class NamedMap:
 
 
 def name_dimensions(instruction: Instruction, shape: Shape, sets: Sequence[MapSet]) -> Names:
-    """Names for the dimensions of ``shape``, an array of the instruction's output with these maps to its operands."""
+    """Names for the dimensions of ``shape``, an array of the instruction's output whose maps to operands are
+    ``sets``."""
     letters = _letters(shape.rank, {value_label(operand) for operand in instruction.operands})
     found = _own_names(instruction, shape, sets) or _inherited_names(instruction, shape, sets, _MAX_STEPS)
     return replace(found or Names(letters), sizes=shape.dimensions)
@@ -107,18 +108,18 @@ def _own_names(instruction: Instruction, shape: Shape, sets: Sequence[MapSet]) -
 
 
 def _letters(rank: int, taken: Container[str] = ()) -> tuple[str, ...]:
-    """The first letters that no operand has as its name, else ``d0`` and so on."""
+    """The first letters that are not names of operands, else ``d0``, ``d1``, …"""
     letters = [letter for letter in _LETTERS if letter not in taken]
     return tuple(letters[:rank]) if rank <= len(letters) else tuple(f"d{k}" for k in range(rank))
 
 
 def _inherited_names(instruction: Instruction, shape: Shape, sets: Sequence[MapSet], steps: int) -> Names | None:
-    """Names of dimensions that are those of an operand: where the output's index is the operand's, the name goes along.
+    """Names inherited from an operand: an output dimension whose index is the operand's index takes the name.
 
-    The first operand with names gives them, so that a chain of elementwise operations, transposes, broadcasts and
-    reductions keeps the names of the einsum that it starts from.
+    Names come from the first operand that has names, so that a chain of elementwise operations, transposes, broadcasts
+    and reductions keeps the names of the einsum at its start.
     """
-    if len(sets) != len(instruction.operands) or not _is_near_names(instruction, steps):
+    if len(sets) != len(instruction.operands) or not _has_names_nearby(instruction, steps):
         return None
     for number, (operand, maps) in enumerate(zip(instruction.operands, sets, strict=True)):
         named = _names_of_value(operand, steps - 1)
@@ -144,10 +145,10 @@ def _inherited_names(instruction: Instruction, shape: Shape, sets: Sequence[MapS
 
 
 def _names_of_value(instruction: Instruction, steps: int) -> Names | None:
-    """The names of an instruction's own output, where it has other ones than letters."""
+    """The names of an instruction's output, if they are not just letters."""
     shape = instruction.shape
     is_labelled = instruction.number in _labelled(instruction.module)
-    if not shape.is_array or not (is_labelled or _is_near_names(instruction, steps)):
+    if not shape.is_array or not (is_labelled or _has_names_nearby(instruction, steps)):
         return None
     if not is_labelled and lookup(instruction.opcode).follows_tokens:
         return None
@@ -161,8 +162,8 @@ def _names_of_value(instruction: Instruction, steps: int) -> Names | None:
     return _inherited_names(instruction, shape, sets, steps)
 
 
-def _is_near_names(instruction: Instruction, steps: int) -> bool:
-    """Whether a convolution, or an instruction with an einsum in its metadata, is at most so many operands away."""
+def _has_names_nearby(instruction: Instruction, steps: int) -> bool:
+    """Whether a convolution, or an instruction with an einsum in its metadata, is at most ``steps`` operands away."""
     labelled = _labelled(instruction.module)
     if not labelled:
         return False
@@ -176,7 +177,7 @@ def _is_near_names(instruction: Instruction, steps: int) -> bool:
 
 @lru_cache(maxsize=2)
 def _labelled(module: Module) -> frozenset[int]:
-    """The numbers of the instructions that may have names of their own; a module never changes."""
+    """The numbers of the instructions that may define names; modules are immutable."""
     may_be = (i for i in module.instructions if "dim_labels" in i.attributes or _einsum_spec(i) is not None)
     return frozenset(i.number for i in may_be)
 
@@ -240,7 +241,7 @@ def _einsum_spec(instruction: Instruction) -> tuple[str, list[str], str] | None:
 
 
 def _fits(maps: Sequence[IndexingMap], shapes: Sequence[Shape], shape: Shape, inputs: list[str], output: str) -> bool:
-    """Whether the subscripts in the order of the source agree with every size and every map."""
+    """Whether the subscripts, in source order, agree with every size and every map."""
     if len(output) != shape.rank or any(len(t) != s.rank for t, s in zip(inputs, shapes, strict=True)):
         return False
     for m, text in zip(maps, inputs, strict=True):
@@ -257,7 +258,7 @@ def _fits(maps: Sequence[IndexingMap], shapes: Sequence[Shape], shape: Shape, in
 
 
 def _letter_sizes(shapes: Sequence[Shape], shape: Shape, inputs: list[str], output: str) -> dict[str, set[int]] | None:
-    """For each letter the sizes that it can have: those that every value which has it contains."""
+    """For each letter the sizes that it can have: the sizes that occur in every value with this letter."""
     if sorted(len(t) for t in inputs) != sorted(s.rank for s in shapes) or len(output) != shape.rank:
         return None
     everything = [set(s.dimensions) for s in shapes]
@@ -271,7 +272,7 @@ def _letter_sizes(shapes: Sequence[Shape], shape: Shape, inputs: list[str], outp
 
 
 def _only_letter(roles: Sequence[bool], size: int, inputs: list[str], sizes: Mapping[str, set[int]]) -> str | None:
-    """The one letter that a dimension of the output can be, in whichever order the operands are."""
+    """The only letter that fits a dimension of the output, in any order of the operands; None if several fit."""
     found = {
         letter
         for order in (inputs, inputs[::-1])

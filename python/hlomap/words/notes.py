@@ -1,4 +1,4 @@
-"""Remarks of an explanation: what a fusion contains, who reads a parameter, masks, runtime values, devices."""
+"""Remarks of an explanation: contents of a fusion, readers of a parameter, masks, runtime values, devices."""
 
 from __future__ import annotations
 
@@ -34,9 +34,13 @@ def notes_of(
     names: Names,
     values: Sequence[Instruction],
 ) -> Iterator[str]:
-    """The remarks on an instruction, on what it reads, and on the values that it comes from."""
+    """The remarks on an instruction, its reads, and the values that it depends on."""
     if leaf and len(instruction.shape.leaves()) > 1:
-        also = "the operand, which it hands on" if is_handed_on(instruction, leaf) else output_name(instruction, leaf)
+        also = (
+            "the operand, which is passed through"
+            if is_handed_on(instruction, leaf)
+            else output_name(instruction, leaf)
+        )
         yield f"this is {also}; `output` chooses another one"
     if instruction.parameter_number is not None and applied_by(instruction.computation) is None:
         yield from _reader_notes(instruction)
@@ -63,13 +67,13 @@ def notes_of(
 
 
 def is_handed_on(instruction: Instruction, leaf: ShapeIndex) -> bool:
-    """Whether an array of the output is an operand itself, as beside the result of an asynchronous start."""
+    """Whether an array of the output is an operand itself, as in the output of an asynchronous start."""
     place = lookup(instruction.opcode).in_place(instruction).get(leaf)
     return place is not None and not place.replaces
 
 
 def output_name(instruction: Instruction, leaf: ShapeIndex) -> str:
-    """The name of an output in a message: of an instruction with several with its number and theirs."""
+    """The name of an output in a message, with its number if the instruction has several outputs."""
     name = printable(instruction.name)
     if not leaf:
         return name
@@ -78,11 +82,11 @@ def output_name(instruction: Instruction, leaf: ShapeIndex) -> str:
 
 
 def _reader_notes(parameter: Instruction) -> Iterator[str]:
-    """Who reads a parameter from memory, and how many bytes."""
+    """The instructions that read a parameter from memory, with bytes."""
     try:
         found = readers(parameter)
     except (HlomapError, OverflowError) as error:
-        yield f"who reads it is not known: {printable(error)}"
+        yield f"its readers are not known: {printable(error)}"
         return
     if len(found) > 1:
         yield printable(found.title)
@@ -92,7 +96,8 @@ def _reader_notes(parameter: Instruction) -> Iterator[str]:
 
 
 def _exchange_notes(instruction: Instruction) -> Iterator[str]:
-    """The groups and bytes of a collective, at any step of an asynchronous one, and of those in a fusion or call."""
+    """The groups and bytes of a collective, of any step of an asynchronous one, and of collectives in fusions and
+    calls."""
     own = operation_of(instruction)
     called = own.called_computations if is_container(own) or lookup(own.opcode).forwards_calls else ()
     for one in dict.fromkeys(map(operation_of, (own, *(i for computation in called for i in may_send(computation))))):
@@ -106,7 +111,7 @@ _MAX_REGIONS = 3
 
 
 def mask_notes(instructions: Iterable[Instruction], explained: Instruction, names: Names) -> Iterator[str]:
-    """For each choice by position that is known when the program is compiled, where it never takes an operand."""
+    """For each select whose mask is known at compile time, the positions at which it never takes an operand."""
     about: dict[object, Questions] = {}
     for at in instructions:
         if not lookup(at.opcode).chooses or len(at.operands) != 3 or at.inconsistency is not None:
@@ -124,7 +129,7 @@ def mask_notes(instructions: Iterable[Instruction], explained: Instruction, name
 
 
 def _is_constant(branch: Instruction) -> bool:
-    """Whether a value has one element again and again, which nobody misses."""
+    """Whether all elements of a value are one constant, so that an unused element needs no remark."""
     while len(branch.operands) == 1 and branch.operands[0].shape.rank < branch.shape.rank:
         branch = branch.operands[0]
     return not branch.operands and branch.parameter_number is None
@@ -149,7 +154,7 @@ def _condition(region: IndexingMap, sizes: Sequence[int], names: Sequence[str]) 
 
 
 def _comparison(e: Expr, lower: int, upper: int, bounds: tuple[int, int], names: Sequence[str]) -> str:
-    """A constraint without a bound that always holds; of a difference as a comparison of its sides."""
+    """A constraint without bounds that always hold; a difference becomes a comparison of its sides."""
     if lower > bounds[0] and upper < bounds[1]:
         text = _text(e, names)
         return f"{text} = {lower}" if lower == upper else f"{text} in [{lower}, {upper}]"

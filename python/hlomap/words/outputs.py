@@ -1,8 +1,8 @@
-"""Whether the outputs of two entries depend on the same elements of the parameters, and have the same values in runs.
+"""Compares the outputs of two entries: the elements of parameters that they depend on, and their values in runs.
 
-Equal dependence is proved in both directions, by containment of maps; wider and narrower hold only where both sides are
-exact.  Everything else is unknown, with the reason.  Of values a difference is a proof, with its arguments; equal ones
-are a test.
+Equal dependence is proved by containment of maps in both directions; wider and narrower hold only if both sides are
+exact.  Everything else is unknown, with the reason.  Different values are a proof, with the arguments; equal values are
+only a test.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ from ..verification.values import at_leaf, random_value
 from .source import value_label
 
 Status = Literal["equal", "wider", "narrower", "different", "unknown"]
-# The first numbers of runtime sources: of those that are numbers of values, and of the others before and after.
+# The first numbers of runtime sources: for numbered values, and for other sources before and after.
 _NUMBERED, _OTHER_BEFORE, _OTHER_AFTER = 1 << 61, 1 << 59, 1 << 60
 _MAX_PAIRS = 50_000  # of outputs and arrays of parameters
-_MAX_MAPS = 64  # of an output and a parameter that are compared
+_MAX_MAPS = 64  # of an output and a parameter, to compare
 
 
 @dataclass(frozen=True)
 class OutputDependence:
-    """How an output of the entry depends on a parameter after a change, compared with before."""
+    """The dependence of an output of the entry on a parameter after a change, compared with before."""
 
-    #: The shape index of the output; ``()`` where the entry returns an array.
+    #: The shape index of the output; ``()`` if the entry returns an array.
     output: ShapeIndex
     #: The number of the parameter, and the shape index of the array in it.
     parameter: int
     shape_index: ShapeIndex
     #: The name of the parameter.
     name: str
-    #: ``"wider"``: it may depend on more elements than before, and on all of those.
+    #: ``"wider"``: the output may depend on all elements from before, and on more.
     status: Status
-    #: Why it is unknown.
+    #: Why the status is unknown.
     reason: str | None = None
 
     def __str__(self) -> str:
@@ -69,8 +69,8 @@ def compare_outputs(
 ) -> tuple[list[OutputDependence], int]:
     """A record for each output and each array of a parameter that it depends on, before or after.
 
-    The outputs in ``proved`` have the same values on both sides, so only one side is asked what they need.  The number
-    says how many outputs are left out, since programs with very many outputs and parameters would take long.
+    The outputs in ``proved`` have the same values on both sides, so only one side is analyzed.  The number counts
+    outputs that are left out, since programs with very many outputs and parameters would take long.
     """
     a, b = before.entry, after.entry
     returned = a.root.shape, b.root.shape
@@ -90,7 +90,7 @@ def compare_outputs(
         same_sizes = shape_at(returned[0], output).dimensions == shape_at(returned[1], output).dimensions
         for number in sorted({*first, *second}):
             x, y = first.get(number, _NOTHING), second.get(number, _NOTHING)
-            # Outputs with the same needs share their sets, which live as long as this question.
+            # Outputs with the same needs share their sets, which live as long as this call.
             key = (id(x), id(y) if output in there else None, same_sizes, number)
             if key not in known:
                 z = _numbered(y, new, _OTHER_AFTER) if output in there else None
@@ -109,7 +109,7 @@ def _by_array(
     old: Mapping[ShapeIndex, object],
     new: Mapping[ShapeIndex, object],
 ) -> Iterator[tuple[ShapeIndex, tuple[Status, str | None]]]:
-    """The status of each array of a parameter of which elements are needed, and why it is unknown.
+    """The status of each needed array of a parameter, and the reason if it is unknown.
 
     Without ``after`` the same elements are needed.
     """
@@ -132,7 +132,7 @@ def _arrays(parameter: Instruction) -> dict[ShapeIndex, tuple[int, ...]]:
 
 
 def _dependence(module: Module, outputs: Sequence[ShapeIndex]) -> list[dict[int, MapSet]]:
-    """The elements of each parameter that an element of each output depends on, by number."""
+    """For each output, the elements of each parameter that an output element depends on, by parameter number."""
     if not outputs:
         return []
     try:
@@ -146,7 +146,7 @@ def _dependence(module: Module, outputs: Sequence[ShapeIndex]) -> list[dict[int,
 def _numbered(maps: MapSet, values: Mapping[Instruction, Value], first_other: int) -> MapSet:
     """The set with the numbers of values as runtime sources, so that the sources of two modules can be compared.
 
-    A source without a number differs from all of the other module.
+    A source without a number differs from all sources of the other module.
     """
     if maps.is_unknown or maps.devices is not None:
         return maps if maps.is_unknown else MapSet.unknown("elements may be on other devices")
@@ -186,7 +186,7 @@ def _compare(before: MapSet, after: MapSet) -> tuple[Status, str | None]:
 
 _N_RUNS = 8
 _MAX_ELEMENTS = 1 << 20  # of all values of both modules together
-_MAX_STEPS, _MAX_WORK = 2_000, 2_000  # of a run; sorts of some hundred elements
+_MAX_STEPS, _MAX_WORK = 2_000, 2_000  # of a run; enough to sort some hundred elements
 _MAX_ARGUMENTS = 8  # in a line
 
 
@@ -194,18 +194,18 @@ _MAX_ARGUMENTS = 8  # in a line
 class OutputValues:
     """The values of an output of the entry before and after a change, for the same arguments."""
 
-    #: The shape index of the output; ``()`` where the entry returns an array.
+    #: The shape index of the output; ``()`` if the entry returns an array.
     output: ShapeIndex
     status: Literal["equal", "different", "not run"]
-    #: The runs whose values were compared.
+    #: The number of runs whose values were compared.
     n_runs: int
-    #: Arguments for which the output differs, as :func:`hlomap.execute` takes them; ``()`` where none were found.
+    #: Arguments for which the output differs, as :func:`hlomap.execute` takes them; ``()`` if none were found.
     arguments: tuple[Any, ...] = ()
     #: An element that differs, and its values.
     element: tuple[int, ...] | None = None
     before: Any = None
     after: Any = None
-    #: The scalars among the arguments by name, or why nothing was run.
+    #: The scalars among the arguments by name, or why the modules did not run.
     reason: str | None = None
 
     def __str__(self) -> str:
@@ -226,9 +226,9 @@ class OutputValues:
 
 
 def compare_values(before: Module, after: Module, outputs: Sequence[ShapeIndex]) -> list[OutputValues]:
-    """A record for each output: values of seeded runs with numbers inside and outside of the arrays as indices.
+    """A record for each output: values of seeded runs, with indices inside and outside of the arrays.
 
-    Floats count as different only where they are further apart than rounding in another order explains.
+    Floats count as different only if reordered rounding does not explain the difference.
     """
     reason = _obstacle(before, after)
     found: dict[ShapeIndex, OutputValues] = {}
@@ -255,7 +255,7 @@ def compare_values(before: Module, after: Module, outputs: Sequence[ShapeIndex])
 
 
 def _obstacle(before: Module, after: Module) -> str | None:
-    """Why the modules are not run."""
+    """Why the modules cannot be run; None if they can."""
     taken = [[str(p.shape.without_layout()) for p in module.entry.parameters] for module in (before, after)]
     if taken[0] != taken[1]:
         return "other parameters"
@@ -275,7 +275,7 @@ def _difference(a: Any, b: Any) -> tuple[int, ...] | None:
         return None
     rounds = is_float(a.dtype) or a.dtype.kind == "c"
     if rounds:
-        # Half of the digits of the type with fewer.
+        # Half of the digits of the less precise type.
         most = max(_epsilon(a.dtype), _epsilon(b.dtype)) ** 0.5
         a, b = (x.astype(np.complex128 if x.dtype.kind == "c" else np.float64) for x in (a, b))
         with np.errstate(invalid="ignore"):

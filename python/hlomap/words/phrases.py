@@ -1,7 +1,7 @@
 """Words for maps: ``x[j, i]``, ``x[i, 2:5] (3 elements)``, ``all of x (8 elements)``.
 
-:func:`phrase` is the entry point.  A subscript is that of NumPy: an index, or ``start:stop:step``.  The
-phrase names exactly the elements of the map; a range that cannot be written as a slice is printed with its bounds.
+:func:`phrase` is the entry point.  Subscripts are as in NumPy: an index, or ``start:stop:step``.  A phrase names
+exactly the elements of the map; a range that cannot be written as a slice is printed with its bounds.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class _Subscript(NamedTuple):
 
 
 def phrase(m: NamedMap, label: str, sizes: tuple[int, ...]) -> str:
-    """The elements that one map reads, for an element of the output.
+    """The elements that one map reads for an element of the output, in words.
 
     >>> m = IndexingMap.parse("(d0, d1)[s0] -> (d0, s0), domain: d0 in [0, 7], d1 in [0, 4], s0 in [0, 15]")
     >>> from hlomap.words.names import Names
@@ -44,7 +44,7 @@ def phrase(m: NamedMap, label: str, sizes: tuple[int, ...]) -> str:
 
 
 def phrases(maps: Sequence[NamedMap], label: str, shape: Shape) -> str:
-    """The elements that a union of maps reads of an array."""
+    """The elements that a union of maps reads from an array, in words."""
     found = [phrase(m, label, shape.dimensions) for m in maps[:_MAX_PHRASES]]
     if len(maps) > _MAX_PHRASES:
         found.append(f"{len(maps) - _MAX_PHRASES} more")
@@ -52,7 +52,7 @@ def phrases(maps: Sequence[NamedMap], label: str, shape: Shape) -> str:
 
 
 def clauses(parts: Iterable[str]) -> str:
-    """A list of phrases, in which conditions do not run into the next phrase."""
+    """A list of phrases, separated so that a condition does not run into the next phrase."""
     found = list(parts)
     return (
         "; ".join(found)
@@ -62,19 +62,19 @@ def clauses(parts: Iterable[str]) -> str:
 
 
 def _elements(m: IndexingMap, label: str, parts: list[_Subscript], n_free: int) -> str:
-    """The elements that a point reads, and their number, which is an upper bound unless all ranges are free."""
+    """The elements that a point reads, and their number, an upper bound unless all ranges are free."""
     if not parts:
         return label
     kinds = {part.kind for part in parts}
     elements = f"all of {label}" if kinds == {"whole"} else f"{label}[{', '.join(part.text for part in parts)}]"
     n = prod(v.upper - v.lower + 1 for v in m.ranges)
-    # A free range is in no constraint.
+    # Constraints do not contain free ranges.
     number = f" ({'' if n_free == len(m.ranges) else 'at most '}{plural(n, 'element')})"
     return elements + number * (kinds != {"point"})
 
 
 def _conditions(m: NamedMap, free: set[int]) -> str:
-    """The conditions on the output's element, and on ranges that are not slices."""
+    """The conditions on the output element, and on ranges that are not slices."""
     dims = [(f"d{k}", v.lower, v.upper) for k, v in enumerate(m.dims)]
     found: list[tuple[Expr | str, int, int]] = []
     found += [one for k, one in enumerate(dims) if m.names.bounds(k) not in (None, one[1:])]
@@ -100,7 +100,8 @@ def _subscript(m: NamedMap, e: Expr, size: int, free: _FreeRange | None) -> _Sub
 
 
 class _FreeRange(NamedTuple):
-    """A range that makes a slice: it is in one result, alone and linear there, and in no constraint."""
+    """A range that becomes a slice: it occurs in one result, linearly and as the only such range, and in no
+    constraint."""
 
     number: int
     #: The rest of its result.
@@ -110,7 +111,7 @@ class _FreeRange(NamedTuple):
 
 
 def _free_ranges(m: IndexingMap) -> dict[int, _FreeRange]:
-    """The ranges that make a slice, by the number of the result."""
+    """The ranges that become slices, by the number of the result."""
     results = m.results
     used = [numbers_of(e, "range") for e in results]
     n_uses = Counter(
@@ -127,7 +128,7 @@ def _free_ranges(m: IndexingMap) -> dict[int, _FreeRange]:
 
 
 def _split(e: Expr, number: int) -> _FreeRange | None:
-    """A sum with a range in one term alone, as the rest and that term."""
+    """A sum with the range in exactly one term, split into that term and the rest."""
     terms = e.operands if e.kind == "sum" else (e,)
     using = [term for term in terms if numbers_of(term, "range")]
     step = _factor(using[0], Expr.range(number)) if len(using) == 1 else 0
@@ -136,7 +137,7 @@ def _split(e: Expr, number: int) -> _FreeRange | None:
 
 
 def _factor(term: Expr, variable: Expr) -> int:
-    """The factor of a variable where a term is a multiple of it; 0 where it is not."""
+    """The factor of a variable if a term is a multiple of it, else 0."""
     if term == variable:
         return 1
     if term.kind == "product" and term.operands[0] == variable and term.operands[1].kind == "constant":

@@ -1,4 +1,4 @@
-"""Where an instruction comes from in the program that was compiled.
+"""The origin of an instruction in the source program.
 
 :func:`source_of` is the entry point.
 """
@@ -13,13 +13,13 @@ from ..base.text import printable
 
 _MAX_FRAMES = 100
 MAX_OPERANDS = 12
-"""How many operands a line shows."""
-_OWN_FILE = "/hlomap/interop/jax.py"  # of the function that hands a program to JAX
+"""The number of operands that a line shows."""
+_OWN_FILE = "/hlomap/interop/jax.py"  # the file of the function that passes a program to JAX
 
 
 @dataclass(frozen=True)
 class Source:
-    """The origin of an instruction; what the program does not record is None or empty."""
+    """The origin of an instruction; fields that the program does not record are None or empty."""
 
     op_name: str | None
     file: str | None
@@ -52,7 +52,7 @@ def instruction_line(i: Instruction) -> str:
 
 
 def value_label(instruction: Instruction) -> str:
-    """The name of a value in a sentence: of a parameter the name in the source, where there is one."""
+    """The name of a value in a sentence; for a parameter the name in the source, if known."""
     if instruction.parameter_number is not None:
         name = instruction.metadata.op_name
         if name and len(name) <= 60:

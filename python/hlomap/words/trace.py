@@ -1,7 +1,7 @@
-"""The way of one element back through the program, to the parameters of the entry.
+"""Follows one element back through the program, to the parameters of the entry.
 
-:func:`trace` is the entry point.  The maps of the way are those of :func:`hlomap.indexing`; from a computation that is
-not the entry, those of :func:`hlomap.backward_slice` lead on.
+:func:`trace` is the entry point.  The maps are those of :func:`hlomap.indexing`; beyond a computation that is not the
+entry, they are those of :func:`hlomap.backward_slice`.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from .source import value_label
 
 _MAX_LEAVES = 4
 _MAX_VALUES = 10_000
-_MAX_INDENTS = 40  # so that a long chain takes no quadratic space
+_MAX_INDENTS = 40  # so that a long chain does not take quadratic space
 
 
 @dataclass(frozen=True)
 class Step:
-    """A value on the way back, and the elements of it that the explained element depends on."""
+    """A value on the way back, and its elements that the explained element depends on."""
 
     instruction: Instruction
-    #: The number of instructions between it and the explained one, at least; None beyond the computation.
+    #: The least number of instructions from the explained instruction to this one; None beyond the computation.
     distance: int | None
-    #: The elements: maps without dims.
+    #: The elements, as maps without dims.
     maps: MapSet
     #: The elements in words.
     words: str
-    #: The explained instruction, or values on the way, that read these elements.
+    #: The readers of these elements: the explained instruction, or values on the way.
     readers: tuple[Instruction, ...] = ()
 
     def __str__(self) -> str:
@@ -56,7 +56,7 @@ class Step:
 def trace(
     instruction: Instruction, leaf: ShapeIndex, point: tuple[int, ...], depth: int | None, names: Names
 ) -> Iterator[Step]:
-    """The values that an element depends on, users before operands, as far as ``depth`` instructions back."""
+    """The values that an element depends on, users before operands, up to ``depth`` instructions back."""
     distances = _distances(instruction, depth)
     inside = [one for one, n in distances.items() if depth is None or n < depth]
     box = [(i, i) for i in point]
@@ -77,7 +77,7 @@ def trace(
 
 
 def _distances(start: Instruction, depth: int | None) -> dict[Instruction, int]:
-    """The values within ``depth`` operands of the start, with the least number of them."""
+    """The values within ``depth`` operands of the start, with their distances."""
     found = {start: 0}
     frontier = [start]
     while frontier and len(found) < _MAX_VALUES and (depth is None or found[frontier[0]] < depth):
@@ -92,7 +92,7 @@ def _distances(start: Instruction, depth: int | None) -> dict[Instruction, int]:
 
 
 def tree_lines(root: Instruction, steps: Sequence[Step]) -> Iterator[str]:
-    """The steps as a tree: a value below its reader, and once more in short below every other one."""
+    """The steps as a tree: each value below its first reader, and abbreviated below every other reader."""
     by_reader: defaultdict[Instruction, list[Step]] = defaultdict(list)
     for step in steps:
         for reader in step.readers:
