@@ -1,4 +1,4 @@
-"""Tiles of outputs: the boxes that they read, their costs, and which of many are best.
+"""Tiles of outputs: the boxes that they read, their costs, and the best of many candidates.
 
-``tiling`` is the module to read first.  All is answered from maps and shapes alone.
+Start with ``tiling``.  All answers come from maps and shapes alone.
 """

@@ -1,4 +1,4 @@
-"""Candidates of tile sizes: products of the sizes of each parameter, or samples of them."""
+"""Candidates of tile sizes: all combinations of sizes of the parameters, or samples of these."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def candidates(sizes: Sequence[int], kind: str, at_most: int | None, seed: int) 
     total = prod(counts)
     if at_most is None or total <= at_most:
         if total > _MOST:
-            raise ValueError(f"there are {total} candidates; say `at_most` for a sample")
+            raise ValueError(f"there are {total} candidates; pass `at_most` for a sample")
         numbers = unravel_points(np.arange(total, dtype=np.int64), counts)
     else:
         numbers = _sample(counts, total, max(0, at_most), seed)
@@ -49,12 +49,12 @@ def candidates(sizes: Sequence[int], kind: str, at_most: int | None, seed: int) 
 
 
 def _sample(counts: Sequence[int], total: int, n: int, seed: int) -> npt.NDArray[np.int64]:
-    """Numbers of different candidates, in order."""
+    """Numbers of distinct candidates, in order."""
     rng = np.random.default_rng(seed)
     if total <= _MOST:
         chosen = np.sort(rng.choice(total, n, replace=False)).astype(np.int64)
         return unravel_points(chosen, counts)
-    # Far fewer are drawn than there are, so repetitions are rare.
+    # The sample is much smaller than the total, so repetitions are rare.
     rows = np.zeros((0, len(counts)), np.int64)
     while len(rows) < n:
         drawn = [rng.integers(0, count, n - len(rows), dtype=np.int64) for count in counts]

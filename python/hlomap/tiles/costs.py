@@ -1,4 +1,4 @@
-"""Costs of tiles: multiply-adds by maps alone, a bound of the time, and the facts of a tiling as a flat record."""
+"""Costs of tiles: multiply-adds from maps alone, a lower bound of the time, and the features of a tiling."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class Contraction:
     flops: int
     """Two for each multiply-add."""
     params: tuple[TileParameter, ...]
-    """The parameters that it adds along; none where it skips some of their steps."""
+    """The parameters along which it adds; empty if it skips some of their steps."""
 
     @property
     def dtype(self) -> str:
-        """The element type that it multiplies."""
+        """The element type of the multiplied elements."""
         return str(self.instruction.operands[0].shape.dtype)
 
 
 def contractions(t: Tiling) -> list[Contraction]:
-    """The instructions of which at least two operands are read along the same steps."""
+    """The instructions that read at least two operands along the same steps."""
     by_instruction: dict[Instruction, list[TileParameter]] = {}
     for p in t.params:
         if p.kind == "sequential":
@@ -96,7 +96,7 @@ def time_at_least(
 def cost_columns(
     t: Tiling, rows: npt.NDArray[np.int64], device: Device, names: Sequence[str]
 ) -> dict[str, npt.NDArray[Any]]:
-    """The columns of :func:`hlomap.cost`; but for the time they are the same for every candidate."""
+    """The columns of :func:`hlomap.cost`; except for the time they are equal for every candidate."""
     columns: dict[str, npt.NDArray[Any]] = {}
     report = cost(t._question[0]) if names else None
     for name in names:

@@ -1,7 +1,7 @@
 """Words about one candidate of tile sizes.
 
-:func:`explain` is the entry point.  It says what the candidate reads, why it is not legal with the first tile that
-shows it, and which sizes near it are legal.
+:func:`explain` is the entry point.  It describes the candidate's reads, the reason why it is not legal with the first
+tile that shows it, and the nearest legal sizes.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _bytes(n: int, is_exact: bool) -> str:
 
 
 def _read_line(t: Tiling, read: TileRead, sizes: Sequence[int], n_bytes: str) -> str:
-    """What the largest tile reads, and which tile that is."""
+    """The reads of the largest tile, and the numbers of that tile."""
     name = read.instruction.name
     if read._own_map is None:
         return f"any element of {name} ({read.unknown}), {n_bytes} a tile"
@@ -77,7 +77,7 @@ def _read_line(t: Tiling, read: TileRead, sizes: Sequence[int], n_bytes: str) ->
 
 
 def _witness(t: Tiling, read: TileRead, sizes: Sequence[int]) -> str | None:
-    """The first tile that does not read a box, among those that can be looked at."""
+    """The first tile that does not read a box, among the tiles that can be enumerated."""
     m = read.map
     if m is None or m.runtime or any(r.upper - r.lower > _MAX_POINTS for r in m.ranges):
         return None
@@ -98,7 +98,7 @@ def _witness(t: Tiling, read: TileRead, sizes: Sequence[int]) -> str | None:
 
 
 def _elements(t: Tiling, read: TileRead, sizes: Sequence[int], tile: Sequence[int]) -> npt.NDArray[np.int64] | None:
-    """The different elements that a tile reads, in order; None where there are too many points."""
+    """The distinct elements that a tile reads, in order; None if there are too many points."""
     m = read.map
     assert m is not None
     spans = [(at * n, min((at + 1) * n, p.size)) for p, n, at in zip(t.params, sizes, tile, strict=True)]
@@ -113,7 +113,7 @@ def _elements(t: Tiling, read: TileRead, sizes: Sequence[int], tile: Sequence[in
 
 
 def _points(spans: Sequence[tuple[int, int]], n: int) -> npt.NDArray[np.int64]:
-    """The first ``n`` points of a product of ranges, the last of which changes with every point."""
+    """The first ``n`` points of a product of ranges; the last range varies fastest."""
     numbers = np.arange(n, dtype=np.int64)
     columns = []
     for start, end in reversed(spans):
@@ -137,7 +137,7 @@ def _listed(values: npt.NDArray[np.int64]) -> str:
 
 
 def _nearest(t: Tiling, sizes: Sequence[int], given: Mapping[str, Any]) -> Iterator[str]:
-    """For each parameter the legal sizes next to its own, all others as they are."""
+    """For each parameter the nearest legal sizes, with all other sizes unchanged."""
     for k, p in enumerate(t.params):
         near = {n for n in range(sizes[k] - _NEAR, sizes[k] + _NEAR) if 1 <= n <= p.size}
         choices = np.array(sorted({*near, *powers(max(1, p.size))} - {sizes[k]}), np.int64)

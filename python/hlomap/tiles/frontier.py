@@ -1,7 +1,7 @@
 """The least bytes that tiles move for each size of memory on the chip.
 
-:func:`frontier` is the entry point.  It tries all sizes, where these are not too many; else the least size for each
-number of tiles of a parallel parameter, and powers of two for sequential ones.
+:func:`frontier` is the entry point.  It tries all sizes if they are not too many; else the least size for each number
+of tiles of a parallel parameter, and powers of two for sequential ones.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MOST = 300_000
 
 @dataclass(frozen=True, eq=False)
 class TileFrontier(Page):
-    """Candidates that move fewer bytes than all that need no more memory on the chip: a row each, smallest first."""
+    """Candidates that move fewer bytes than all others with no more memory on the chip: one per row, smallest first."""
 
     tiling: Tiling
     device: Device | None
@@ -42,12 +42,12 @@ class TileFrontier(Page):
         return len(self.on_chip_bytes)
 
     def at(self, on_chip_bytes: int) -> int | None:
-        """The row of the fewest bytes moved with this much memory; None if that is too little for any tile."""
+        """The row with the fewest bytes moved for this much memory; None if it is too little for any tile."""
         row = int(np.searchsorted(self.on_chip_bytes, on_chip_bytes, side="right")) - 1
         return row if row >= 0 else None
 
     def sizes(self) -> list[tuple[int, str]]:
-        """The sizes of memory that the listing shows: powers of two, and those of the device."""
+        """The sizes of memory in the listing: powers of two, and the sizes of the device."""
         if not len(self):
             return []
         low, high = (int(self.on_chip_bytes[k] - 1).bit_length() for k in (0, -1))
@@ -77,7 +77,7 @@ def frontier(t: Tiling, device: Device | None) -> TileFrontier:
         choices = [list(range(1, max(1, p.size) + 1)) for p in t.params]
     while prod(map(len, choices)) > _MOST:
         longest = max(choices, key=len)
-        # Every other one, the whole size included.
+        # Every other size, including the whole.
         longest[:] = sorted(longest[::-1][::2])
     rows = np.zeros((1, 0), np.int64)
     if choices:

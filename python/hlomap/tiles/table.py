@@ -26,28 +26,28 @@ _SHOWN_COLUMNS = ("legal", "reason", "grid", "steps", "read_bytes", "write_bytes
 class TileTable(Columnar):
     """The costs of candidates: ``table[name]`` is a read-only array with a row for each candidate.
 
-    ``len`` is the number of rows, ``columns`` the names.  Bytes and counts are of valid elements; nothing masked
-    counts.  Columns of reads are ``[n, number of reads]``, the others ``[n]``.  A column ``NAME_exact`` says where NAME
-    is exact; elsewhere it is an upper bound.  A count that does not fit into 64 bits is -1.
+    ``len`` is the number of rows, ``columns`` the names.  Bytes and counts are of valid elements, without masked ones.
+    Columns of reads are ``[n, number of reads]``, the others ``[n]``.  A column ``NAME_exact`` is true for rows in
+    which NAME is exact; in other rows it is an upper bound.  A count that does not fit into 64 bits is -1.
 
     * ``legal``: every read is a box and every rule of the limits holds; ``reason``: 0, or the number of the first
-      reason why not; :meth:`reason` is its text
+      reason why the candidate is not legal, with the text :meth:`reason`
     * ``grid``, ``steps``: the numbers of tiles of parallel and of sequential parameters
-    * ``tile_bytes``: of what the largest tile reads, or of the box around that
+    * ``tile_bytes``: bytes that the largest tile reads, or of the box around them
     * ``waste``: elements of tight boxes of all tiles for each element that is read
-    * ``read_bytes``: of all tiles, counted in each parallel tile and in each sequential step that matters to the read
-    * ``distinct_bytes``: of the union; ``reread``: their quotient
+    * ``read_bytes``: of all tiles, counted in each parallel tile and in each sequential step that affects the read
+    * ``distinct_bytes``: of the union; ``reread``: ``read_bytes`` divided by ``distinct_bytes``
     * ``run_bytes``: the longest contiguous run in memory of any tile
-    * ``sectors``: of the largest tile read run by run, in the mean over the places where its runs begin, rounded up;
-      ``efficiency``: ``tile_bytes`` for each byte of them.  Where ``sectors_exact`` is false they are no bounds
+    * ``sectors``: of the largest tile read run by run, averaged over the positions where its runs begin, rounded up;
+      ``efficiency``: ``tile_bytes`` for each byte of these sectors.  Neither is a bound if ``sectors_exact`` is false
     * ``write_bytes``: of all outputs; ``live_bytes``: of the largest tiles of everything that is read and written
-    * ``smem_bytes``: by the rule ``buffers`` of the limits, sizes rounded up as ``power_of_two`` says
+    * ``smem_bytes``: by the rule ``buffers`` of the limits, with sizes rounded up by the rule ``power_of_two``
     * ``dram_bytes_lower``: every element once; ``dram_bytes_upper``: every sector of every tile
-    * ``occupancy``: the blocks that a multiprocessor of the device holds at once, by its shared memory, and by its
-      registers, which hold what is not in shared memory; ``waves``: rounds of blocks, ``tail``: blocks of the last
-      round; all 0 without a device
-    * only if ``columns=`` names them: ``flops``, ``transcendentals``, ``recomputed`` of :func:`hlomap.cost`, the same
-      for all, and with a device ``time_at_least``, see :meth:`Tiling.time_at_least`
+    * ``occupancy``: the blocks that a multiprocessor of the device holds at once, limited by its shared memory and by
+      its registers, which hold the rest; ``waves``: rounds of blocks, ``tail``: blocks of the last round; all 0 without
+      a device
+    * only if ``columns=`` names them: ``flops``, ``transcendentals``, ``recomputed`` of :func:`hlomap.cost`, equal for
+      all candidates, and with a device ``time_at_least``, see :meth:`Tiling.time_at_least`
 
     >>> module = hm.parse("ENTRY e { p = f32[6,4] parameter(0)  ROOT t = f32[4,6] transpose(p), dimensions={1,0} }")
     >>> table = hm.tile(module.entry).evaluate([[4, 2], [1, 6]])
@@ -70,7 +70,8 @@ class TileTable(Columnar):
 
     @property
     def refused(self) -> Mapping[str, int]:
-        """Why candidates are not legal: each reason that occurs, with how many it refuses, the most frequent first."""
+        """Why candidates are not legal: each reason with the number of candidates that it rejects, most frequent
+        first."""
         found = Counter(self._columns["reason"].tolist()).most_common()
         return ReadOnlyDict({self._texts[number]: n for number, n in found if number})
 
@@ -105,7 +106,7 @@ class TileTable(Columnar):
 
     @property
     def reasons(self) -> Mapping[int, str]:
-        """The texts of the numbers in ``reason``, of those that occur; none without that column."""
+        """The texts of the numbers that occur in ``reason``; empty without that column."""
         numbers = np.unique(self._columns["reason"]).tolist() if "reason" in self._columns else ()
         return ReadOnlyDict({number: self._texts[number] for number in numbers if number})
 
@@ -129,25 +130,25 @@ class TileTable(Columnar):
 
 
 _MEANING = {
-    "unknown_map": "what is read is not known",
+    "unknown_map": "the elements that it reads are not known",
     "not_a_box": "a tile does not read a box",
-    "gap": "a tile reads with gaps that no stride explains",
+    "gap": "a tile reads with irregular gaps",
     "dependent_results": "two dimensions of a read change together",
     "runtime_varies_in_tile": "a runtime value varies within a tile",
     "overflow": "a number does not fit into 64 bits",
-    "outputs_disagree": "the needed part of the output is not one of its tiles",
+    "outputs_disagree": "the needed part of the output is not a tile of it",
     "tile_too_large": "a tile has more elements than the limits allow",
     "grid_too_large": "there are more tiles than can be launched",
     "shared_memory": "the tiles do not fit in the shared memory of a block",
     "registers": "the tiles do not fit in the registers",
     "not_power_of_two": "a size is neither a power of two nor the whole dimension",
-    "not_multiple": "the size of a box is not a multiple of what the limits require",
+    "not_multiple": "the size of a box is not a multiple that the limits require",
     "overshoot": "tiles reach too far beyond the end of a dimension",
 }
 
 
 def reason_texts(reads: Sequence[str], writes: Sequence[str]) -> dict[int, str]:
-    """The texts of all reason numbers: of a candidate, then of each array."""
+    """The texts of all reason numbers: reasons of a candidate, then reasons of each array."""
     names = _tile_reasons()
     texts = {0: "legal"}
     for k, name in enumerate(names):

@@ -1,7 +1,7 @@
-"""Tiles of an output: what each tile reads, for which sizes that is a box, and what it costs.
+"""Tiles of an output: the reads of each tile, the sizes for which they are boxes, and their costs.
 
-The maps come from one propagation whose dimensions are the tiling parameters; everything that depends on sizes is
-compiled.  No opcode is looked at.
+The maps come from one propagation whose dimensions are the tiling parameters; compiled code computes everything that
+depends on sizes.  No code depends on an opcode.
 """
 
 from __future__ import annotations
@@ -42,11 +42,12 @@ class TileParameter:
     name: str
     """``"t0"``, ``"t1"``, …: expressions call its tile number ``tid_t0`` and its tile size ``ts_t0``."""
     size: int
-    """How many values it has."""
+    """The number of its values."""
     kind: Literal["parallel", "sequential"]
     """``"parallel"``: a dimension of the output; ``"sequential"``: a contracted, reduced or window dimension."""
     origin: tuple[Instruction, int]
-    """The instruction and the dimension of its output; of a sequential parameter the place of the range in its rule."""
+    """The instruction and the dimension of its output; for a sequential parameter the number of the range in its
+    rule."""
 
 
 class TileBox(NamedTuple):
@@ -64,12 +65,12 @@ class TileBox(NamedTuple):
 class TileClause:
     """A condition on sizes: one of the expressions lies between its least and its greatest value.
 
-    Without alternatives no formula is known; :meth:`Tiling.evaluate` decides.
+    Without alternatives no formula is known; use :meth:`Tiling.evaluate`.
     """
 
     read: TileRead
     reason: str
-    """The fault where no alternative holds: a name as in :attr:`TileTable.reasons`."""
+    """The fault if no alternative holds: a name as in :attr:`TileTable.reasons`."""
     any_of: tuple[tuple[Expr, int, int], ...]
 
     def __str__(self) -> str:
@@ -86,13 +87,13 @@ class TileRead:
     """An operand, or an output, and one of the maps to it from all parameters."""
 
     instruction: Instruction
-    """The value that is read, or written."""
+    """The value to read or write."""
     operand: int
-    """The number of the operand, or of the output that is written."""
+    """The number of the operand, or of the output to write."""
     shape_index: ShapeIndex
-    """Which array of the value, where it is a tuple."""
+    """The shape index of the array in the value."""
     unknown: str | None
-    """Why nothing is known."""
+    """Why the elements are not known; None if they are."""
     is_exact_map: bool
     """Whether the map reaches only elements that are read."""
     _own_map: IndexingMap | None = field(compare=False, repr=False)  # from the parameters that it uses
@@ -101,12 +102,12 @@ class TileRead:
 
     @property
     def params(self) -> tuple[TileParameter, ...]:
-        """Those of the tiling."""
+        """The parameters of the tiling."""
         return self._tiling.params
 
     @cached_property
     def map(self) -> IndexingMap | None:
-        """From all parameters to the elements, with one dimension for each parameter; None where nothing is known."""
+        """The map from all parameters to the elements, with a dimension for each parameter; None if unknown."""
         return self._own_map and _over_all_parameters(self._own_map, [p.size for p in self.params])
 
     @cached_property
@@ -123,22 +124,22 @@ class TileRead:
 
     @property
     def sizes(self) -> tuple[Expr, ...]:
-        """How many elements there are in every dimension."""
+        """The number of elements in every dimension."""
         return self._column(1)
 
     @property
     def strides(self) -> tuple[Expr, ...]:
-        """The distance of neighbours in every dimension, at least 1."""
+        """The distance between neighbours in every dimension, at least 1."""
         return self._column(2)
 
     @property
     def lower(self) -> tuple[Expr, ...]:
-        """No element below is read."""
+        """The least index that may be read in every dimension."""
         return self._column(3)
 
     @property
     def upper(self) -> tuple[Expr, ...]:
-        """No element from here on is read."""
+        """The end of the indices that may be read in every dimension, exclusive."""
         return self._column(4)
 
     @property
@@ -148,15 +149,15 @@ class TileRead:
 
     @property
     def exact(self) -> bool:
-        """Whether the expressions describe exactly what is read, if the clauses hold.
+        """Whether the expressions describe exactly the elements that are read, if the clauses hold.
 
-        A tile that is cut off at the end of a parameter may read fewer: its window may have a larger stride.
+        A tile that is cut off at the end of a parameter may read fewer elements, as with a window of a larger stride.
         """
         return self._own_map is not None and self.is_exact_map and all(exact for _, _, exact in self._symbolic[0])
 
     @property
     def clauses(self) -> tuple[TileClause, ...]:
-        """When the read is a box: all must hold."""
+        """The conditions under which the read is a box; all must hold."""
         if self._own_map is None:
             return (TileClause(self, "unknown_map", ()),)
         return tuple(TileClause(self, reason, any_of) for reason, any_of in self._symbolic[1])
@@ -173,12 +174,13 @@ class TileRead:
 def tile(subject: Instruction | Computation | Module, /, output: int | ShapeIndex = 0) -> Tiling:
     """The tiling of an instruction, a fusion, a computation or a module's entry by tiles of one of its outputs.
 
-    The work that does not depend on tile sizes is done here, once.  Where there are several outputs, all are written:
-    each of the others is tiled by what the tiles of ``output`` need of it, or like ``output`` if they need nothing.
+    The work that does not depend on tile sizes is done once, by this call.  If there are several outputs, all are
+    written: another output is tiled by the part of it that tiles of ``output`` need, or like ``output`` if they need
+    none.
 
-    ``output`` is the number of an output or a shape index into a tuple; of several arrays there it is the first.
+    ``output`` is the number of an output or a shape index; the first array at or below it is tiled.
 
-    Raises :class:`ShapeError` where the output does not exist or has no array.
+    Raises :class:`ShapeError` if the output does not exist or has no array.
 
     >>> module = hm.parse('''ENTRY e {
     ...   a = f32[64,32] parameter(0)
@@ -216,8 +218,8 @@ def tile(subject: Instruction | Computation | Module, /, output: int | ShapeInde
 class Tiling(Page, ReadOnly):
     """The tiles of an output: parameters, the reads of tiles, and the costs of candidate sizes.
 
-    :func:`tile` makes one.  A candidate is a size for each of :attr:`params`; a size beyond the parameter's counts as
-    the whole.  A tile has a number for each parameter: it holds the points ``number * size`` and on.
+    :func:`tile` returns one.  A candidate is a size for each of :attr:`params`; a larger size than the parameter's
+    counts as the whole.  A tile has a number for each parameter, and its points start at ``number * size``.
     """
 
     def __init__(
@@ -231,14 +233,14 @@ class Tiling(Page, ReadOnly):
     ) -> None:
         sizes, sequential = found.sizes, found.sequential
         self.root = start
-        """The instruction whose output is tiled; of a computation its root."""
+        """The instruction whose output is tiled; for a computation its root."""
         n_parallel = len(sizes) - len(sequential)
         module = start.module
         params = [TileParameter(f"t{k}", sizes[k], "parallel", (start, k)) for k in range(n_parallel)]
         for k, (number, position) in enumerate(sequential, n_parallel):
             params.append(TileParameter(f"t{k}", sizes[k], "sequential", (module.instruction(number), position)))
         self.params: tuple[TileParameter, ...] = tuple(params)
-        """Parallel ones first, in the order of the output's dimensions; then sequential ones, users first."""
+        """Parallel parameters first, in the order of the output's dimensions; then sequential ones, users first."""
         number_of: dict[int, int] = {}
         for k, end in enumerate(ends):
             number_of.setdefault(end.number, k)
@@ -294,18 +296,19 @@ class Tiling(Page, ReadOnly):
 
     @property
     def legal(self) -> tuple[TileClause, ...]:
-        """When every read is a box: all clauses must hold.  They explain; :meth:`evaluate` decides."""
+        """The conditions under which every read is a box; all must hold.  They explain; :meth:`evaluate` decides."""
         return tuple(clause for read in self.reads for clause in read.clauses)
 
     def candidates(
         self, kind: Literal["pow2", "divisors", "dense"] = "pow2", at_most: int | None = None, seed: int = 0
     ) -> npt.NDArray[np.int64]:
-        """Candidates: int64 ``[n, len(params)]``.
+        """Candidates of tile sizes: int64 ``[n, len(params)]``.
 
-        ``"pow2"``: every size is a power of two or the whole parameter; ``"divisors"``: it divides the parameter;
-        ``"dense"``: any.  Of more than ``at_most`` a sample without repetition is taken, by ``seed``.
+        ``"pow2"``: every size is a power of two or the whole parameter; ``"divisors"``: every size divides the
+        parameter; ``"dense"``: any size.  If there are more than ``at_most``, the result is a sample without
+        repetition, drawn by ``seed``.
 
-        Raises ``ValueError`` for another kind, and where more than 2**26 would be made without ``at_most``.
+        Raises ``ValueError`` for another kind, and for more than 2**26 candidates without ``at_most``.
 
         >>> module = hm.parse("ENTRY e { p = f32[6] parameter(0)  ROOT n = f32[6] negate(p) }")
         >>> hm.tile(module.entry).candidates("pow2").tolist()
@@ -326,12 +329,12 @@ class Tiling(Page, ReadOnly):
     ) -> TileTable:
         """The costs of candidates: a column for each number, a row for each candidate.
 
-        ``device`` gives ``waves``, ``tail``, ``occupancy`` and the bytes of a sector, which are 32 if it has none; a
-        candidate that does not fit its shared memory and its registers is not legal.  ``limits`` are further reasons;
-        both are records or names (:meth:`Device.named`, :meth:`Limits.named`).  ``stages`` are the buffers of a
-        pipeline.  ``columns`` are the ones that are needed; without ``run_bytes``, ``sectors``, ``efficiency`` and
-        ``dram_bytes_upper`` it is quicker.  ``threads`` share the work, 0 are as many as there are cores.  The columns
-        are explained in :class:`TileTable`.
+        ``device`` determines ``waves``, ``tail``, ``occupancy`` and the bytes of a sector, by default 32; a candidate
+        that does not fit its shared memory and its registers is not legal.  ``limits`` are further rules.  Both are
+        records or names (:meth:`Device.named`, :meth:`Limits.named`).  ``stages`` is the number of buffers of a
+        pipeline.  ``columns`` are the names of the columns to compute; leaving out ``run_bytes``, ``sectors``,
+        ``efficiency`` and ``dram_bytes_upper`` is quicker.  ``threads`` is the number of threads; 0 means one for each
+        core.  :class:`TileTable` explains the columns.
 
         Raises :class:`ShapeError` for candidates of another width, ``ValueError`` for sizes below 1, unknown names and
         unknown columns.
@@ -348,7 +351,7 @@ class Tiling(Page, ReadOnly):
             raise ValueError(f"hm.results.Tiling.evaluate: expected 1 to 2**31 - 1 as `stages`, got {stages}")
         if threads < 0:
             raise ValueError(f"hm.results.Tiling.evaluate: expected 0 (all cores) or more as `threads`, got {threads}")
-        n_threads = min(threads or os.cpu_count() or 1, 1 << 16)  # no machine has more
+        n_threads = min(threads or os.cpu_count() or 1, 1 << 16)  # more threads than any machine has
         found = self._plan.evaluate(rows, *_numbers(on, limited), stages, wanted, n_threads)
         if wanted is not None:
             from .costs import cost_columns
@@ -377,11 +380,11 @@ class Tiling(Page, ReadOnly):
     def box(
         self, read: TileRead | int, candidate: Sizes, tile_id: Sizes, runtime: Mapping[str | int, int] | None = None
     ) -> TileBox:
-        """The elements that one tile reads: a box that holds them all, and nothing else if the candidate is legal.
+        """A box around the elements that one tile reads; exactly these elements if the candidate is legal.
 
-        ``read`` is one of :attr:`reads` or :attr:`writes`, or the number of a read.  ``runtime`` are the values of the
-        map's runtime variables by name or number; those that are missing have their least value.  A tile that reads
-        nothing has sizes of 0.
+        ``read`` is one of :attr:`reads` or :attr:`writes`, or the number of a read.  ``runtime`` has the values of the
+        map's runtime variables by name or number; missing ones take their least value.  A tile that reads nothing has
+        sizes of 0.
 
         Raises :class:`ShapeError` for numbers that do not fit the parameters, and if the read is unknown.
 
@@ -411,7 +414,8 @@ class Tiling(Page, ReadOnly):
         return self._with_bounds(chosen, _box_of(runs), sizes, tile, values)
 
     def _largest_tile(self, read: TileRead, sizes: Sequence[int]) -> tuple[list[int], TileBox] | None:
-        """The first tile that reads most of an array, and what it reads; None where no tile is known to."""
+        """The first tile that reads the most elements of an array, and its box; None if no tile is known to read
+        any."""
         assert read._own_map is not None
         found = self._plan.largest_tile(read._number, list(sizes), [v.lower for v in read._own_map.runtime])
         if found is None:
@@ -423,7 +427,7 @@ class Tiling(Page, ReadOnly):
     def _with_bounds(
         read: TileRead, box: TileBox, sizes: Sequence[int], tile: list[int], runtime: list[int]
     ) -> TileBox:
-        """With the bounds of the expressions where those of the tile say no more."""
+        """The box with the bounds of the expressions, unless the tile's own bounds are tighter."""
         if not read.exact:
             return box
         at: list[Expr | int] = [*tile, *sizes]
@@ -445,7 +449,7 @@ class Tiling(Page, ReadOnly):
     def explain(
         self, candidate: Sizes, *, device: Device | str | None = None, limits: Limits | str | None = None
     ) -> str:
-        """Words about one candidate: what a tile reads, why it is not legal, and the nearest legal sizes.
+        """An explanation of one candidate: the reads of a tile, why it is not legal, and the nearest legal sizes.
 
         Raises as :meth:`evaluate`.
         """
@@ -455,13 +459,11 @@ class Tiling(Page, ReadOnly):
         return explain(self, self._rows([candidate])[0].tolist(), given)
 
     def frontier(self, device: Device | str | None = None) -> TileFrontier:
-        """The least bytes that legal tiles move for each size of memory on the chip, which has one tile of everything.
+        """The least bytes that legal tiles move for each size of on-chip memory, which holds one tile of each array.
 
-        All sizes are tried if they are at most 300,000; else the least size for each number of tiles of a parallel
-        parameter, powers of two for a sequential one, and of still more a part.
-
-        The sizes of a ``device``, of the shared memory of a block and of the cache, are listed, too.  ``hm.draw`` draws
-        the frontier.
+        All candidates are tried if they are at most 300,000; else the least size for each number of tiles of a
+        parallel parameter and powers of two for a sequential one, or a part of these.  With a ``device``, the listing
+        includes the sizes of the shared memory of a block and of the cache.  ``hm.draw`` draws the frontier.
 
         >>> module = hm.parse('''ENTRY e {
         ...   a = f32[64,64] parameter(0)
@@ -477,9 +479,8 @@ class Tiling(Page, ReadOnly):
         return frontier(self, None if device is None else _named(device, Device))
 
     def features(self) -> dict[str, int | float | bool | str]:
-        """Facts for models of cost, as a flat record: sizes and kinds of parameters; of each read type, rank, distinct
-        bytes, longest contiguous run, and how often an element is used; bytes; and ``flops`` as
-        :func:`hlomap.cost` counts them.
+        """Features for cost models, as a flat record: sizes and kinds of parameters; the type, rank, distinct bytes,
+        longest contiguous run and reuse of each read; bytes; and ``flops`` as counted by :func:`hlomap.cost`.
 
         >>> module = hm.parse("ENTRY e { p = f32[6,4] parameter(0)  ROOT t = f32[4,6] transpose(p), dimensions={1,0} }")
         >>> record = hm.tile(module.entry).features()
@@ -493,12 +494,12 @@ class Tiling(Page, ReadOnly):
     def time_at_least(
         self, candidates: npt.ArrayLike, device: Device | str, *, flops: float | None = None
     ) -> npt.NDArray[np.float64]:
-        """The seconds that each candidate takes at least: a bound, not an estimate.
+        """A lower bound of the seconds that each candidate takes; not an estimate.
 
-        The greater of two: distinct bytes over the bandwidth of the device, and operations over its peak for their
-        element type, where every tile computes its full size and every multiprocessor whole tiles (tile and wave
-        quantization).  Operations are those that :func:`hlomap.cost` counts, but only multiply-adds of contractions are
-        quantized; with ``flops`` there are so many, all of contractions.
+        The bound is the greater of two times: distinct bytes over the bandwidth of the device, and operations over its
+        peak for their element type, if every tile computes its full size and every multiprocessor whole tiles (tile
+        and wave quantization).  Operations are counted by :func:`hlomap.cost`, or given as ``flops``, all of
+        contractions; only multiply-adds of contractions are quantized.
 
         Raises as :meth:`evaluate`, and :class:`UnsupportedError` for a device without bandwidth or multiprocessors.
 
@@ -543,7 +544,7 @@ def _range_text(offset: Expr, size: Expr, stride: Expr, is_reversed: bool, whole
 
 
 def _first(box: TileBox, k: int, lower: int) -> int:
-    """The number of the first element that is not below a bound."""
+    """The number of the first element at or above a bound."""
     return max(0, -((box.offset[k] - lower) // box.stride[k]))
 
 
@@ -553,7 +554,7 @@ def _end(box: TileBox, k: int, upper: int, last: int) -> int:
 
 
 def _numbers(device: Device, limits: Limits) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """The limits and the sizes of a device as compiled code takes them; of two limits the lesser, where 0 is none."""
+    """The limits and the sizes of a device for compiled code, with the lesser of two limits; 0 means no limit."""
     grid = (limits.max_grid, device.max_blocks_x if device.n_multiprocessors else 0)
     shared = (limits.max_shared_bytes, device.shared_bytes_per_block)
     least = (min(filter(None, pair), default=0) for pair in (grid, shared))
@@ -565,7 +566,7 @@ def _numbers(device: Device, limits: Limits) -> tuple[tuple[Any, ...], tuple[Any
 
 
 _UNSTATED = {kind: kind() for kind in (Device, Limits)}
-"""The values that None stands for."""
+"""The defaults, which None stands for."""
 
 
 def _named(given: Any, kind: Any) -> Any:
