@@ -396,7 +396,7 @@ def test_a_lower_bound_of_the_time() -> None:
     assert seconds("all-gather", "[2,4]<=[4,2]T(1,0)") == pytest.approx(3 * 576 / 6e9), "groups of no axes: any link"
     # Pairs along both axes: one of 8 devices sends 192 bytes over all its links.
     assert seconds("collective-permute", "{}") == pytest.approx(3 * 192 / 6e9)
-    with pytest.raises(hm.errors.ShapeError, match="links are those of a mesh"):
+    with pytest.raises(hm.errors.ShapeError, match="links need a mesh"):
         hm.collectives(program("async", "all-gather", "[2,4]<=[8]", in_loop=False), links=LINKS)
     with pytest.raises(hm.errors.NotFoundError, match="differ in"):
         hm.collectives(program("async", "all-gather", "[2,4]<=[8]", in_loop=False), mesh=mesh, links={"z": 1.0})

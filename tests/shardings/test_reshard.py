@@ -251,7 +251,7 @@ def test_many_pairs_in_one_call() -> None:
         "exact": [True, True, False],
         "wire_bytes": [1_792.0, 0.0, None],
         "wire_bytes_all_devices": [14_336.0, 0.0, None],
-        "unknown": {2: "what moves is not known for {manual}: devices have arrays of their own (manual)"},
+        "unknown": {2: "the moves are not known for {manual}: each device has a separate array (manual)"},
     }
     assert list(found.to_pandas()) == found.to_arrow().column_names == [*found.to_dict()][:-1]
     assert [isinstance(one, hm.Unknown) for one in found] == [False, False, True] and len(found[-2:]) == 2
@@ -263,7 +263,7 @@ def test_many_pairs_in_one_call() -> None:
         hm.reshard(shape, [rows], [rows, columns])
     with pytest.raises(TypeError, match=r"expected a Sharding or a sequence of them, got str .*as an item"):
         hm.reshard(shape, [rows, "{replicated}"], rows)  # type: ignore[list-item]
-    with pytest.raises(hm.errors.ShapeError, match="links are those of a mesh"):
+    with pytest.raises(hm.errors.ShapeError, match="links need a mesh"):
         hm.reshard(shape, [rows], columns, links={"x": 1.0})
 
 

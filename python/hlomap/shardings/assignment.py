@@ -1,7 +1,7 @@
 """Every form of a sharding as tiles of an array in an order of devices.
 
-:func:`assign` makes an :class:`Assignment`.  The tiles of an assignment, those of subgroups included,
-are as many as its devices, and no device has two tiles.
+:func:`assign` returns an :class:`Assignment`.  An assignment has as many tiles, including those of subgroups, as
+devices, and no device has two tiles.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from ..hlo.annotations import is_everywhere
 from .orders import Digit, Ints, Strided, find_strides, place_values, split_into_runs
 
 ALL_DEVICES = 1 << 31
-"""The devices of a replicated array where their number is not given: all numbers of 31 bits."""
+"""The number of devices of a replicated array if it is not given: all numbers of 31 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """The tiles of an array: how many along each dimension, then along each subgroup, and their devices in row-major
-    order."""
+    """The tiles of an array: their numbers along each dimension, then along each subgroup, and their devices in
+    row-major order."""
 
     shape: Shape
     tiles: tuple[int, ...]
@@ -41,7 +41,7 @@ class Assignment:
 
     @property
     def n_replicas(self) -> int:
-        """The devices that share a tile."""
+        """The number of devices that share a tile."""
         return prod(n for n, _ in self.subgroups)
 
     @property
@@ -50,16 +50,16 @@ class Assignment:
 
     @property
     def places(self) -> list[int]:
-        """Place values in the number of a tile: of each dimension, and last of the replicas."""
+        """Place values in the number of a tile: of each dimension, and finally of the replicas."""
         return place_values((*self.tiles, self.n_replicas))
 
     @property
     def uncertain(self) -> str | None:
-        """Why a device does not hold the elements of its tile themselves; None where it does."""
+        """Why a device does not hold the actual elements of its tile; None if it does."""
         kinds = {kind for n, kind in self.subgroups if n > 1}
         if "unreduced" in kinds:
             return "each device holds a partial result of every element (unreduced)"
-        return "devices have arrays of their own (manual)" if "manual" in kinds else None
+        return "each device has a separate array (manual)" if "manual" in kinds else None
 
     def devices(self) -> Ints:
         """The device of each tile."""
@@ -70,7 +70,7 @@ class Assignment:
         return self.order.bounds[1] if isinstance(self.order, Strided) else int(self.order.max())
 
     def runs(self) -> list[Strided]:
-        """The order in parts with strides."""
+        """The order split into parts with strides."""
         return [self.order] if isinstance(self.order, Strided) else split_into_runs(self.order)
 
     def coordinates(self, device: int) -> tuple[int, ...] | None:
@@ -90,12 +90,12 @@ _Parts: TypeAlias = "tuple[tuple[int, ...], tuple[tuple[int, str], ...], Strided
 
 
 def assign(sharding: Sharding, shape: Shape, num_devices: int | None = None) -> Assignment | Unknown:
-    """The tiles of a sharded array; ``num_devices`` for the kinds that do not tell on how many devices it is.
+    """The tiles of a sharded array; ``num_devices`` is for kinds that do not determine the number of devices.
 
-    XLA takes a sharding by axes that splits nothing as a replicated one: the array is on all ``num_devices``, if that
-    is given, not on the devices of the mesh alone.
+    XLA treats a sharding by axes that splits nothing as replicated: the array is on all ``num_devices``, if given, not
+    just on the devices of the mesh.
 
-    Raises :class:`~hlomap.errors.ShapeError` where the sharding does not fit the shape.
+    Raises :class:`~hlomap.errors.ShapeError` if the sharding does not fit the shape.
 
     >>> found = assign(Sharding.parse("{devices=[2,1,2]<=[2,2]T(1,0) last_tile_dim_replicate}"), Shape("f32", [5, 3]))
     >>> assert isinstance(found, Assignment)
@@ -128,7 +128,7 @@ def _untiled(sharding: Sharding, kind: str, rank: int, num_devices: int | None) 
         return (1,) * rank, (), Strided(sharding.device, ())
     if kind == "named" and sharding.mesh is not None and sharding.mesh.axes:
         return _named(sharding, rank, sharding.mesh)
-    if kind == "named":  # A mesh without axes is that of an array on every device.
+    if kind == "named":  # A mesh without axes means that the array is on every device.
         _check_rank(sharding, len(sharding.dimension_axes), rank)
         kind = "replicated"
     return _replicated(rank, ALL_DEVICES if num_devices is None else num_devices, kind)
@@ -191,7 +191,7 @@ def _named(sharding: Sharding, rank: int, mesh: Mesh) -> _Parts:
 
 
 def _unused(sharding: Sharding, sizes: Sequence[int], used: Sequence[_AxisPart]) -> list[_AxisPart]:
-    """The parts of axes that are left."""
+    """The remaining parts of axes."""
     left: list[_AxisPart] = []
     for axis, whole in enumerate(sizes):
         done = 1
@@ -205,7 +205,7 @@ def _unused(sharding: Sharding, sizes: Sequence[int], used: Sequence[_AxisPart])
 
 
 def _mesh_order(sharding: Sharding, mesh: Mesh, sizes: Sequence[int], parts: Sequence[_AxisPart]) -> Strided | Ints:
-    """The devices in the order of these parts of axes, which are all of the mesh, the first one the slowest."""
+    """The devices in the order of these parts of axes, which cover the mesh; the first part varies slowest."""
     places = place_values(sizes)
     lows = [places[axis] * (sizes[axis] // (before * size)) for axis, before, size in parts]
     devices = np.array(mesh.devices, np.int64)
@@ -215,7 +215,7 @@ def _mesh_order(sharding: Sharding, mesh: Mesh, sizes: Sequence[int], parts: Seq
 
 
 def _check_rank(sharding: Sharding, n_dimensions: int, rank: int) -> None:
-    """A sharding by axes without dimensions fits any rank."""
+    """Checks the rank of a sharding by axes; one without dimensions fits any rank."""
     _check(n_dimensions in (0, rank), sharding, f"divides {n_dimensions} dimensions, the array has {rank}")
 
 

@@ -1,4 +1,4 @@
-"""The columns of the analysis table that tell about shardings.
+"""The columns of the analysis table about shardings.
 
 :func:`sharding_columns` is the entry point, which the table calls for a module that has shardings.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def sharding_columns(table: Table, rows: Sequence[tuple[int, Instruction, Instruction | None]]) -> dict[str, list[Any]]:
-    """The columns by name; ``rows`` are the numbers of those rows that have shardings, instructions and operands."""
+    """The columns by name; ``rows`` has the number, instruction and operand of each row that may have a sharding."""
     columns: dict[str, list[Any]] = {
         name: [None] * len(table) for name in ("sharding", "operand_sharding", "remote_bytes")
     }
@@ -43,7 +43,7 @@ def sharding_columns(table: Table, rows: Sequence[tuple[int, Instruction, Instru
 
 def _text(program: Program, value: Instruction, index: ShapeIndex) -> str | None:
     try:
-        sharding = program.said(value).get(index)
+        sharding = program.written_shardings(value).get(index)
     except HlomapError:
         return None
     return None if sharding is None else str(sharding)
@@ -55,7 +55,7 @@ _RemoteBytes: TypeAlias = Mapping[tuple[int, ShapeIndex], int]
 def _remote_bytes(
     program: Program, instruction: Instruction, known: dict[object, _RemoteBytes | None]
 ) -> _RemoteBytes | None:
-    """The bytes of each array of an operand that is read; None where they are unknown.
+    """The remote bytes of each array of an operand that is read; None if unknown.
 
     Instructions on arrays with one signature and equal shardings share them.
     """
@@ -71,12 +71,12 @@ def _remote_bytes(
 
 
 def _key(program: Program, instruction: Instruction) -> object:
-    """What the bytes depend on; None for tuples, whose signatures grow with their arrays."""
+    """A key that determines the bytes; None for tuples, whose signatures grow with their arrays."""
     values = (instruction, *instruction.operands)
     if not all(() in program.arrays(value) for value in values):
         return None
     try:
-        said = [program.said(value).get(()) for value in values]
+        said = [program.written_shardings(value).get(()) for value in values]
         sources = [one is None and program.split_source(value) for value, one in zip(values, said, strict=True)]
     except HlomapError:
         return None

@@ -2,7 +2,7 @@
 
 :func:`device_map` and :func:`owner_map` are the two directions of one relation.  A device at position ``c`` along
 a dimension of size ``D`` with ``n`` tiles holds the elements ``c * s`` up to ``min((c + 1) * s, D)``, with
-``s = ceil(D / n)``.  The functions are the methods of :class:`~hlomap.hlo.Sharding`.
+``s = ceil(D / n)``.  :class:`~hlomap.hlo.Sharding` has the functions as methods.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _assign(sharding: Sharding, shape: Shape, function: str, num_devices: object
 
 
 def read_count(got: object, function: str) -> int | None:
-    """A number of devices that a caller gave; raises for anything below 1.
+    """The number of devices in an argument; raises for anything below 1.
 
     >>> read_count(8, "reshard"), read_count(None, "reshard")
     (8, None)
@@ -102,7 +102,7 @@ def maps_of(assignment: Assignment, *, to_devices: bool = False) -> MapSet:
 
 
 def _elements(assignment: Assignment, run: Strided) -> IndexingMap:
-    """From a device and an element of its part to the element of the array."""
+    """The map from a device and an element of its part to the element of the array."""
     positions, constraints = tile_positions(assignment, run)
     sizes, widths = assignment.shape.dimensions, assignment.tile_sizes
     results = [position * s + Expr.dim(k + 1) for k, (position, s) in enumerate(zip(positions, widths, strict=True))]
@@ -116,7 +116,7 @@ def _elements(assignment: Assignment, run: Strided) -> IndexingMap:
 
 
 def _owners(assignment: Assignment, run: Strided) -> IndexingMap:
-    """From an element of the array to its devices; the range is the replica."""
+    """The map from an element of the array to its devices; the range is the replica."""
     sides = enumerate(zip(assignment.tile_sizes, assignment.tiles, strict=True))
     at = [Expr.dim(k) // s if n > 1 else Expr.constant(0) for k, (s, n) in sides]
     n_replicas = assignment.n_replicas
@@ -130,9 +130,9 @@ def _owners(assignment: Assignment, run: Strided) -> IndexingMap:
 
 
 def tile_positions(assignment: Assignment, run: Strided) -> tuple[list[Expr], list[_Constraint]]:
-    """The position of the tile of device ``d0`` along each dimension, and what else holds for a device of the run.
+    """The position of the tile of device ``d0`` along each dimension, and further constraints on a device of the run.
 
-    Strides are places of the number of the device, in which there may be gaps.
+    Strides are place values in the number of the device, between which there may be gaps.
     """
     digits = [Expr.constant(0)] * len(run.digits)
     constraints: list[_Constraint] = []

@@ -1,9 +1,9 @@
-"""The least bytes that a device must receive to compute its part of an output, whoever computes what.
+"""The least bytes that a device must receive to obtain its part of an output, wherever elements are computed.
 
 :func:`least_bytes` is the entry point.  The pairs of an output element and a remote element that it reads form a
-bipartite graph, and for each pair one of the two must come: the least bytes are those of a vertex cover.  Weights of
-the pairs whose sums at each element are at most its bytes add up to a lower bound.  A cover has whole elements, so the
-bound rises to the next sum of elements.
+bipartite graph, and for each pair the device must receive one of the two: the least bytes are those of a vertex cover.
+If weights of the pairs add up to at most the bytes of each element, their total is a lower bound.  A cover has whole
+elements, so the bound can be rounded up to a sum of element sizes.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from .._core import Expr, IndexingMap
 from ..maps.variables import variables_of, with_dims
 
 Box: TypeAlias = list[tuple[int, int]]
-"""The first element along each dimension and the one after the last."""
+"""The first index along each dimension, and the exclusive end."""
 
 
 @dataclass(frozen=True)
 class Relation:
-    """The pairs of an output element of a device and an element that it reads from others, by one map."""
+    """The pairs of one map: an output element of a device, and an element that it reads from other devices."""
 
     n_pairs: int
     """At least."""
     most_reads: int
-    """The elements that one output element reads, at most."""
+    """The most elements that one output element reads."""
     most_readers: int
-    """The output elements that read one element, at most."""
+    """The most output elements that read one element."""
     element_bytes: Fraction
     matched: Fraction
     """A lower bound of the least bytes, from the pieces of the map."""
@@ -44,19 +44,19 @@ def relate(
     output_bytes: Fraction,
     most_readers: int,
 ) -> Relation:
-    """The relation of a map, given its reads of remote elements in pieces that share no element."""
+    """The relation of a map, given its remote reads as pieces without common elements."""
     reads = min(sum(map(_most_reads, pieces)), _most_reads(m))
     matched = _match(pieces, element_bytes, output_bytes)
     return Relation(sum(map(_n_pairs, pieces)), reads, most_readers, element_bytes, matched)
 
 
 def least_bytes(by_operand: Sequence[Sequence[Relation]], output_bytes: Fraction) -> int:
-    """The bytes that a device must receive: elements that it reads or, ``output_bytes`` each, of its output.
+    """The bytes that a device must receive: elements that it reads, or output elements of ``output_bytes`` each.
 
     ``by_operand`` has a relation for each map to an array.
     """
     best = Fraction(0)
-    # Pairs of different arrays are different ones.
+    # Pairs of different arrays are disjoint.
     largest = [max(own, key=lambda one: one.n_pairs) for own in by_operand if own]
     for chosen in [*([one] for own in by_operand for one in own), largest]:
         reads = sum(one.most_reads for one in chosen)
@@ -69,7 +69,7 @@ def least_bytes(by_operand: Sequence[Sequence[Relation]], output_bytes: Fraction
 
 
 def _whole(n_bytes: Fraction, sizes: Sequence[Fraction]) -> Fraction:
-    """The next sum of elements of these sizes, or less.
+    """The next sum of element sizes, or a smaller bound.
 
     >>> _whole(Fraction(5), [Fraction(4), Fraction(2)]), _whole(Fraction(1, 4), [Fraction(4), Fraction(1, 2)])
     (Fraction(6, 1), Fraction(1, 2))
@@ -84,7 +84,7 @@ def _whole(n_bytes: Fraction, sizes: Sequence[Fraction]) -> Fraction:
 
 @dataclass(frozen=True)
 class _Matched:
-    """Pairs that count: their outputs and elements, and the bytes of the pairs of one output."""
+    """Matched pairs: their outputs and elements, and the bytes of the pairs of one output."""
 
     piece: int
     outputs: Box
@@ -93,11 +93,11 @@ class _Matched:
 
 
 def _match(pieces: Sequence[IndexingMap], element_bytes: Fraction, output_bytes: Fraction) -> Fraction:
-    """Bytes of a matching of outputs with elements: pieces in turn, each with the outputs that have bytes left."""
+    """The bytes of a matching of outputs with elements, piece by piece, each with outputs that have bytes left."""
     total = Fraction(0)
     taken: list[_Matched] = []
     by_size = sorted(enumerate(pieces), key=lambda item: -_n_pairs(item[1]))
-    # Where the outermost tap leaves the array, some outputs miss the elements of another tap alone: a second round.
+    # If the outermost tap leaves the array, some outputs lack only elements of another tap: try a second round.
     for number, piece in (item for item in by_size for _ in range(2)):
         narrow = _narrow(piece)
         each, load = _load(narrow, element_bytes, output_bytes)
@@ -120,14 +120,14 @@ def _match(pieces: Sequence[IndexingMap], element_bytes: Fraction, output_bytes:
 
 
 def _load(piece: IndexingMap, element_bytes: Fraction, output_bytes: Fraction) -> tuple[Fraction, Fraction]:
-    """The bytes of each pair, and of the pairs of one output together."""
+    """The bytes of each pair, and of all pairs of one output."""
     reads = _most_reads(piece)
     each = min(element_bytes / _most_readers(piece), output_bytes / reads)
     return each, each * reads
 
 
 def _cut(box: Box, other: Box) -> Box:
-    """The largest part of a box beside another one."""
+    """The largest part of a box that does not meet another box."""
     if not _overlap(box, other):
         return box
     parts = []
@@ -145,9 +145,9 @@ def _box_of(piece: IndexingMap) -> Box:
 
 
 def _narrow(piece: IndexingMap) -> IndexingMap:
-    """The piece with one value for each range that a result adds to a dim: that with the most pairs.
+    """The piece with one value for each range that a result adds to a dim: the value with the most pairs.
 
-    The outputs of a window all miss the element that its outermost tap reads, each another one.
+    All outputs of a window lack the element of its outermost tap, and these elements are distinct.
     """
     for number in _taps(piece):
         v = piece.ranges[number]
@@ -190,23 +190,23 @@ def _within(piece: IndexingMap, box: Box, ranges: Sequence[tuple[int, int]] | No
 
 
 def _n_pairs(piece: IndexingMap) -> int:
-    """The pairs of a point and an element, at least."""
+    """The least number of pairs of a point and an element."""
     return with_dims(piece, len(piece.dims)).count(distinct=True).lower
 
 
 def _most_reads(m: IndexingMap) -> int:
-    """The elements that one point of the dims reaches, at most."""
+    """The most elements that one point of the dims reaches."""
     return min(prod(v.upper - v.lower + 1 for v in m.ranges), extents(m, None))
 
 
 def _most_readers(piece: IndexingMap) -> int:
-    """The points that reach one element, at most: those that differ in dims that the element does not tell."""
+    """The most points that reach one element: points that differ in dims that the element does not determine."""
     told = {_dim_told_by(e, piece) for e in piece.results}
     return prod(v.upper - v.lower + 1 for i, v in enumerate(piece.dims) if i not in told)
 
 
 def _dim_told_by(e: Expr, piece: IndexingMap) -> int | None:
-    """The dim of a result that is a multiple of it plus a constant."""
+    """The dim that a result determines, as a multiple of the dim plus a constant; None for other results."""
     used = variables_of(e)
     if len(used) != 1 or used[0][0] != "dim":
         return None

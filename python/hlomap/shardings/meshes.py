@@ -1,8 +1,7 @@
-"""The mesh of a program, and which of its axes tiles and groups of devices follow.
+"""The mesh of a program, and the axes that tiles and groups of devices follow.
 
-XLA's groups and tiles list devices; the axes of the mesh that the program was written for are in the module's
-attributes, or in shardings by name.  :func:`least_seconds`: how long a move takes at least where devices are linked
-along the axes.
+XLA's groups and tiles list devices; the axes of the program's mesh are in the module's attributes, or in shardings by
+name.  :func:`least_seconds` bounds the time of a move between devices that are linked along the axes.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from .tiles import Flags, Tiles, n_common
 
 _SHARDY_MESH = re.compile(r"#sdy\.mesh<\[((?:\"[^\"'\[\]]*\"=\d+(?:, ?)?)*)\](?:, device_ids=\[([\d, ]*)\])?>")
 _MAX_DEVICES = 1 << 16
-_MAX_CELLS = 1 << 20  # of a table
-_MAX_LAYER = 1 << 26  # of the tables of a layer
+_MAX_CELLS = 1 << 20  # in a table
+_MAX_LAYER = 1 << 26  # in the tables of a layer
 
 
 def mesh_of(instruction: Instruction) -> Mesh | None:
-    """The mesh that the sharding of the instruction or of an operand names, else the only one of the module.
+    """The mesh that the sharding of the instruction or of an operand names, else the module's only mesh.
 
     >>> module = hm.parse('''HloModule m, frontend_attributes={xla.sdy.meshes={mesh = #sdy.mesh<["x"=2, "y"=4]>}}
     ... ENTRY e { ROOT p = f32[8] parameter(0) }''')
@@ -59,7 +58,7 @@ def _mesh_in(said: str) -> Mesh | None:
 
 
 def axes_of_groups(mesh: Mesh, groups: Sequence[Sequence[int]]) -> tuple[str, ...] | None:
-    """The axes along which the devices of a group differ, if each group has all devices that differ along them alone.
+    """The axes along which the devices of a group differ, if each group has all devices that differ only along them.
 
     >>> mesh = Mesh.parse("mesh['x'=2,'y'=2]")
     >>> axes_of_groups(mesh, [(0, 2), (1, 3)]), axes_of_groups(mesh, [(0, 3), (1, 2)])
@@ -92,7 +91,7 @@ def axes_of_pairs(mesh: Mesh, pairs: Sequence[Sequence[int]]) -> tuple[str, ...]
 
 
 def sharding_text(sharding: Sharding, mesh: Mesh | None) -> str:
-    """The text of a sharding, with the axes of a mesh that its tiles follow where it does not name them.
+    """The text of a sharding, with the axes of a mesh that its tiles follow if it does not name them.
 
     >>> sharding_text(Sharding.parse("{devices=[1,2,2]<=[4] last_tile_dim_replicate}"), Mesh.parse("mesh['x'=2,'y'=2]"))
     "{devices=[1,2,2]<=[4] last_tile_dim_replicate} = [{}, {'x'}]"
@@ -105,7 +104,7 @@ def sharding_text(sharding: Sharding, mesh: Mesh | None) -> str:
 
 
 def _axes_of_dimensions(sharding: Sharding, mesh: Mesh) -> list[tuple[str, ...]] | None:
-    """For each dimension of the array the axes that split it, major to minor; None where tiles follow none."""
+    """For each dimension of the array the axes that split it, major to minor; None if tiles follow none."""
     sizes = sharding.tile_dimensions
     if sharding.kind != "tiled" or sizes is None or prod(sizes) != prod(mesh.axes.values()):
         return None
@@ -129,8 +128,8 @@ def _axes_of_dimensions(sharding: Sharding, mesh: Mesh) -> list[tuple[str, ...]]
 
 
 # Lower bounds of the time of a move between devices that are linked along the axes of a mesh.  A device receives at
-# most the sum of its links' bytes per second, and what no device with the same position along an axis holds must cross
-# a link of that axis.
+# most the sum of its links' bytes per second, and elements that no device with the same position along an axis holds
+# must cross a link of that axis.
 
 
 def read_links(
@@ -138,15 +137,15 @@ def read_links(
 ) -> list[float] | None:
     """The bytes per second along each axis; None without links.
 
-    Raises :class:`~hlomap.errors.ShapeError` where there is no mesh or a device is not in it or a speed is not
-    positive, and :class:`~hlomap.errors.NotFoundError` where the mesh has other axes.
+    Raises :class:`~hlomap.errors.ShapeError` if there is no mesh or a device is not in it or a speed is not
+    positive, and :class:`~hlomap.errors.NotFoundError` if the mesh has other axes.
     """
     if links is None:
         return None
     if not isinstance(links, Mapping):
         raise wrong_type(function, "a mapping from the axes of the mesh to bytes per second as `links`", links)
     if mesh is None:
-        raise ShapeError("links are those of a mesh: give `mesh`, or shardings by the axes of one")
+        raise ShapeError("links need a mesh: pass `mesh`, or shardings by the axes of one")
     wrong = sorted(set(links) ^ {name for name, size in mesh.axes.items() if size > 1 or name in links})
     if wrong:
         raise NotFoundError(f"`links` and the axes of the mesh {list(mesh.axes)} differ in {wrong[0]!r}")
@@ -184,7 +183,7 @@ def least_seconds(held: Tiles, needed: Tiles, received: Ints, mesh: Mesh, speeds
 
 
 def _missing(held: Tiles, holders: np.ndarray, needed: Tiles, takers: np.ndarray) -> int:
-    """The elements that some of ``takers`` needs and none of ``holders`` has."""
+    """The number of elements that some of ``takers`` needs and none of ``holders`` has."""
     _, first = np.unique(needed.numbers[takers], return_index=True)
     wanted = np.flatnonzero(takers)[first]
     _, first = np.unique(held.numbers[holders], return_index=True)
@@ -194,10 +193,12 @@ def _missing(held: Tiles, holders: np.ndarray, needed: Tiles, takers: np.ndarray
 
 
 def least_seconds_of_pairs(pairs: Pairs, bits: Ints, most: Ints, mesh: Mesh, speeds: list[float]) -> np.ndarray:
-    """:func:`least_seconds` for each of many pairs, of elements of so many bits, the ``most`` that a device receives.
+    """:func:`least_seconds` for each of many pairs, given the ``bits`` of an element and the ``most`` received
+    elements.
 
-    Devices at one position along an axis have tiles whose positions are independent of each other between dimensions,
-    if shardings follow the mesh.  Then what some need and none holds is a difference of products.  NaN for other pairs.
+    If shardings follow the mesh, the tiles of devices at one position along an axis have independent positions along
+    their dimensions.  Then the number of elements that some need and none holds is a difference of products.  NaN for
+    other pairs.
     """
     sizes = list(mesh.axes.values())
     total = sum(speed for speed, size in zip(speeds, sizes, strict=True) if size > 1)
@@ -221,22 +222,22 @@ def _n_cells(placements: Placements, size: int) -> int:
 
 
 class _Layer:
-    """The tiles that devices have at each position along an axis of a mesh."""
+    """The tiles of the devices at each position along an axis of a mesh."""
 
     def __init__(self, placements: Placements, position: Ints, size: int) -> None:
         n_tiles = int(placements.n_tiles.max()) + 1
         self.present: Flags = np.zeros((len(placements.positions), size, n_tiles), np.bool_)
-        """``[row of positions, position along the axis, position of a tile]``; the last tile is nowhere."""
+        """``[row of positions, position along the axis, position of a tile]``; the last tile stands for none."""
         self.present[np.arange(len(placements.positions))[:, None], position, placements.positions] = True
         n_positions = self.present.sum(axis=2)
         numbers = np.zeros((len(placements.numbers), size, len(placements.devices)), np.bool_)
         numbers[np.arange(len(numbers))[:, None], position, placements.numbers] = True
         self.is_grid: Flags = (numbers.sum(axis=2) == n_positions[placements.sides].prod(axis=1)).all(axis=1)
-        """``[placement]``: whether each position along a dimension occurs with each one along the others."""
+        """``[placement]``: whether each position along a dimension occurs with each position along the others."""
 
 
 def _lengths(pairs: Pairs, held: _Layer, needed: _Layer) -> tuple[Ints, Ints]:
-    """``[side, position along the axis]``: the elements along a dimension that devices need, and that some hold too."""
+    """``[side, position along the axis]``: the elements along a dimension that devices need, and those also held."""
     sides = pairs.sides
     cells = max(held.present[0].size, needed.present[0].size)
     parts = [slice(k, k + max(1, _MAX_CELLS // cells)) for k in range(0, pairs.n_sides, max(1, _MAX_CELLS // cells))]
@@ -251,7 +252,7 @@ def _lengths(pairs: Pairs, held: _Layer, needed: _Layer) -> tuple[Ints, Ints]:
         high = np.minimum(low + needed_size, size)
 
         def held_below(x: Ints, held_size: Ints = held_size, before: Ints = before, is_held: Flags = is_held) -> Ints:
-            """``[side, position, tile]``: the held elements below each of some elements."""
+            """``[side, position, tile]``: the number of held elements below each of ``x``."""
             tile = np.minimum(x // np.maximum(held_size, 1), is_held.shape[2] - 1)
             at = np.broadcast_to(tile[:, None], (len(tile), is_held.shape[1], tile.shape[1]))
             inside = (x - tile * held_size)[:, None] * np.take_along_axis(is_held, at, axis=2)

@@ -1,6 +1,6 @@
 """Collectives and bytes of many changes of sharding at once.
 
-:func:`measure` is the entry point: :class:`Pairs` of placements, with sizes of arrays, become :class:`Moves`.  The
+:func:`measure` is the entry point: :class:`Pairs` of placements, with sizes of arrays, become :class:`Moves`.  All
 numbers of a tile are products over dimensions, or sums of digits.  So each distinct *side* (the positions of both
 placements along a dimension, and its size) is computed once, and a pair takes one row of a table for each dimension.
 """
@@ -19,7 +19,7 @@ from .tiles import Flags, Tiles, all_devices, rank_within, rows_among
 
 
 class CollectiveKind(IntEnum):
-    """The single step that changes a sharding; each is the number that :attr:`Moves.collectives` has for it."""
+    """The single step that changes a sharding, as the number in :attr:`Moves.collectives`."""
 
     NOTHING = 0
     SLICE = 1
@@ -39,12 +39,12 @@ class Moves:
     collectives: Ints
     """The number of the :class:`CollectiveKind`."""
     shares: tuple[tuple[Ints, Ints], tuple[Ints, Ints]]
-    """Numerators and denominators of two numbers of elements: the busiest device sends the larger one at least, and no
-    more than that unless it takes several collectives."""
+    """Numerators and denominators of two numbers of elements: the busiest device sends at least the larger, and exactly
+    that unless the change takes several collectives."""
     missing: Ints
     """``[pair, device]``: the elements that each device of the target receives."""
     total: Ints
-    """The sums of ``missing``."""
+    """The sums of ``missing`` over devices."""
     gathered: Ints
     """``[pair, dimension]``: the tiles of the source in one of the target, at least 1."""
 
@@ -82,7 +82,7 @@ class Placements:
 
     @cached_property
     def ranks(self) -> Ints:
-        """``[placement, device]``: the number of devices before it with the same tile."""
+        """``[placement, device]``: the number of earlier devices with the same tile."""
         return np.stack([rank_within(numbers) for numbers in self.numbers])
 
 
@@ -107,7 +107,7 @@ class Pairs:
         key = (held.sides[at] * n_needed + needed.sides[to]) * n_values + size_at.reshape(sizes.shape)
         distinct, _, numbers = np.unique(key, return_index=True, return_inverse=True)
         of_placements, of_size = np.divmod(distinct, n_values)
-        # Numbers of half the size are multiplied several times as fast.
+        # Multiplying numbers of half the size is several times as fast.
         most = max(int(sizes.prod(axis=1).max(initial=0)), int(sizes.max(initial=0))) + self.n_devices
         dtype = np.int32 if most < 1 << 31 else np.int64
         self.sides = _Sides(held, needed, *np.divmod(of_placements, n_needed), values[of_size], dtype)
@@ -133,7 +133,7 @@ class Pairs:
         return found
 
     def alone(self, rows: slice) -> Pairs:
-        """Some of the pairs, with no other sides."""
+        """Some of the pairs, with only their own sides."""
         return Pairs(self.held, self.at[rows], self.needed, self.to[rows], self._sizes[rows])
 
     def product(self, table: Ints, rows: Ints | slice = slice(None)) -> Ints:
@@ -155,7 +155,7 @@ class Pairs:
 
 
 class _Sides:
-    """The distinct sides of pairs.  Tables are ``[side, device of the target]`` unless they say otherwise."""
+    """The distinct sides of pairs.  Tables are ``[side, device of the target]`` unless documented otherwise."""
 
     held_at: Ints
     needed_at: Ints
@@ -181,7 +181,7 @@ class _Sides:
         self._split = np.where(self._is_split, inverse, 1)
         self._gathered = np.where(is_gathered, ratio, 1)
         self.fits = (is_gathered | is_split)[:, 0]
-        """``[side]``: whether tiles of one are whole tiles of the other."""
+        """``[side]``: whether tiles of one placement consist of whole tiles of the other."""
         self.to_needed, self.has_needed = rows_among(held.devices, needed.devices)
         self.to_held, self.has_held = rows_among(needed.devices, held.devices)
 
@@ -207,7 +207,7 @@ class _Sides:
 
     @cached_property
     def held_length(self) -> Ints:
-        """``[side, device of the source]``: the length of its tile."""
+        """``[side, device of the source]``: the length of the device's tile."""
         low, high = self._held_bounds
         return high - low
 
@@ -218,19 +218,19 @@ class _Sides:
 
     @cached_property
     def common(self) -> Ints:
-        """The length that the device has of its new tile."""
+        """The length of the part of its new tile that the device already has."""
         low, high = (side[:, self.to_needed] for side in self._held_bounds)
         needed_low, needed_high = self._needed_bounds
         return np.asarray(np.maximum(np.minimum(high, needed_high) - np.maximum(low, needed_low), 0) * self.has_needed)
 
     @cached_property
     def whole_length(self) -> Ints:
-        """The length of the old tile where the dimension is not split, else 1."""
+        """The length of the old tile if the dimension is not split, else 1."""
         return np.where(self._is_split, 1, self.held_length[:, self.to_needed])
 
     @cached_property
     def split_length(self) -> Ints:
-        """The length of the new tile where the dimension is split, else 1."""
+        """The length of the new tile if the dimension is split, else 1."""
         return np.where(self._is_split, self.needed_length, 1)
 
     @cached_property
@@ -256,7 +256,7 @@ class _Sides:
 
     @cached_property
     def blocks_agree(self) -> Flags:
-        """``[side]``: whether each device has its new tile in the block of its old one."""
+        """``[side]``: whether the new tile of each device is in the block of its old tile."""
         return np.asarray((self.block == self._needed.positions[self.needed_at] // self._split).all(axis=1))
 
 
@@ -281,7 +281,7 @@ def measure(pairs: Pairs) -> Moves:
 
     rows = np.flatnonzero(fits & (group_size == 1))
     if len(rows):
-        # In a permutation each device that lacks its tile gets it from one that holds it, and none sends twice.
+        # In a permutation each device that lacks its tile receives it from a holder, and no device sends twice.
         tile = pairs.number(sides.first_tile, held.places[at[rows]], rows)
         asked = _sum_by(tile, missing[rows] > 0, len(held.devices))
         rows = rows[asked.max(axis=1) <= n_held[rows]]
@@ -289,15 +289,16 @@ def measure(pairs: Pairs) -> Moves:
 
     rows = np.flatnonzero(fits & (group_size > 1))
     if len(rows) and np.array_equal(held.devices, needed.devices):
-        # A block is a tile of the source where they are split, and one of the target where they are gathered.
+        # A block is a tile of the source along split dimensions, and a tile of the target along gathered ones.
         rows = rows[sides.blocks_agree[pairs.side_at[rows]].all(axis=1)]
         names[rows] = CollectiveKind.ALL_TO_ALL
-        # In an all-gather equally many devices with each tile of a block need each tile of the target in it.
+        # In an all-gather, equally many holders of each tile of a block need each tile of the target in the block.
         rows = rows[n_needed[rows] % group_size[rows] == 0]
         digits = pairs.number(sides.digit, _place_values(gathered[rows]), rows)
         alike = _sum_by(needed.numbers[to[rows]] * group_size[rows, None] + digits, None, len(needed.devices))
         rows = rows[alike.max(axis=1) * group_size[rows] == n_needed[rows]]
-        # Devices forward what they get, so each sends the same; where tiles are uneven, the first block is the largest.
+        # Devices forward what they receive, so all send equally much; if tiles are uneven, the first block is the
+        # largest.
         names[rows], n_sharing[rows] = CollectiveKind.ALL_GATHER, group_size[rows]
         share[rows] = (group_size[rows] - 1) * wanted[rows].max(axis=1)
         rows = np.flatnonzero(names == CollectiveKind.ALL_TO_ALL)
@@ -305,7 +306,7 @@ def measure(pairs: Pairs) -> Moves:
 
     rows = np.flatnonzero(names == CollectiveKind.SEVERAL)
     if len(rows):
-        # What all receive is shared evenly at best, and what leaves the devices which hold a tile, among these.
+        # At best all devices share the sending evenly, and the holders of a tile share what leaves them.
         most[rows] = _most_leaving(pairs, rows, overlap[rows], n_needed[rows] > n_held[rows])
         share[rows], n_sharing[rows] = total[rows], len(all_devices(held.devices, needed.devices))
     n_sending = np.where(names == CollectiveKind.SEVERAL, n_held, 1)
@@ -313,7 +314,7 @@ def measure(pairs: Pairs) -> Moves:
 
 
 def wire_bytes(shares: tuple[tuple[Ints, Ints], tuple[Ints, Ints]], bits: Ints) -> Ints:
-    """The larger of two numbers of elements, each a numerator and a denominator, as whole bytes."""
+    """The larger of two numbers of elements, each a numerator and a denominator, in whole bytes."""
     (a, of_a), (b, of_b) = shares
     return np.maximum(_divide_up(a * bits, 8 * of_a), _divide_up(b * bits, 8 * of_b))
 
@@ -321,8 +322,8 @@ def wire_bytes(shares: tuple[tuple[Ints, Ints], tuple[Ints, Ints]], bits: Ints) 
 def _most_sent(pairs: Pairs, rows: Ints) -> Ints:
     """The most elements that a device sends in an all-to-all.
 
-    What device u holds of the tile that v of its group needs is a product: of the lengths of u's tile along dimensions
-    that are gathered or stay, and of v's along those that are split.
+    Device u holds a part of the tile that device v of its group needs.  The size of this part is the product of the
+    lengths of u's tile along gathered and unchanged dimensions and of v's tile along split dimensions.
     """
     sides, held, at = pairs.sides, pairs.held, pairs.at[rows]
     own, theirs = pairs.product(sides.whole_length, rows), pairs.product(sides.split_length, rows)
@@ -332,10 +333,10 @@ def _most_sent(pairs: Pairs, rows: Ints) -> Ints:
 
 
 def _most_leaving(pairs: Pairs, rows: Ints, overlap: Ints, is_more: Flags) -> Ints:
-    """The most elements of a tile that its holders have to send, together, at least.
+    """A lower bound of the most elements of a tile that its holders together have to send.
 
-    Where the target has more replicas than the source, some device needs each element and does not hold it; else
-    holders send at least what none of them needs.
+    If the target has more replicas than the source, each element is needed by a device that does not hold it; else
+    holders send at least the elements that none of them needs.
     """
     sides, held = pairs.sides, pairs.held
     found = np.asarray(sides.tile_sizes[0][pairs.side_at[rows]].prod(axis=1))
@@ -352,7 +353,7 @@ def _bounds(positions: Ints, tile_size: Ints, size: Ints) -> tuple[Ints, Ints]:
 
 
 def to_bytes(n_elements: Ints, bits: Ints | int) -> Ints:
-    """Whole bytes of elements of so many bits."""
+    """The bytes of elements with so many bits, rounded up."""
     return _divide_up(n_elements * bits, 8) if np.any(bits % 8) else n_elements * (bits // 8)
 
 
@@ -367,9 +368,9 @@ def _place_values(sizes: Ints) -> Ints:
 
 
 def _sum_by(keys: Ints, values: Ints | Flags | None, n: int) -> Ints:
-    """``[row, key]``: in each row the sums of the values with each of ``n`` keys, or how many are true.
+    """``[row, key]``: in each row the sum, or the number of true values, for each of ``n`` keys.
 
-    With ``None`` it is how often the key occurs.
+    Without values the result counts how often each key occurs.
     """
     flat = keys + np.arange(len(keys))[:, None] * n
     if values is None or values.dtype == np.bool_:

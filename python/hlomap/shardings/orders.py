@@ -1,7 +1,7 @@
 """Orders of devices: the device of each tile, by tile number.
 
 An order with strides is a mixed-radix number: the digits of the tile number, each times a stride, give the device.  All
-iotas, transposed ones too, are such orders; :func:`find_strides` recognises them in a list.
+iotas, also transposed ones, are such orders; :func:`find_strides` recognises them in a list.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from ..base.lazy import np, npt
 Ints: TypeAlias = "npt.NDArray[np.int64]"
 
 Digit: TypeAlias = tuple[int, int]
-"""The number of values of a digit, and what one step of it adds to the device."""
+"""The number of values of a digit, and the device stride of one step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Strided:
-    """Tiles in order from ``first`` on: the device of tile ``first + t`` is ``base`` plus each digit of ``t``, the most
-    significant one first, times its stride.
+    """Tiles in order, starting at ``first``: the device of tile ``first + t`` is ``base`` plus the sum of the digits of
+    ``t``, most significant first, times their strides.
 
     >>> Strided(0, ((2, 1), (4, 2))).devices()
     array([0, 2, 4, 6, 1, 3, 5, 7])
@@ -61,7 +61,7 @@ class Strided:
         return found
 
     def tile_of(self, device: int) -> int | None:
-        """The number of a device's tile; None for a device that has none.
+        """The number of a device's tile; None for a device without a tile.
 
         >>> Strided(0, ((2, 1), (4, 2))).tile_of(3), Strided(0, ((2, 1), (4, 2))).tile_of(8)
         (5, None)
@@ -111,13 +111,13 @@ def find_strides(devices: Ints) -> Strided | None:
 
 
 def _has_places(digits: Sequence[Digit]) -> bool:
-    """Whether each stride is a multiple of the next smaller one, beyond all that smaller digits add up to."""
+    """Whether each stride is a multiple of the next smaller one and exceeds the sum that smaller digits can reach."""
     ordered = sorted((abs(stride), n) for n, stride in digits)
     return all(b % a == 0 and b >= a * n for (a, n), (b, _) in pairwise(ordered))
 
 
 def split_into_runs(devices: Ints) -> list[Strided]:
-    """Runs of tiles whose devices have one distance.
+    """Runs of tiles whose devices are equally spaced.
 
     >>> [run.digits for run in split_into_runs(np.array([0, 1, 2, 3, 7, 5]))]
     [((4, 1),), ((2, -2),)]

@@ -1,8 +1,8 @@
 """Communication that devices need to compute an instruction whose operands and output are sharded.
 
-:func:`partitioned` is the entry point.  To compute its part of the output a device needs the elements that the
-indexing maps read from there, and each that it does not hold must come to it, or the part of the result that depends
-on it must: see ``least_bytes.py``.
+:func:`partitioned` is the entry point.  To compute its part of the output a device needs the elements that the indexing
+maps read from there.  It must receive each element that it does not hold, or the part of the result that depends on
+that element: see ``least_bytes.py``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MAX_CLASSES = 1 << 12
 _EVERYWHERE = Sharding.parse("{replicated}")
 _ASSUMED = "values without a sharding count as replicated: the module is after propagation"
 _HINT = (
-    'ask the module before XLA\'s partitioner: hlomap.from_jax(..., stage="before_partitioning") gives it, and '
+    'use the module before XLA\'s partitioner: hlomap.from_jax(..., stage="before_partitioning") returns it, and '
     'XLA_FLAGS="--xla_dump_to=DIR --xla_dump_hlo_pass_re=.*(spmd|shardy).*" dumps it'
 )
 
@@ -48,21 +48,21 @@ class RemoteReads:
     instruction: Instruction
     """The operand."""
     operands: tuple[int, ...]
-    """Its number, or numbers where it is an operand several times."""
+    """The number of the operand, or numbers if it is an operand several times."""
     shape_index: ShapeIndex
-    """The array in an operand that is a tuple."""
+    """The shape index of the array in the operand."""
     sharding: Sharding
     received: Ints
-    """The bytes of these elements for each device, at most; exact where ``exact``."""
+    """The bytes of these elements for each device; an upper bound unless ``exact``."""
     exact: bool
     reason: str | None
-    """Why it is not exact."""
+    """Why the bytes are not exact; None if they are."""
     _work: _Work = field(repr=False)
     _number: int = field(repr=False)
 
     @cached_property
     def maps(self) -> MapSet:
-        """From a device to the elements."""
+        """The map from a device to the elements."""
         return self._work.remote_maps(self._number)
 
     @property
@@ -86,23 +86,24 @@ class Partitioned:
     """A record for each array of the operands that the instruction reads."""
     devices: Ints
     least: Ints
-    """The bytes that each of ``devices`` must receive, whole elements of operands or of the result."""
+    """The bytes that each of ``devices`` must receive, as whole elements of operands or of the result."""
     note: str | None = None
-    """What the answer assumes: that values without a sharding are replicated, as the shardings are propagated."""
+    """An assumption of the answer: that values without a sharding are replicated, since shardings are propagated."""
 
     @property
     def least_bytes(self) -> int:
-        """A lower bound for any partitioner: the bytes that all devices receive at least, whoever computes what."""
+        """A lower bound for any partitioner: the least bytes that all devices receive, wherever elements are
+        computed."""
         return sum(self.least.tolist())
 
     @property
     def remote_bytes(self) -> int:
-        """The bytes of operands that move if each device computes all of its part of the output, at most."""
+        """An upper bound of the bytes of operands that move if each device computes all of its part of the output."""
         return sum(read.bytes for read in self.reads)
 
     @property
     def exact(self) -> bool:
-        """Whether ``remote_bytes`` is the number itself, not a bound."""
+        """Whether ``remote_bytes`` is the exact number, not a bound."""
         return all(read.exact for read in self.reads)
 
     def __str__(self) -> str:
@@ -119,20 +120,20 @@ class Partitioned:
 def partitioned(instruction: Instruction, /) -> Partitioned | Unknown:
     """The data that each device needs from others to compute its part of an instruction, by the module's shardings.
 
-    XLA's propagation leaves shardings off values that every device has.  So in a module after propagation a value
-    without one counts as replicated, and ``.note`` says so.  The name of a dumped file tells the stage.  Without it, a
-    module is after propagation if an instruction that is neither parameter nor result has a sharding, and there are no
-    attributes ``xla.sdy`` and no calls of ``Sharding``.
+    XLA's propagation omits shardings of values that every device has.  So in a module after propagation a value without
+    a sharding counts as replicated, and ``.note`` says so.  The name of a dumped file gives the stage.  Without a name,
+    a module is after propagation if an instruction that is neither parameter nor result has a sharding, and there are
+    no attributes ``xla.sdy`` and no calls of ``Sharding``.
 
-    The answer is ``Unknown``, with the reason, where a value has a sharding that does not fit it or does not tell where
-    elements are.  Before propagation it is also ``Unknown`` where the instruction has no sharding, and where an operand
-    has none but comes from split values.
+    The answer is ``Unknown``, with the reason, if the sharding of a value does not fit it or does not determine the
+    places of elements.  Before propagation it is also ``Unknown`` if the instruction has no sharding, or if an operand
+    has none but depends on split values.
 
     ``.reads`` has the elements of each operand that a device needs and does not hold, as maps and bytes.
-    ``.least_bytes`` is a lower bound for any partitioner, over all devices: instead of operands, other devices may send
-    elements of the result, or summands of them.  Collectives send more where elements travel twice, as in an
-    all-reduce.  The bound holds for whoever moves values that the instruction itself has; an algorithm may need less
-    that passes on something else, such as the end of a running sum, or that computes the operand a second time.
+    ``.least_bytes`` is a lower bound for any partitioner, over all devices.  The bound assumes that devices send only
+    elements of operands and results, or partial sums of these.  Collectives send more if elements travel twice, as in
+    an all-reduce.  An algorithm that sends other values, such as the end of a running sum, or computes the operand a
+    second time, may need less.
 
     >>> module = hm.parse('''ENTRY e {
     ...   a = f32[16,32] parameter(0), sharding={devices=[1,4]<=[4]}
@@ -167,7 +168,7 @@ def _partitioned(program: Program, instruction: Instruction) -> Partitioned | Un
         return Unknown(f"{instruction.name} has no sharding: {why_not}; {_HINT}")
     reads = _reads(program, instruction)
     for operand in dict.fromkeys(operand for operand, _ in reads):
-        source = None if why_not is None or program.said(operand) else program.split_source(operand)
+        source = None if why_not is None or program.written_shardings(operand) else program.split_source(operand)
         if source is not None:
             what = f"{operand.name} has none and comes from {source}, which is split"
             return Unknown(f"the shardings are not propagated yet: {what}; {_HINT}")
@@ -183,7 +184,7 @@ def _partitioned(program: Program, instruction: Instruction) -> Partitioned | Un
     work = _Work(instruction, outputs, operands, list(reads.values()))
     _, first, of_class = np.unique(work.geometry(devices), axis=0, return_index=True, return_inverse=True)
     if len(first) > _MAX_CLASSES:
-        return Unknown(f"{len(first)} devices with parts of their own; at most {_MAX_CLASSES} are counted")
+        return Unknown(f"{len(first)} devices with different parts; at most {_MAX_CLASSES} are counted")
     counted = work.count(devices[first])
     of_class = of_class.reshape(-1)
     least = np.array([count.least for count in counted], np.int64)[of_class]
@@ -196,7 +197,9 @@ def _partitioned(program: Program, instruction: Instruction) -> Partitioned | Un
                 one.value, one.operands, one.shape_index, one.sharding, received, reason is None, reason, work, k
             )
         )
-    is_assumed = why_not is None and not all(program.said(value) for value in (instruction, *instruction.operands))
+    is_assumed = why_not is None and not all(
+        program.written_shardings(value) for value in (instruction, *instruction.operands)
+    )
     note = _ASSUMED if is_assumed else None
     return Partitioned(instruction, tuple(records), read_only(devices), read_only(least), note)
 
@@ -226,11 +229,11 @@ class _Array:
 
 
 _Reads: TypeAlias = "dict[tuple[Instruction, ShapeIndex], dict[int, MapSet]]"
-"""For each array of an operand that is read, the maps of the outputs that read it, by number."""
+"""For each array of an operand that is read, the maps from the outputs that read it, by output number."""
 
 
 def _reads(program: Program, instruction: Instruction) -> _Reads:
-    """Arrays in the order of the operands; those that certainly nothing reads are left out."""
+    """The reads by array, in the order of the operands; arrays that are certainly not read are left out."""
     given = instruction.operands
     if not given:
         return {}
@@ -250,14 +253,14 @@ def _reads(program: Program, instruction: Instruction) -> _Reads:
 def _arrays_of(
     program: Program, instruction: Instruction, read: Sequence[tuple[Instruction, ShapeIndex]]
 ) -> tuple[list[_Array], list[_Array]] | Unknown:
-    """The arrays of the output and those of the operands that it reads; a value without a sharding is everywhere."""
+    """The arrays of the output and of the operands that it reads; a value without a sharding is on every device."""
     numbers: dict[Instruction, list[int]] = {}
     for k, operand in enumerate(instruction.operands):
         numbers.setdefault(operand, []).append(k)
     values: list[tuple[Instruction, ShapeIndex, tuple[int, ...]]]
     values = [(instruction, index, ()) for index in program.arrays(instruction)]
     values += [(operand, index, tuple(numbers[operand])) for operand, index in read]
-    said = [program.said(value).get(index, _EVERYWHERE) for value, index, _ in values]
+    said = [program.written_shardings(value).get(index, _EVERYWHERE) for value, index, _ in values]
     shapes = [program.arrays(value)[index] for value, index, _ in values]
     n = _n_devices(instruction, set(zip(said, shapes, strict=True)))
     found = []
@@ -276,7 +279,7 @@ def _arrays_of(
 
 
 def _n_devices(instruction: Instruction, said: Iterable[tuple[Sharding, Shape]]) -> int:
-    """The devices of the module, or as many as the shardings name."""
+    """The number of devices of the module, or the number that the shardings name."""
     _, largest = device_counts(instruction.module).grid
     for sharding, shape in said:
         found = assign(sharding, shape, 1)
@@ -290,7 +293,7 @@ def _n_devices(instruction: Instruction, said: Iterable[tuple[Sharding, Shape]])
 
 @dataclass
 class _Counted:
-    """One device: bytes at most and the reason for that by operand, and the least bytes in all."""
+    """The counts of one device: by operand the most bytes and why they are a bound, and the least bytes in total."""
 
     received: list[int] = field(default_factory=list)
     reasons: list[str | None] = field(default_factory=list)
@@ -298,7 +301,7 @@ class _Counted:
 
 
 class _Work:
-    """The maps of an instruction, and what follows from them for a device."""
+    """The maps of an instruction, and the counts of each device that follow from them."""
 
     def __init__(
         self,
@@ -307,17 +310,18 @@ class _Work:
         operands: Sequence[_Array],
         reads: Sequence[Mapping[int, MapSet]],
     ) -> None:
-        """``reads`` has for each array of an operand the maps of the outputs that read it, by number."""
+        """``reads`` has for each array of an operand the maps from the outputs that read it, by output number."""
         self._instruction, self.outputs, self.operands, self.reads = instruction, outputs, operands, reads
         self._users: dict[int, dict[ShapeIndex, list[IndexingMap]] | None] = {}
 
     def geometry(self, devices: Ints) -> Ints:
-        """For each device a row of what its counts depend on; devices with equal rows have equal counts.
+        """A row of numbers for each device that determines its counts: devices with equal rows have equal counts.
 
-        Two devices with parts of equal sizes have equal counts if moving elements takes the parts of one to those of
-        the other and each map to itself.  A result that is a dim plus a constant lets its dimension move with that of
-        the output, so the distance between the two parts counts.  A result that is a range over the whole dimension
-        lets its elements be permuted.  Along any other dimension the place of the part counts.
+        Two devices with parts of equal sizes have equal counts if some move of elements takes the parts of one to the
+        parts of the other and each map to itself.  If a result is a dim plus a constant, its dimension can move with
+        the output dimension, so the distance between the two parts is in the row.  If a result is a range over the
+        whole dimension, its elements can be permuted.  Along any other dimension the position of the part is in the
+        row.
         """
         parts = {one: one.parts_of(devices) for one in {one.tiles for one in (*self.outputs, *self.operands)}}
         columns: dict[object, Ints] = {}
@@ -347,7 +351,7 @@ class _Work:
         return [self._count(own[:n], own[n:]) for own in of_device]
 
     def _count(self, boxes: Sequence[Box | None], all_held: Sequence[Box | None]) -> _Counted:
-        """The counts of a device with these parts of the outputs and of the operands."""
+        """The counts of a device that has these parts of the outputs and of the operands."""
         found = _Counted()
         relations: list[list[list[Relation]]] = [[] for _ in self.outputs]
         for k, (operand, held) in enumerate(zip(self.operands, all_held, strict=True)):
@@ -373,7 +377,7 @@ class _Work:
         return found
 
     def _distinct(self, needed: Sequence[IndexingMap], k: int, held: Box | None) -> Count:
-        """The elements of these maps; for an unknown set those that are not held."""
+        """The number of elements of these maps; for an unknown set all elements that are not held."""
         n_held = 0 if held is None else prod(b - a for a, b in held)
         most = self.operands[k].shape.n_elements - n_held
         if any(maps.is_unknown for maps in self.reads[k].values()):
@@ -393,7 +397,7 @@ class _Work:
                 yield relate(m, group, operand.weight, output.weight, readers)
 
     def _most_readers(self, k: int, index: ShapeIndex, box: Box) -> int:
-        """The elements of an output's box that read one element, at most."""
+        """The most elements of an output's box that read one element."""
         n = prod(b - a for a, b in box)
         if k not in self._users:
             self._users[k] = self._users_of(self.operands[k])
@@ -405,7 +409,7 @@ class _Work:
         return n if any(m.runtime for m in own) else min(n, total)
 
     def _users_of(self, operand: _Array) -> dict[ShapeIndex, list[IndexingMap]] | None:
-        """The maps to the outputs, by index; None where some are unknown."""
+        """The maps to the outputs, by index; None if some are unknown."""
         found: dict[ShapeIndex, list[IndexingMap]] = {}
         for number in operand.operands:
             for maps in input_to_output(self._instruction, (number, *operand.shape_index)):
@@ -416,7 +420,7 @@ class _Work:
         return found
 
     def remote_maps(self, k: int) -> MapSet:
-        """From a device to the elements of an array that it needs and does not hold."""
+        """The maps from a device to the elements of an array that it needs and does not hold."""
         operand = self.operands[k]
         found: list[IndexingMap] = []
         for o, reads in self.reads[k].items():
@@ -436,7 +440,7 @@ class _Work:
         return MapSet(found, exact=not loose, reason=loose[0].reason if loose else None)
 
     def _remote_one_by_one(self, o: int, k: int) -> Iterator[IndexingMap]:
-        """A map for each device."""
+        """The remote maps of each device separately."""
         operand, output = self.operands[k], self.outputs[o]
         devices = output.tiles.devices
         boxes, all_held = _sides(output.tiles, devices), _sides(operand.tiles, devices)
@@ -448,7 +452,7 @@ class _Work:
 
 
 def _by_array(maps: MapSet, arrays: Mapping[ShapeIndex, Shape]) -> Iterator[tuple[ShapeIndex, MapSet]]:
-    """The maps to each array, by index; arrays that certainly nothing reads are left out."""
+    """The maps to each array, by index; arrays that are certainly not read are left out."""
     if maps.is_unknown:
         yield from ((index, maps) for index in arrays)
         return
@@ -459,17 +463,17 @@ def _by_array(maps: MapSet, arrays: Mapping[ShapeIndex, Shape]) -> Iterator[tupl
 
 
 def _sides(tiles: Tiles, devices: Ints) -> list[Box | None]:
-    """The elements that each device holds; None for one without any."""
+    """The box of elements that each device holds; None for a device without any."""
     low, high, has_part = tiles.parts_of(devices)
     boxes = (list(zip(*box, strict=True)) for box in zip(low.tolist(), high.tolist(), strict=True))
     return [box if has_any else None for box, has_any in zip(boxes, has_part.tolist(), strict=True)]
 
 
 def _moving(m: IndexingMap, output: Shape, operand: Shape) -> tuple[list[tuple[int, int] | tuple[()] | None], set[int]]:
-    """How each result moves, and the dims that may move.
+    """How each result moves with the dims, and the dims that may move.
 
-    A result that is a dim plus a constant moves with it, or against it: the dim and 1 or -1.  Nothing for one that is
-    all of its dimension wherever the dims are; None for one that stays where it is.
+    A result that is plus or minus a dim plus a constant moves with that dim: the item is the dim and 1 or -1.  The item
+    is ``()`` for a result that always covers its whole dimension, and None for a result that cannot move.
     """
     others = [c.expr for c in m.constraints] + [e for v in m.runtime for e in v.element]
     used = [variables_of(e) for e in m.results]
@@ -502,7 +506,7 @@ _Piece: TypeAlias = "list[tuple[Expr, int, int]]"
 def _outside(offsets: Sequence[Expr], widths: Sequence[int], sizes: Sequence[int]) -> Iterator[_Piece]:
     """The conditions of disjoint pieces that together are all elements outside a box.
 
-    An element is ``offsets`` from the first one of the box, whose ``widths`` are given.
+    ``offsets`` is the position of an element relative to the first element of the box, which has these ``widths``.
     """
     inside: _Piece = []
     for offset, width, size in zip(offsets, widths, sizes, strict=True):
@@ -513,7 +517,7 @@ def _outside(offsets: Sequence[Expr], widths: Sequence[int], sizes: Sequence[int
 
 
 def _remote(m: IndexingMap, box: Box, held: Box | None, shape: Shape) -> list[IndexingMap]:
-    """The reads of a map from the outputs in a box and outside of what is held, in disjoint maps."""
+    """The reads of a map from outputs in a box of elements that are not held, as disjoint maps."""
     dims = [(max(v.lower, a), min(v.upper, b - 1)) for v, (a, b) in zip(m.dims, box, strict=True)]
     if any(a > b for a, b in dims):
         return []
@@ -530,9 +534,9 @@ def _remote(m: IndexingMap, box: Box, held: Box | None, shape: Shape) -> list[In
 
 
 def _not_held(m: IndexingMap, positions: Sequence[Expr], held: Assignment) -> Iterator[IndexingMap]:
-    """The elements that a map from a device and an element of its output reads and the device does not hold."""
+    """The part of a map from a device and an element of its output that reads elements not held by the device."""
     widths = held.tile_sizes
-    # Devices beyond the end of the array have tiles there.
+    # Some devices have tiles beyond the end of the array.
     sizes = [max(size, n * s) for size, n, s in zip(held.shape.dimensions, held.tiles, widths, strict=True)]
     offsets = [result - c * s for result, c, s in zip(m.results, positions, widths, strict=True)]
     for piece in _outside(offsets, widths, sizes):
@@ -542,7 +546,7 @@ def _not_held(m: IndexingMap, positions: Sequence[Expr], held: Assignment) -> It
 
 
 def _from_device(m: IndexingMap, n_kept: int, *first: tuple[str, int, int]) -> IndexingMap:
-    """The map with its first dims alone, ``first`` before them; the others become ranges."""
+    """The map with only its first ``n_kept`` dims, after the dims ``first``; the other dims become ranges."""
     n = len(m.dims) - n_kept
     dims = [Expr.dim(k + len(first)) for k in range(n_kept)] + [Expr.range(k) for k in range(n)]
     ranges = [Expr.range(n + k) for k in range(len(m.ranges))]

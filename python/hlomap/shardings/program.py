@@ -12,15 +12,15 @@ from ..hlo.annotations import is_whole, leaf_shardings
 
 
 def sharding_of(subject: Instruction | Computation | Module, /, output: int | ShapeIndex = 0) -> Sharding | None:
-    """The sharding of one output as the module says it; ``None`` if it says nothing.
+    """The sharding of one output as written in the module; ``None`` if the module gives none.
 
-    A computation stands for its root, a module for that of its entry.  ``output`` is the number of an output or a shape
-    index into a tuple.  A single sharding of a tuple is that of every
-    array in it.  At an index of a tuple the answer is the tuple of the shardings of its arrays.
+    A computation stands for its root, a module for the root of its entry.  ``output`` is the number of an output or a
+    shape index into a tuple.  A single sharding of a tuple applies to every array in it.  For a nested tuple the answer
+    is the tuple of the shardings of its arrays.
 
     A module that XLA has partitioned keeps the shardings of its parameters, but has the shapes of their parts.
 
-    Raises :class:`~hlomap.errors.ShapeError` where the output does not exist, or where a tuple of shardings has
+    Raises :class:`~hlomap.errors.ShapeError` if the output does not exist, or if a tuple of shardings has
     another number of items than the value has arrays.
 
     >>> module = hm.parse('''ENTRY e {
@@ -48,14 +48,14 @@ class Program:
 
     def __init__(self, module: Module) -> None:
         self.why_not_propagated: str | None = module._why_not_propagated
-        """Why a value without a sharding may be split; None where it is on every device."""
+        """Why a value without a sharding may be split; None if it is on every device."""
         self._entry = module.entry
         self._said: dict[Instruction, dict[ShapeIndex, Sharding]] = {}
         self._arrays: dict[Instruction, dict[ShapeIndex, Shape]] = {}
         self._places: dict[Instruction, dict[ShapeIndex, int]] = {}
         self._sources: dict[Instruction, str | None] = {}
 
-    def said(self, value: Instruction) -> dict[ShapeIndex, Sharding]:
+    def written_shardings(self, value: Instruction) -> dict[ShapeIndex, Sharding]:
         """:func:`leaf_shardings`."""
         if value not in self._said:
             self._said[value] = leaf_shardings(value)
@@ -68,21 +68,22 @@ class Program:
         return self._arrays[value]
 
     def place(self, value: Instruction, index: ShapeIndex) -> int:
-        """The place of an array among those of a value."""
+        """The position of an array among the arrays of a value."""
         if value not in self._places:
             self._places[value] = {at: k for k, at in enumerate(self.arrays(value))}
         return self._places[value][index]
 
     def split_source(self, value: Instruction) -> str | None:
-        """The split source of a value without a sharding, through others without one; None where nothing is split.
+        """The split value from which a value without a sharding comes, through others without one; None if nothing is
+        split.
 
-        XLA's propagation would give the value a sharding.  A parameter without one that is not the module's has the
-        sharding of an argument, which may be split.
+        XLA's propagation would give the value a sharding.  A parameter without one in a computation other than the
+        entry has the sharding of an argument, which may be split.
         """
         pending = [value]
         while pending:
             here = pending[-1]
-            said = self.said(here).values()
+            said = self.written_shardings(here).values()
             operands = () if said else here.operands
             unknown = [one for one in operands if one not in self._sources]
             if unknown and here not in self._sources:

@@ -1,7 +1,7 @@
 """Elements that must move between devices to change the sharding of an array.
 
-:class:`Reshard` is the answer of ``hm.reshard`` for one pair of shardings.  Laws: a device receives what it needs and
-does not hold, once; the named collective moves these bytes and no more.
+:class:`Reshard` is the answer of ``hm.reshard`` for one pair of shardings.  A device receives each element that it
+needs and does not hold once; the named collective moves exactly these bytes.
 """
 
 from __future__ import annotations
@@ -36,42 +36,41 @@ class Reshard:
     source: Sharding
     target: Sharding
     collective: str
-    """The single step that does it: ``"nothing"``, ``"slice"`` (each device keeps a part of what it has),
-    ``"all-gather"``, ``"all-to-all"`` or ``"collective-permute"``, these three perhaps of a slice of what a device has;
-    else ``"several"``."""
+    """The single step that changes the sharding: ``"nothing"``, ``"slice"`` (each device keeps a part of its elements),
+    ``"all-gather"``, ``"all-to-all"`` or ``"collective-permute"`` (each perhaps after a slice); else ``"several"``."""
     wire_bytes: int
-    """The least that the busiest device sends in this collective; a lower bound for ``"several"``."""
+    """The least bytes that the busiest device sends in this collective; a lower bound for ``"several"``."""
     groups: Ints | None
-    """``[group, position]``: the devices of each group of the collective, (source, target) of a permutation; ``None``
-    for ``"nothing"``, ``"slice"`` and ``"several"``."""
+    """``[group, position]``: the devices of each group of the collective, or (source, target) pairs of a permutation;
+    ``None`` for ``"nothing"``, ``"slice"`` and ``"several"``."""
     devices: Ints
     """The devices of the target, in ascending order."""
     received: Ints
     """The bytes that each of ``devices`` receives."""
     seconds: float | None
-    """With ``links``, what it takes at least."""
+    """With ``links``, a lower bound of the time."""
     _held: Tiles = field(repr=False)
     _needed: Tiles = field(repr=False)
     _mesh: Mesh | None = field(repr=False)
 
     @property
     def wire_bytes_all_devices(self) -> int:
-        """The bytes that all devices send: what they receive."""
+        """The bytes that all devices together send, and receive."""
         return sum(self.received.tolist())
 
     @property
     def exact(self) -> bool:
-        """Whether ``wire_bytes`` is the number itself, not a lower bound."""
+        """Whether ``wire_bytes`` is the exact number, not a lower bound."""
         return self.collective != "several"
 
     @property
     def reason(self) -> str | None:
-        """Why ``wire_bytes`` is a lower bound; ``None`` where it is exact."""
-        return None if self.exact else "no single collective does it"
+        """Why ``wire_bytes`` is a lower bound; ``None`` if it is exact."""
+        return None if self.exact else "no single collective changes the sharding"
 
     @property
     def group_size(self) -> int | None:
-        """The number of devices in a group; ``None`` where there are no groups."""
+        """The number of devices in a group; ``None`` if there are no groups."""
         return None if self.groups is None else self.groups.shape[1]
 
     @property
@@ -85,10 +84,10 @@ class Reshard:
 
     @cached_property
     def pairs(self) -> tuple[Ints, Ints, Ints]:
-        """Senders, receivers and bytes, where a device sends to another one; receivers ascend.
+        """Senders, receivers and bytes of each transfer between two devices, in the order of the receivers.
 
-        Where replicas hold what a device needs, one of them sends it: the one in its group of the collective.  Raises
-        :class:`~hlomap.errors.UnsupportedError` for more than 2**22 pairs.
+        If several replicas hold the elements that a device needs, the one in its group of the collective sends them.
+        Raises :class:`~hlomap.errors.UnsupportedError` for more than 2**22 pairs.
         """
         if self.groups is not None and self.collective != "collective-permute":
             n_groups, size = self.groups.shape
@@ -158,30 +157,30 @@ def reshard_one(
 
 
 def assign_known(sharding: Sharding, shape: Shape, num_devices: int) -> Assignment:
-    """The tiles of a sharding whose devices hold the elements themselves.
+    """The tiles of a sharding whose devices hold the actual elements.
 
-    Raises :class:`~hlomap.errors.UnsupportedError` for others, and :class:`~hlomap.errors.ShapeError` where it does not
+    Raises :class:`~hlomap.errors.UnsupportedError` for others, and :class:`~hlomap.errors.ShapeError` if it does not
     fit the shape.
     """
     found = assign(sharding, shape, num_devices)
     reason = found.reason if isinstance(found, Unknown) else found.uncertain
     if isinstance(found, Unknown) or reason is not None:
-        raise UnsupportedError(f"what moves is not known for {one_line(str(sharding))}: {reason}")
+        raise UnsupportedError(f"the moves are not known for {one_line(str(sharding))}: {reason}")
     return found
 
 
 def may_be_on_all(assignment: Assignment) -> bool:
-    """Whether the devices may be as many as there are, since nothing is split."""
+    """Whether the array may be on all devices, since nothing is split."""
     return prod(assignment.tiles) == 1
 
 
 def most_replicas(shape: Shape) -> int:
-    """The number of replicas of an array whose bits, together, fit in 63."""
+    """The most replicas of an array whose bits together fit in 63 bits."""
     return ((1 << 63) - 1) // max(1, shape.n_elements * shape.element_bits)
 
 
 def reason_of(shape: Shape, source: Sharding, target: Sharding, num_devices: int | None) -> str:
-    """The reason for which the answer for a pair is unknown or none."""
+    """The reason why a pair has no answer."""
     try:
         found = reshard_one(shape, source, target, num_devices, None, None)
     except (ShapeError, SizeError) as error:
@@ -198,7 +197,7 @@ def _groups(collective: str, held: Tiles, needed: Tiles, lacks: Flags, gathered:
     if collective == "collective-permute":
         senders, receivers = _holders(held, needed, True)
         return np.stack([senders, receivers], axis=1)[np.isin(receivers, needed.devices[lacks])]
-    if collective == "all-gather":  # a device for each tile needs the same
+    if collective == "all-gather":  # one device for each tile needs the same tile
         same = held.numbers * needed.assignment.n_devices + needed.numbers
         order = np.lexsort((held.numbers, rank_within(same), needed.numbers))
     elif collective == "all-to-all":
@@ -213,7 +212,7 @@ def _groups(collective: str, held: Tiles, needed: Tiles, lacks: Flags, gathered:
 
 
 def _holders(held: Tiles, needed: Tiles, is_permutation: bool) -> tuple[Ints, Ints]:
-    """For each device that lacks something, and each tile that it needs, a device that holds the tile."""
+    """For each device that lacks elements, and each tile that it needs, a device that holds the tile."""
     n_replicas = held.assignment.n_replicas
     by_tile = held.devices[np.argsort(held.numbers, kind="stable")].reshape(-1, n_replicas)
     rows, has_row = held.rows_of(needed.devices)

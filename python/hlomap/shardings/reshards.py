@@ -1,4 +1,4 @@
-"""Changes of sharding, of one array or of many.
+"""Changes of the sharding of one array or of many.
 
 :func:`reshard` is the entry point.  For many pairs, each distinct sharding is placed once (``moves.py``), and pairs on
 the same devices are measured together.
@@ -28,23 +28,23 @@ from .tiles import MAX_DEVICES, Tiles, all_devices
 _T = TypeVar("_T")
 _Options: TypeAlias = "tuple[int | None, Mesh | None, Mapping[str, float] | None]"
 
-_MAX_PLACED = 1 << 22  # devices of placements that are kept at a time
-_MAX_CELLS = 1 << 18  # pairs times devices that are measured at a time, which caches hold
+_MAX_PLACED = 1 << 22  # devices of all placements in memory at a time
+_MAX_CELLS = 1 << 18  # pairs times devices measured at a time; fits into caches
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reshards(Columnar, Sequence["Reshard | Unknown"]):
     """The communication of many changes of sharding: a sequence of answers, and arrays with a row for each.
 
-    ``reshards[k]`` is the answer for pair ``k``, worked out when it is asked for.  A pair that has none is ``Unknown``
-    and does not end the run: its bytes are NaN, so that no sum takes them for zero.
+    ``reshards[k]`` is the answer for pair ``k``, computed on access.  A pair without an answer is ``Unknown`` and does
+    not end the run: its bytes are NaN, so that no sum counts them as zero.
 
     >>> devices = [hm.hlo.Sharding.parse(text) for text in ("{devices=[4,1]<=[4]}", "{devices=[1,4]<=[4]}", "{manual}")]
     >>> found = hm.reshard(hm.Shape("f32", [16, 16]), devices[0], devices)
     >>> found.collective.tolist(), found.wire_bytes.tolist()
     (['nothing', 'all-to-all', 'unknown'], [0.0, 192.0, nan])
     >>> found.unknown
-    {2: 'what moves is not known for {manual}: devices have arrays of their own (manual)'}
+    {2: 'the moves are not known for {manual}: each device has a separate array (manual)'}
     """
 
     _shapes: Sequence[Shape] = field(repr=False)
@@ -54,11 +54,11 @@ class Reshards(Columnar, Sequence["Reshard | Unknown"]):
     collective: npt.NDArray[np.str_]
     """The collective of each pair, as :attr:`Reshard.collective` names it, or ``"unknown"``."""
     wire_bytes: npt.NDArray[np.float64]
-    """The least that the busiest device sends; a lower bound for ``"several"``."""
+    """The least bytes that the busiest device sends; a lower bound for ``"several"``."""
     wire_bytes_all_devices: npt.NDArray[np.float64]
     """The bytes that all devices send."""
     seconds: npt.NDArray[np.float64] | None
-    """With ``links``, what each takes at least."""
+    """With ``links``, a lower bound of the time of each pair."""
     unknown: Mapping[int, str]
     """The reason of each pair that has no answer, by row."""
 
@@ -80,11 +80,11 @@ class Reshards(Columnar, Sequence["Reshard | Unknown"]):
 
     @property
     def exact(self) -> npt.NDArray[np.bool_]:
-        """Where ``wire_bytes`` is the number itself, not a lower bound."""
+        """For each pair, whether ``wire_bytes`` is the exact number, not a lower bound."""
         return ~np.isin(self.collective, ("several", "unknown"))
 
     def to_dict(self) -> dict[str, Any]:
-        """The columns as lists for JSON, ``None`` where a pair has no answer, and the reasons by row."""
+        """The columns as lists for JSON, ``None`` if a pair has no answer, and the reasons by row."""
         columns = {
             name: [None if isinstance(value, float) and value != value else value for value in column.tolist()]
             for name, column in self._columns.items()
@@ -111,7 +111,7 @@ class Reshards(Columnar, Sequence["Reshard | Unknown"]):
 
 
 @overload
-def reshard(  # type: ignore[overload-overlap]  # the other one takes a sequence for at least one of them
+def reshard(  # type: ignore[overload-overlap]  # the other overload takes a sequence for at least one argument
     shape: Shape,
     /,
     source: Sharding,
@@ -142,15 +142,16 @@ def reshard(
     mesh: Mesh | None = None,
     links: Mapping[str, float] | None = None,
 ) -> Reshard | Unknown | Reshards:
-    """The bytes that must move from the sharding ``source`` of an array to ``target``, and the least collective.
+    """The bytes that must move to change the sharding of an array from ``source`` to ``target``, and the least
+    collective.
 
-    ``num_devices`` is the number of devices of a replicated sharding, by default as many as the other one has.
-    ``links`` gives for each axis of the mesh the bytes per second that a device receives along it, from devices that
-    differ from it in this axis alone; then ``.seconds`` is a lower bound of the time.  ``mesh`` is by default that of
-    a named sharding.
+    ``num_devices`` is the number of devices of a replicated sharding, by default that of the other sharding.
+    ``links`` maps each axis of the mesh to the bytes per second that a device receives along it, from devices that
+    differ only in this axis; then ``.seconds`` is a lower bound of the time.  ``mesh`` is by default the mesh of a
+    named sharding.
 
-    The answer is ``Unknown`` for parts that are summands, manual or not decided.  Raises
-    :class:`~hlomap.errors.ShapeError` where a sharding does not fit the shape or ``links`` not the mesh.
+    The answer is ``Unknown`` if parts are summands, manual or not decided.  Raises
+    :class:`~hlomap.errors.ShapeError` if a sharding does not fit the shape or ``links`` not the mesh.
 
     >>> by_rows = hm.hlo.Sharding.parse("{devices=[8,1]<=[8]}")
     >>> by_columns = hm.hlo.Sharding.parse("{devices=[1,8]<=[8]}")
@@ -160,12 +161,12 @@ def reshard(
       1,792 wire bytes, 14,336 over all devices
       1 group of 8 devices: {0,1,2,3,4,5,6,7}
     >>> reshard(hm.Shape("f32", [64, 64]), by_rows, hm.hlo.Sharding.parse("{manual}"))
-    Unknown(reason='what moves is not known for {manual}: devices have arrays of their own (manual)')
+    Unknown(reason='the moves are not known for {manual}: each device has a separate array (manual)')
 
-    Sequences, of shapes, sources, targets or several of them, give :class:`~hlomap.results.Reshards`, with an answer
-    for each pair: item k of one belongs to item k of the others, and a single value to all.  They have one length, else
-    the call raises :class:`~hlomap.errors.ShapeError`.  A pair for which the call alone would raise, since a sharding
-    does not fit the shape, is ``Unknown``.
+    If any of shape, source and target is a sequence, the result is a :class:`~hlomap.results.Reshards` with an answer
+    for each pair: item k of one sequence belongs to item k of the others, and a single value to all.  Sequences of
+    different lengths raise :class:`~hlomap.errors.ShapeError`.  A pair whose sharding does not fit the shape, which
+    would raise by itself, is ``Unknown``.
 
     >>> both = [by_rows, by_columns]
     >>> pairs = reshard(hm.Shape("f32", [64, 64]), [a for a in both for _ in both], both * 2)
@@ -197,7 +198,7 @@ def reshard(
 def _listed(kind: type[_T], given: Any, takes: str, hint: str) -> list[_T]:
     if isinstance(given, kind):
         return [given]
-    if isinstance(given, (list, tuple)) and {*map(type, given)} <= {kind}:  # no call for each of many items
+    if isinstance(given, (list, tuple)) and {*map(type, given)} <= {kind}:  # avoids a call for each of many items
         return list(given)
     return expect_items(kind, given, "reshard", f"{takes} or a sequence of them", hint)
 
@@ -228,14 +229,14 @@ def _reshard_many(
 
 
 def _at(items: Sequence[_T], k: int) -> _T:
-    """The item of row k, or the one that stands for all."""
+    """The item of row k, or the single item for all rows."""
     return items[k if len(items) > 1 else 0]
 
 
 def _distinct(items: Sequence[_T]) -> tuple[list[_T], Ints]:
     """The distinct values of the items, and for each item the row of its value.
 
-    Few of many items are distinct objects, so few are compared.
+    Only distinct objects are compared, which are usually few.
     """
     ids = np.fromiter(map(id, items), np.int64, len(items))
     _, first, of_object = np.unique(ids, return_index=True, return_inverse=True)
@@ -245,7 +246,7 @@ def _distinct(items: Sequence[_T]) -> tuple[list[_T], Ints]:
 
 
 class _Batch:
-    """Rows of a shape, a source and a target, each a number, and what is known of them."""
+    """Rows of a shape, a source and a target, each as a number, and the columns of their answers."""
 
     def __init__(
         self, n: int, shapes: list[Shape], sources: list[Sharding], targets: list[Sharding], options: _Options
@@ -257,9 +258,9 @@ class _Batch:
         self.source = np.broadcast_to(of_sharding[: len(sources)], n)
         self.target = np.broadcast_to(of_sharding[len(sources) :], n)
         self.placed: list[Assignment | str] = []
-        """The assignments that rows have, and the reasons for which they have none."""
+        """The distinct assignments of rows, and the reasons of rows without one."""
         self._numbers: dict[tuple[int, int, int], int] = {}
-        # Arrays of one rank have the same assignments, but for their sizes.
+        # Arrays of one rank have the same assignments except for their sizes.
         kinds: dict[object, int] = {}
         kind_of = [kinds.setdefault(one.rank if is_bounded(one) else one, len(kinds)) for one in self.shapes]
         self._examples = [self.shapes[kind_of.index(k)] for k in range(len(kinds))]
@@ -270,7 +271,7 @@ class _Batch:
     # --------------------------------------------------------------------------------------------------------- place
 
     def place(self) -> None:
-        """Sets ``before`` and ``after``, the numbers of each row in ``placed``, and ``reason``, -1 without one."""
+        """Sets ``before`` and ``after``, the indices of each row into ``placed``, and ``reason``, -1 for none."""
         n = np.full(len(self.shape), self.num_devices or 1, np.uint64)
         self.before, self.after = (self._assign(one, self._kind, n) for one in (self.source, self.target))
         self.reason = self._first_reason(self.before, self.after)
@@ -288,7 +289,7 @@ class _Batch:
             self.reason[row] = self._add(reason_of(*self._values(row), self.num_devices))
 
     def _assign(self, sharding: Ints, kind: Ints, n: npt.NDArray[np.uint64]) -> Ints:
-        """The numbers in ``placed`` of shardings on ``n`` devices."""
+        """The indices into ``placed`` of shardings on ``n`` devices."""
         values, _, at = np.unique(n, return_index=True, return_inverse=True)
         key = (sharding * len(self._examples) + kind) * len(values) + at.reshape(-1)
         _, first, of_row = np.unique(key, return_index=True, return_inverse=True)
@@ -356,8 +357,8 @@ class _Batch:
         shapes = [self.shapes[k] for k in used.tolist()]
         sizes = np.array([one.dimensions or (1,) for one in shapes], np.int64)[of_shape.reshape(-1)]
         bits = np.array([one.element_bits for one in shapes], np.int64)[of_shape.reshape(-1)]
-        # Where the tiles of both divide a dimension, all lengths are multiples of one number.  So arrays of many sizes
-        # have the same moves, of elements that are larger.
+        # If the tiles of both divide a dimension, all lengths are multiples of one number.  So arrays of many sizes
+        # share the same moves, with larger elements.
         parts = np.lcm(held.n_tiles[held.sides[at]], needed.n_tiles[needed.sides[to]])
         scale = np.where((sizes % parts == 0) & (sizes > 0), sizes // parts, 1)
         scaled = scale.prod(axis=1) * bits
@@ -375,7 +376,7 @@ class _Batch:
             self.seconds[rows] = self._least_seconds(rows, Pairs(held, at, needed, to, sizes), scaled, most)
 
     def _least_seconds(self, rows: Ints, pairs: Pairs, bits: Ints, most: Ints) -> npt.NDArray[np.float64]:
-        """What each row takes at least; ``most`` are the most elements that a device receives."""
+        """A lower bound of the time of each row; ``most`` has the most elements that a device receives."""
         found = np.full(len(rows), np.nan)
         devices = all_devices(pairs.held.devices, pairs.needed.devices)
         meshes, numbers = _distinct([None, self.mesh, *(one.mesh for one in self.shardings)])
@@ -397,7 +398,7 @@ class _Batch:
 
 
 def _measure(pairs: Pairs, bits: Ints) -> list[Ints]:
-    """Columns of the pairs: the collectives, the bytes in all, the most elements that a device receives, the shares."""
+    """Columns of the pairs: collectives, total bytes, the most elements that a device receives, shares."""
     if pairs.n_sides * pairs.n_devices > _MAX_PLACED and len(pairs) > 1:
         half = len(pairs) // 2
         parts = [_measure(pairs.alone(rows), bits[rows]) for rows in (slice(half), slice(half, None))]
@@ -416,7 +417,7 @@ def _columns(found: Moves, bits: Ints) -> list[Ints]:
 
 
 def _alike(columns: Sequence[Ints]) -> tuple[Ints, Ints]:
-    """The first of the rows that are equal in all columns, and for each row the number of the first that it equals."""
+    """The distinct rows, each by its first occurrence, and for each row the index of its distinct row."""
     of_row = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         values, _, at = np.unique(column, return_index=True, return_inverse=True)

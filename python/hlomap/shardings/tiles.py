@@ -22,17 +22,17 @@ MAX_DEVICES = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class Tiles:
-    """Which tile each device holds."""
+    """The tile that each device holds."""
 
     assignment: Assignment
     devices: Ints
     """The devices, in ascending order."""
     numbers: Ints
-    """The number of the tile of each, replicas of a tile have the same."""
+    """The number of each device's tile; replicas of a tile have the same number."""
 
     @classmethod
     def of(cls, assignment: Assignment) -> Tiles:
-        """Raises :class:`~hlomap.errors.UnsupportedError` for more than 2**22 devices."""
+        """The tiles of an assignment; raises :class:`~hlomap.errors.UnsupportedError` for more than 2**22 devices."""
         if assignment.n_devices > MAX_DEVICES:
             raise UnsupportedError(f"{assignment.n_devices} devices; at most {MAX_DEVICES} are listed")
         devices = assignment.devices()
@@ -46,23 +46,23 @@ class Tiles:
 
     @cached_property
     def bounds(self) -> tuple[Ints, Ints]:
-        """``[device, dimension]``: the first element, and the one after the last."""
+        """``[device, dimension]``: the first index, and the exclusive end."""
         sizes = np.array(self.assignment.shape.dimensions, np.int64)
         s = np.array(self.assignment.tile_sizes, np.int64)
         return np.minimum(self.positions * s, sizes), np.minimum((self.positions + 1) * s, sizes)
 
     @cached_property
     def n_elements(self) -> Ints:
-        """The elements of each device."""
+        """The number of elements of each device."""
         low, high = self.bounds
         return np.asarray(np.prod(high - low, axis=1, dtype=np.int64))
 
     def rows_of(self, devices: Ints) -> tuple[Ints, Flags]:
-        """The rows of devices, and which of them have one."""
+        """The rows of devices, and whether each device has one."""
         return rows_among(self.devices, devices)
 
     def parts_of(self, devices: Ints) -> tuple[Ints, Ints, Flags]:
-        """For each device the first element and the one after the last, and whether it has any; zeros if not."""
+        """For each device the first index, the exclusive end, and whether it has any elements; zeros if not."""
         rows, has_row = self.rows_of(devices)
         low, high = self.bounds
         low, high = low[rows], high[rows]
@@ -71,7 +71,7 @@ class Tiles:
 
 
 def rows_among(listed: Ints, devices: Ints) -> tuple[Ints, Flags]:
-    """The rows of devices in an ascending list, and which of them are in it; any row for the others."""
+    """The rows of devices in an ascending list, and whether each is in it; the row of a missing device is arbitrary."""
     if np.array_equal(listed, devices):
         return np.arange(len(devices)), np.ones(len(devices), np.bool_)
     rows = np.minimum(np.searchsorted(listed, devices), len(listed) - 1)
@@ -84,13 +84,13 @@ def all_devices(a: Ints, b: Ints) -> Ints:
 
 
 def overlap(held: Tiles, needed: Tiles) -> Ints:
-    """For each device of ``needed`` the number of elements that it has in both."""
+    """For each device of ``needed`` the number of elements that it has in both tiles."""
     rows, has_row = held.rows_of(needed.devices)
     return np.where(has_row, n_common(held, rows, needed, slice(None)), 0)
 
 
 def n_common(held: Tiles, at: Ints | int, needed: Tiles, to: Ints | slice) -> Ints:
-    """The elements that the tiles of rows ``at`` of one share with those of rows ``to`` of the other."""
+    """The number of elements that tiles of rows ``at`` of one share with tiles of rows ``to`` of the other."""
     (low, high), (needed_low, needed_high) = held.bounds, needed.bounds
     sides = np.minimum(high[at], needed_high[to]) - np.maximum(low[at], needed_low[to])
     return np.asarray(np.prod(np.maximum(sides, 0), axis=1, dtype=np.int64))
