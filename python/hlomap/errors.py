@@ -1,7 +1,7 @@
-"""Every exception that hlomap raises on bad input.
+"""The exceptions that hlomap raises on bad input.
 
 All derive from :class:`HlomapError`, and most also from the builtin exception that callers expect to catch.  A missing
-indexing rule does not raise: it gives a map set with ``is_unknown`` and a ``reason``.
+indexing rule does not raise: the result is a map set with ``is_unknown`` and a ``reason``.
 """
 
 from __future__ import annotations
@@ -55,19 +55,19 @@ class HlomapError(Exception):
         return (type(self), (str(self),), vars(self)) if len(self.args) == 1 else super().__reduce__()  # type: ignore[return-value]
 
     def _function(self) -> str:
-        """The first function of hlomap that the exception left; empty where hlomap itself catches it."""
+        """The public function of hlomap that raised the exception to its caller; empty if hlomap itself catches it."""
         at = self.__traceback__
         if at is None or _is_own(at.tb_frame):
             return ""
         while at is not None and not _is_own(at.tb_frame):
             at = at.tb_next
-        # The compiled module has no frames; it notes which of its functions was called.
+        # The compiled module has no frames, so it records which of its functions was called.
         noted: str = getattr(self, "function", "")
         return noted if at is None else _public_name(at.tb_frame) or noted
 
 
 class HloSyntaxError(HlomapError, ValueError):
-    """HLO text that does not parse; ``errors`` holds every problem found, the other fields describe the first.
+    """HLO text that does not parse; ``errors`` lists every problem, the other fields describe the first.
 
     ``line`` and ``column`` count from 1.  ``snippet`` is the line of the text with a caret below the column.
     """
@@ -131,7 +131,7 @@ class UndecidedError(HlomapError, ValueError):
 
 
 class DatasetError(HlomapError, ValueError):
-    """A folder holds something else than a dataset of these options, or parts of the dataset are lost or foreign."""
+    """A folder is not a dataset with these options, or parts of the dataset are lost or foreign."""
 
 
 class OutputError(HlomapError, OSError):
@@ -139,11 +139,11 @@ class OutputError(HlomapError, OSError):
 
 
 class LockedError(HlomapError, OSError):
-    """Another run works on the same output."""
+    """Another run is writing the same output."""
 
 
 class EngineError(HlomapError, RuntimeError):
-    """The engine of a run was lost: a scheduler that is gone, a worker that dies again and again."""
+    """The engine of a run was lost: its scheduler is gone, or a worker dies repeatedly."""
 
 
 class UnsupportedError(HlomapError, NotImplementedError):
@@ -159,7 +159,7 @@ def _is_own(frame: FrameType) -> bool:
 
 
 def _public_name(frame: FrameType) -> str:
-    """The name of a function or method as callers write it after ``hm.``; empty where they cannot."""
+    """The name of a function or method as callers write it after ``hm.``; empty if they cannot."""
     name = owner = frame.f_code.co_name
     module = frame.f_globals["__name__"]
     if frame.f_code.co_varnames[:1] in (("self",), ("cls",)):

@@ -1,8 +1,8 @@
-"""Methods that high packages write for compiled classes, and for those in ``attached``: :func:`attach` adds them when
-hlomap is imported.
+"""Python methods of compiled classes, and of the classes in ``attached``: :func:`attach` adds them when hlomap is
+imported.
 
-Each stands below the name of its class.  What it calls is imported when it is called first, so that importing hlomap
-stays quick.  The stub ``rust/bindings/_core.pyi`` has the signatures, too; the build adds the docstrings to it.
+Each method is below the name of its class.  Its dependencies are imported on the first call, so that importing hlomap
+stays quick.  The stub ``rust/bindings/_core.pyi`` has the signatures too; the build adds the docstrings to it.
 """
 # mypy: disable-error-code="misc"
 # `self` is of the compiled class.
@@ -63,10 +63,10 @@ class IndexingMap:
     ) -> _core.IndexingMap | simplification.SimplifyTrace:
         """An equivalent map in normal form: it has the same image at every point of the domain.
 
-        Variables with a single value become constants; ``keep_point_dims`` keeps such dims.  ``drop_unused``
-        removes range and runtime variables that nothing uses, and range variables that an equality gives as a
-        value of the others, and renumbers what is left.  ``rescale`` lets a range variable whose residue a constraint
-        fixes count in steps of the modulus: the map touches the same elements for other values of that variable.
+        Variables with a single value become constants; ``keep_point_dims`` keeps such dims.  ``drop_unused`` removes
+        unused range and runtime variables, and range variables that an equality expresses by other variables, and
+        renumbers the rest.  ``rescale`` makes a range variable count in steps of the modulus if a constraint fixes its
+        residue: the map reaches the same elements for other values of that variable.
 
         >>> import hlomap as hm
         >>> print(hm.IndexingMap.parse("(d0) -> ((d0 * 8 + 5) floordiv 8), domain: d0 in [0, 3]").simplify())
@@ -75,7 +75,7 @@ class IndexingMap:
         >>> print(m.simplify(rescale=True))
         ()[s0] -> (s0 * 4 + 4), domain: s0 in [0, 1]
 
-        With ``trace=True`` the result is that of :func:`hlomap.explain_simplify`: the map and the rules that fired.
+        With ``trace=True`` returns the result of :func:`hlomap.explain_simplify`: the map and the rules that fired.
         """
         found = self._simplify(keep_point_dims, drop_unused, rescale, trace)
         if found is not None:
@@ -85,10 +85,10 @@ class IndexingMap:
         )
 
     def then(self: _core.IndexingMap, second: _core.IndexingMap | MapSet, /) -> _core.IndexingMap | MapSet:
-        """The composition: first this map, then ``second``; not simplified.  With a set it is a set, simplified.
+        """The composition: first this map, then ``second``; not simplified.  With a set the result is a simplified set.
 
         Ranges and runtime variables of this map come before those of the second; runtime variables keep their
-        sources. Raises :class:`~hlomap.errors.MapError` where the number of results differs from the second map's
+        sources. Raises :class:`~hlomap.errors.MapError` if the number of results differs from the second map's
         number of dims.
 
         >>> import hlomap as hm
@@ -102,9 +102,9 @@ class IndexingMap:
         return map_set.MapSet([self]).then(map_set.as_map_set(second, "IndexingMap.then", "second"))
 
     def restrict(self: _core.IndexingMap, dims: Mapping[int, image.Interval], /) -> _core.IndexingMap:
-        """The map for the points whose index lies in these intervals, a mapping from dimension to interval.
+        """The map for the points whose indices lie in these intervals, a mapping from dimension to interval.
 
-        An interval is one of the kinds that :meth:`image` takes.  Raises :class:`~hlomap.errors.ShapeError` for a
+        Intervals are as for :meth:`image`.  Raises :class:`~hlomap.errors.ShapeError` for a
         dimension that does not exist.
 
         >>> import hlomap as hm
@@ -118,11 +118,11 @@ class IndexingMap:
         return map_set.MapSet([self]).__or__(other)
 
     def __and__(self: _core.IndexingMap, other: MapSet | _core.IndexingMap, /) -> MapSet:
-        """The pairs (point, element) that both have, as :meth:`MapSet.__and__`."""
+        """The pairs (point, element) that both have, as by :meth:`MapSet.__and__`."""
         return map_set.MapSet([self]).__and__(other)
 
     def __sub__(self: _core.IndexingMap, other: MapSet | _core.IndexingMap, /) -> MapSet:
-        """The pairs (point, element) of this map that ``other`` does not have, as :meth:`MapSet.__sub__`."""
+        """The pairs (point, element) of this map that ``other`` does not have, as by :meth:`MapSet.__sub__`."""
         return map_set.MapSet([self]).__sub__(other)
 
     def covers(self: _core.IndexingMap, other: MapSet | _core.IndexingMap, /) -> Answer[tuple[int, ...]]:
@@ -147,12 +147,12 @@ class IndexingMap:
         return map_set.MapSet([self]).overlap(map_set.as_map_set(other, "IndexingMap.overlap", "other"))
 
     def image(self: _core.IndexingMap, /, box: image.Box | None = None) -> MapSet:
-        """The elements that the map reaches, from the points of a box of its dims if there is one: a
-        :class:`~hlomap.MapSet` of maps without dims.
+        """The elements that the map reaches, as a :class:`~hlomap.MapSet` of maps without dims; with ``box`` only from
+        points in that box of its dims.
 
         ``box`` has an item for each dim: an int, inclusive bounds ``(lower, upper)``, a ``range`` or ``slice`` with
-        step 1, or ``None`` for all values; so a point gives what that point reaches.  Values outside the domain reach
-        nothing.  The image of an undefined map is the unknown set.
+        step 1, or ``None`` for all values; the index of one point gives the elements that it reaches.  Values outside
+        the domain reach nothing.  The image of an undefined map is the unknown set.
 
         Raises :class:`~hlomap.errors.ShapeError` (a ``ValueError``) for a box of another rank or with other steps, and
         ``TypeError`` for anything but a sequence of intervals.
@@ -186,8 +186,8 @@ class IndexingMap:
         """Whether ``other`` is the same function: at each point it has the same image, the set over all ranges.
 
         A witness is a point whose images differ: values of the dims, then of the runtime variables.  A set is compared
-        as by :meth:`MapSet.equivalent`.  Raises :class:`~hlomap.errors.ShapeError` for maps with other numbers of dims
-        or results.
+        as by :meth:`MapSet.equivalent`.  Raises :class:`~hlomap.errors.ShapeError` if the numbers of dims or results
+        differ.
 
         >>> import hlomap as hm
         >>> a = hm.IndexingMap.parse("(d0) -> ((d0 * 6) mod 4), domain: d0 in [0, 9]")
@@ -202,12 +202,12 @@ class IndexingMap:
     def to_isl(self: _core.IndexingMap, /) -> str:
         """The map as a relation in the notation of isl, from dims to results; ``islpy.Map`` takes the text.
 
-        Runtime variables are parameters.  A range variable is a result of its own, or existentially quantified.  Names
-        that are words of the notation get an underscore; the sources of runtime variables are lost.
+        Runtime variables are parameters.  A range variable becomes an output name or is existentially quantified.
+        Names that are keywords of isl get an underscore; the sources of runtime variables are lost.
 
         Raises :class:`~hlomap.errors.UnsupportedError` for an expression that is not quasi-affine, a product of
-        variables or a division by one, and :class:`~hlomap.errors.MapError` for an undefined map.  The notation is that
-        of the isl manual (https://libisl.sourceforge.io/manual.pdf).
+        variables or a division by one, and :class:`~hlomap.errors.MapError` for an undefined map.  The isl
+        manual describes the notation (https://libisl.sourceforge.io/manual.pdf).
 
         >>> import hlomap as hm
         >>> m = hm.IndexingMap([32], [hm.Expr.dim(0) // 8 + hm.Expr.range(0), hm.Expr.dim(0) % 8], ranges=[3])
@@ -219,7 +219,7 @@ class IndexingMap:
     def to_sympy(self: _core.IndexingMap, /) -> sympy.SympyMap:
         """The map as SymPy objects, a :class:`~hlomap.interop.sympy.SympyMap`: symbols, results and conditions.
 
-        Raises :class:`~hlomap.errors.UnsupportedError` where sympy is not installed (extra ``sympy``), and
+        Raises :class:`~hlomap.errors.UnsupportedError` if sympy is not installed (extra ``sympy``), and
         :class:`~hlomap.errors.MapError` for an undefined map.
 
         >>> import hlomap as hm
@@ -233,12 +233,12 @@ class IndexingMap:
         """The results as MLIR's ``affine_map<...>``, or with ``part="domain"`` the domain as ``affine_set<...>``.
 
         Range variables are symbols and runtime variables the symbols after them, as in XLA.  :meth:`parse` reads the
-        map back, given the variables.  MLIR computes with 64 bits; this is not checked.
+        map back, given the variables.  MLIR computes in 64 bits, and overflow is not checked.
 
         Raises :class:`~hlomap.errors.UnsupportedError` for ``min``, ``max``, products of dims and divisions by dims,
         :class:`~hlomap.errors.SizeError` for a condition whose constant does not fit in 64 bits, and
-        :class:`~hlomap.errors.MapError` for an undefined map.  The notation is that of MLIR's affine dialect
-        (https://mlir.llvm.org/docs/Dialects/Affine).
+        :class:`~hlomap.errors.MapError` for an undefined map.  MLIR's affine dialect describes the
+        notation (https://mlir.llvm.org/docs/Dialects/Affine).
 
         >>> import hlomap as hm
         >>> m = hm.IndexingMap([32], [hm.Expr.dim(0) // 8 + hm.Expr.range(0)], ranges=[3])
@@ -252,11 +252,11 @@ class IndexingMap:
         return mlir.to_mlir(self, part)
 
     def to_smtlib(self: _core.IndexingMap, /) -> str:
-        """The map as an SMT-LIB 2 script: it declares the variables and the results ``r0``, ``r1``, …, and asserts the
-        domain and the value of each result.
+        """The map as an SMT-LIB 2 script, which declares the variables and the results ``r0``, ``r1``, …, and asserts
+        the domain and the value of each result.
 
         Append assertions and ``(check-sat)``; ``z3.Solver().from_string`` takes the text.  The logic is ``QF_LIA``, or
-        ``QF_NIA`` where the map divides or multiplies variables.  Names that SMT-LIB reserves get an underscore.
+        ``QF_NIA`` if the map divides or multiplies variables.  Names that SMT-LIB reserves get an underscore.
 
         Raises :class:`~hlomap.errors.MapError` for an undefined map.  ``div`` and ``mod`` are those of the theory of
         integers (https://smt-lib.org/theories-Ints.shtml).
@@ -276,9 +276,9 @@ class Layout:
     _repr_svg_ = _svg
 
     def draw(self: _core.Layout, /, dimensions: Sequence[int] | None = None) -> Picture:
-        """A picture of an array with this layout and these ``dimensions``; without them, of an array of a few tiles.
+        """A picture of an array with this layout and these ``dimensions``; by default an array of a few tiles.
 
-        See :meth:`Shape.draw`, also for the errors.
+        See :meth:`Shape.draw`, which raises the same errors.
         """
         return arrays.draw_layout(self, None if dimensions is None else _core.Layout._sizes(dimensions))
 
@@ -289,7 +289,7 @@ class Shape:
     def draw(self: _core.Shape, /) -> Picture:
         """A picture of the order of elements in memory: the array with its tiles, and memory with padding marked.
 
-        ``str()`` of it is a form for the terminal, ``.svg`` the image; large arrays are shown in part.  Raises
+        ``str(picture)`` is a form for the terminal, ``.svg`` the image; large arrays are shown in part.  Raises
         :class:`~hlomap.errors.ShapeError` for everything but an array with a valid layout and bounded dimensions.
 
         >>> import hlomap as hm
@@ -310,11 +310,11 @@ class Instruction:
 class Computation:
     @property
     def times(self: _core.Computation) -> int | Unknown:
-        """How often one run of the module's entry runs the computation: trip counts times calls.
+        """The number of runs of the computation in one run of the module's entry: trip counts times calls.
 
-        1 for the entry and 0 for what it does not reach.  A branch counts as often as its conditional runs, which is
-        the most that it can.  :class:`~hlomap.Unknown` with the reason where a loop around it has an unknown trip
-        count, or an operation applies it to elements, as a reduce does.
+        The number is 1 for the entry and 0 for a computation that it does not reach.  A branch counts as often as its
+        conditional runs, which is an upper bound.  The result is :class:`~hlomap.Unknown`, with the reason, if a loop
+        around the computation has an unknown trip count, or an operation such as reduce applies it to elements.
 
         >>> import hlomap as hm
         >>> module = hm.parse('''
@@ -336,17 +336,17 @@ class Computation:
 
 class Sharding:
     def device_map(self: _core.Sharding, /, shape: _core.Shape, num_devices: int | None = None) -> MapSet:
-        """Which element of an array lies on each device: a :class:`~hlomap.MapSet` from ``(device, l0, l1, …)``, an
-        element of a device's part, to the element of the whole array.
+        """The elements of an array on each device: a :class:`~hlomap.MapSet` from ``(device, l0, l1, …)``, an element
+        of a device's part, to the element of the whole array.
 
-        Parts that end before the others, in an array that the tiles do not divide, have a constraint.  There is one map
-        where the order of the devices is an iota or has strides like one, else a map for each run of devices;
-        ``.reason`` tells where that takes many.  The set is unknown for the kind ``"unknown"``, and not exact where
+        If the tiles do not divide the array, a constraint cuts the last parts.  There is one map if the order of the
+        devices is an iota or has strides like one, else a map for each run of devices; ``.reason`` says so if there are
+        many.  The set is unknown for the kind ``"unknown"``, and not exact if
         devices hold summands (``"unreduced"``) or arrays of their own (``"manual"``).  ``num_devices`` is the number of
-        devices that a replicated array is on; without it every number of 31 bits is a device.
+        devices of a replicated array; without it every number of 31 bits is a device.
 
         Raises :class:`~hlomap.errors.ShapeError` for everything but an array whose rank fits, for a device that is
-        listed twice and for sizes that do not agree.
+        listed twice and for inconsistent sizes.
 
         >>> import hlomap as hm
         >>> sharding = hm.hlo.Sharding.parse("{devices=[2,4]<=[8]}")
@@ -359,7 +359,7 @@ class Sharding:
     def owner_map(self: _core.Sharding, /, shape: _core.Shape, num_devices: int | None = None) -> MapSet:
         """The devices that hold each element: a :class:`~hlomap.MapSet` from the indices of the array to a device.
 
-        Replicas are a range variable.  Everything else is as in :meth:`device_map`, whose pairs these are.
+        Replicas are a range variable.  Everything else is as in :meth:`device_map`, whose pairs the result inverts.
 
         >>> import hlomap as hm
         >>> sharding = hm.hlo.Sharding.parse("{devices=[2,1,4]<=[8] last_tile_dim_replicate}")
@@ -369,11 +369,11 @@ class Sharding:
         return device_maps.owner_map(self, shape, num_devices)
 
     def local_shape(self: _core.Sharding, /, shape: _core.Shape, device: int | None = None) -> _core.Shape | None:
-        """The shape of the part of an array that a device holds, of the largest part without a device; ``None`` for a
-        device that the sharding does not have.
+        """The shape of the part of an array that a device holds, by default of the largest part; ``None`` for a device
+        that the sharding does not have.
 
-        Sizes are 0 for a device beyond the end of the array.  A layout stays.  Errors are those of
-        :meth:`device_map`; :class:`~hlomap.errors.UnsupportedError` where the kind says nothing about parts.
+        Sizes are 0 for a device beyond the end of the array.  The layout is kept.  Raises as :meth:`device_map`, and
+        :class:`~hlomap.errors.UnsupportedError` if the kind of sharding does not determine parts.
 
         >>> import hlomap as hm
         >>> sharding, shape = hm.hlo.Sharding.parse("{devices=[4]<=[4]}"), hm.Shape("f32", [10])
@@ -383,7 +383,7 @@ class Sharding:
         return device_maps.local_shape(self, shape, device)
 
     def is_even(self: _core.Sharding, /, shape: _core.Shape) -> bool:
-        """Whether all devices of the sharding hold parts of one size.  Errors are those of :meth:`local_shape`.
+        """Whether all devices of the sharding hold parts of one size.  Raises as :meth:`local_shape`.
 
         >>> import hlomap as hm
         >>> sharding = hm.hlo.Sharding.parse("{devices=[4]<=[4]}")
@@ -395,9 +395,9 @@ class Sharding:
 
 class Rows:
     def sharding_columns(self: _core.Rows, table: Table, /) -> dict[str, list[Any]] | None:
-        """The columns about shardings of a table that has these rows, by name; ``None`` where no row has a sharding.
+        """The columns about shardings for a table with these rows, by name; ``None`` if no row has a sharding.
 
-        Where the shardings are propagated, a value without one is on every device, so each row has remote bytes.
+        If the shardings are propagated, a value without one is on every device, so each row has remote bytes.
         """
         found = self.sharded()
         return columns.sharding_columns(table, found) if found else None
@@ -417,7 +417,7 @@ class Stages:
 
 
 def attach() -> None:
-    """Adds the methods of each class here to the class of its name."""
+    """Adds the methods of each class in this module to the class with the same name."""
     for own in (IndexingMap, Layout, Shape, Module, Computation, Instruction, Sharding, Rows, Page, Image, Stages):
         target = getattr(attached, own.__name__, None) or getattr(_core, own.__name__)
         for name, member in vars(own).items():
