@@ -1,5 +1,6 @@
-"""Bytes: what a program moves, what devices send each other, what profiles measured, what memory sees of a kernel.
+"""Bytes that a program moves, that devices send each other, that profiles measured, and that a kernel accesses.
 
-``cost`` sums a program; ``wire`` has the bytes between devices, and ``collectives`` lists them.  ``coalescing``,
-``utilization`` and ``readers`` ask about one kernel or value.  All are answered from maps and shapes alone.
+``cost`` sums over a program; ``wire`` computes the bytes between devices, and ``collectives`` lists them.
+``coalescing``, ``utilization`` and ``readers`` are about one kernel or value.  All answers come from maps and shapes
+alone.
 """

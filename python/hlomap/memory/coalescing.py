@@ -1,6 +1,6 @@
 """Coalescing: the sectors of memory that the warps of a grid move, for each read and each write.
 
-:func:`coalescing` is the entry point.  Everything follows from maps: from threads to elements of the output, from those
+:func:`coalescing` is the entry point.  Everything follows from maps: from threads to elements of the output, from these
 to elements of operands, and from elements to bytes; a kernel that reads in another order than it writes goes through
 its hero.  A record that is not exact has upper bounds.
 """
@@ -28,41 +28,41 @@ from ..schedules.schedule import Schedule, is_kernel, schedule
 class Coalescing:
     """The memory accesses of a grid for one read of an operand, by one map, or for one write of an output.
 
-    A request is what the lanes of one warp access at once.  Counts are totals of the whole grid; where the record is
-    not exact, they are upper bounds, or None where nothing is known.
+    A request is one access by the lanes of one warp.  Counts are totals of the whole grid; if the record is not exact,
+    they are upper bounds, or None if nothing is known.
     """
 
     instruction: Instruction
-    """The value that is read, or written."""
+    """The value that is read or written."""
     operand: int
     """The number of the operand, or of the output that is written."""
     shape_index: ShapeIndex
-    """Which array of the operand, where it is a tuple."""
+    """The shape index of the array in the operand."""
     is_write: bool
     requests: int | None
-    """How many times a warp accesses memory; an access without an active lane is none."""
+    """The number of accesses of a warp to memory, without accesses that have no active lane."""
     sectors: int | None
-    """The sectors that the requests move; one that two requests need counts twice."""
+    """The sectors that the requests move; a sector of two requests counts twice."""
     bytes_used: int | None
-    """The bytes that the lanes ask for; those that several lanes of a request ask for count once."""
+    """The bytes that the lanes ask for; bytes for several lanes of a request count once."""
     bytes_moved: int | None
     """The bytes of all sectors."""
     contiguous_bytes: int | None
-    """The longest run of neighbouring bytes in one request; where not exact, of the requests as they are counted."""
+    """The longest run of neighbouring bytes in one request; if not exact, over the requests as counted."""
     exact: bool
     reason: str | None
-    """Why it is not exact."""
+    """Why the record is not exact; None if it is."""
     map: IndexingMap | None
-    """From a thread to the elements; None where nothing is known."""
+    """The map from a thread to the elements; None if unknown."""
     vector: int
-    """The neighbouring elements that a thread accesses at once, at most."""
+    """The most neighbouring elements that a thread accesses at once."""
     kernel: str | None
-    """The schedule whose threads these are, and whether the module was compiled for another backend; None for a thread
-    map of the caller."""
+    """The schedule that the threads come from, and whether the module was compiled for another backend; None if the
+    caller passed a thread map."""
 
     @property
     def efficiency(self) -> float | None:
-        """Bytes used for each byte moved; 1 if nothing is moved, None if it is unknown."""
+        """Bytes used for each byte moved; 1 if nothing is moved, None if unknown."""
         if self.bytes_used is None or self.bytes_moved is None:
             return None
         return self.bytes_used / self.bytes_moved if self.bytes_moved else 1.0
@@ -92,19 +92,19 @@ def coalescing(
 
     ``subject`` is an instruction, a fusion or a computation, whose parameters are then the operands; a module stands
     for its entry.  ``thread_map`` leads from (th_x, th_y, th_z, bl_x, bl_y, bl_z) and ranges to the elements of the
-    output; outputs of other dimensions are unknown.  Without it, the kernel is the one that XLA would make for the
-    device (:func:`hlomap.schedule`), which may read in another order than it writes; where that is not known, nor are
-    the counts.  A computation or an instruction that XLA would not make a kernel of takes the output in the order of
-    memory.
+    output; outputs of other dimensions are unknown.  Without ``thread_map`` the kernel is the one that XLA would make
+    for the device (:func:`hlomap.schedule`), which may read in another order than it writes; if the schedule is not
+    known, neither are the counts.  A computation or an instruction that XLA would not turn into a kernel takes the
+    output in memory order.
 
-    A request is one access of a warp: ``warp`` threads of consecutive numbers ``x + X * (y + Y * z)``, at one value of
-    the ranges of the thread map and of the read.  ``vector`` is by default that of the schedule, at most 16 bytes, and
-    1 for a thread map.  Above 1, so many steps of the last range (the last with several values, counted from its
-    least) are one request, if every active lane of the warp takes all of them,
-    at neighbouring elements whose first one is aligned to all of them; else each step is a request of its own.
+    A request is one access of a warp: ``warp`` threads with consecutive numbers ``x + X * (y + Y * z)``, at one value
+    of the ranges of the thread map and of the read.  ``vector`` is by default the schedule's, at most 16 bytes, and 1
+    for a thread map.  With ``vector`` above 1, that many steps of the last range with several values, counted from its
+    least value, form one request if every active lane of the warp takes all of these steps, at neighbouring elements
+    with an aligned first element; otherwise each step is a separate request.
 
-    Addresses are those of the layouts, tiles, padding and packed elements included.  Arrays begin at unknown multiples
-    of ``base_alignment`` bytes; a sector has the bytes that the ``device`` says.  Runtime values that move addresses
+    Addresses follow the layouts, including tiles, padding and packed elements.  Arrays begin at unknown multiples of
+    ``base_alignment`` bytes; ``device`` determines the size of a sector.  Runtime values that move addresses
     within a sector, or that differ between the lanes of a warp, give upper bounds.  Caches are not considered.
 
     Raises :class:`ShapeError` for a thread map that does not fit, and ``ValueError`` for ``warp`` beyond 1 to 1024,
@@ -140,7 +140,7 @@ def coalescing(
         question = access.shape, warp, lanes, base_alignment, chosen.sector_bytes
         unknown, maps = access.unknown, access.maps
         if not chosen.sector_bytes:
-            unknown, maps = f"requests are those of threads, and {chosen.name!r} has none", ()
+            unknown, maps = f"requests need threads, and {chosen.name!r} has none", ()
         counted = [count_requests(first, second, *question) for first, second in maps]
         if unknown is not None:
             counted.insert(0, (None, None, unknown))
@@ -160,25 +160,25 @@ def _expect_number(value: int, name: str, greatest: int) -> None:
 
 
 Root = Instruction | Computation
-"""The instruction or computation that a kernel computes: the operands of a computation are its parameters."""
+"""The instruction or computation that a kernel computes; the operands of a computation are its parameters."""
 
 
 class _Access(NamedTuple):
-    """How the threads of a grid access one array."""
+    """The accesses of the threads of a grid to one array."""
 
     about: tuple[Instruction, int, ShapeIndex, bool]
     """The first fields of its records."""
     shape: Shape
     maps: Sequence[tuple[IndexingMap, IndexingMap | None]]
-    """From threads to elements, some with a map that follows."""
+    """Maps from threads to elements, some with a second map to apply."""
     unknown: str | None = None
-    """Why nothing is known."""
+    """Why the accesses are not known; None if they are."""
     inexact: str | None = None
-    """Why the maps may have too many elements."""
+    """Why the maps may have too many elements; None if they are exact."""
 
 
 def _by_thread_map(root: Root, thread_map: IndexingMap | Unknown) -> Iterator[_Access]:
-    """The accesses of a grid whose threads compute these elements of each output of the map's rank.
+    """The accesses of a grid whose threads compute these elements of each output with the map's rank.
 
     Raises :class:`ShapeError` for a map that does not lead from threads to the first output.
     """
@@ -197,12 +197,13 @@ def _by_thread_map(root: Root, thread_map: IndexingMap | Unknown) -> Iterator[_A
 
 
 def _by_schedule(root: Root, device: Device) -> tuple[str, int, Iterator[_Access]]:
-    """The kernel that XLA would make, its vectors and accesses; what is not one takes outputs in memory order."""
+    """The kernel that XLA would make, its vectors and accesses; without a kernel, threads take outputs in memory
+    order."""
     found, outputs = schedule(root, device), _outputs(root)
     if isinstance(found, Unknown):
         reason = found.reason
     elif found.emitter == "triton_block":
-        reason = "which thread of a block has an element is Triton's choice"
+        reason = "Triton chooses which thread handles which element"
     elif len(found.outputs) != len(outputs):
         reason = "the schedule has other outputs"
     else:
@@ -211,7 +212,7 @@ def _by_schedule(root: Root, device: Device) -> tuple[str, int, Iterator[_Access
         return f"{kernel}; {note}" if note else kernel, found.vector, _accesses(root, outputs, found)
     threads = None
     if not isinstance(found, Unknown) or is_kernel(root):
-        threads = MapSet.unknown(f"unknown schedule: {reason}; a thread_map would tell")
+        threads = MapSet.unknown(f"unknown schedule: {reason}; pass thread_map=")
     questions, operands = Questions(root.module), _operands(root)
     accesses = (
         access
@@ -220,11 +221,12 @@ def _by_schedule(root: Root, device: Device) -> tuple[str, int, Iterator[_Access
             questions, root, operands, (k, index), shape, threads or MapSet([flat_thread_map(shape)])
         )
     )
-    return "no kernel of XLA: threads in the order of memory", 1, accesses
+    return "not a kernel of XLA: threads in memory order", 1, accesses
 
 
 def _accesses(root: Root, outputs: Sequence[tuple[ShapeIndex, Shape]], found: Schedule) -> Iterator[_Access]:
-    """Those of a kernel: the reads of each hero by its own maps, and those of the steps from there to the root."""
+    """The accesses of a kernel: the reads of each hero by its maps, and the reads on the path from the hero to its
+    root."""
     questions = Questions(root.module)
     operands = _operands(root)
     inside: Sequence[Instruction]
@@ -273,7 +275,7 @@ def _write(root: Root, k: int, index: ShapeIndex, shape: Shape, threads: MapSet)
 
 
 def _read(operand: Instruction, number: int, threads: MapSet, maps: MapSet) -> Iterator[_Access]:
-    """An access for each array of an operand.  Every step of a thread reads anew, so no range may be dropped."""
+    """An access for each array of an operand.  Every step of a thread reads again, so no range may be dropped."""
     if not threads or not maps:
         return
     unknown, inexact = _doubts(threads, maps)
@@ -284,7 +286,7 @@ def _read(operand: Instruction, number: int, threads: MapSet, maps: MapSet) -> I
 
 
 def _doubts(*sets: MapSet) -> tuple[str | None, str | None]:
-    """Why nothing is known of what sets lead to one after the other, and why they may lead to too much."""
+    """Why the composition of sets is unknown, and why it may have too many elements."""
     inexact, reason, crosses = False, None, False
     for maps in sets:
         if maps.is_unknown:
@@ -292,7 +294,7 @@ def _doubts(*sets: MapSet) -> tuple[str | None, str | None]:
         inexact, reason, crosses = inexact or not maps.exact, reason or maps.reason, crosses or maps.devices is not None
     if inexact:
         return None, reason or "the maps may have elements that are not read"
-    return None, "elements of other devices count, too" if crosses else None
+    return None, "elements of other devices count too" if crosses else None
 
 
 def _value(root: Root) -> Instruction:
@@ -308,10 +310,10 @@ def _expect_thread_map(thread_map: IndexingMap, rank: int) -> None:
     if len(dims) != 6 or min(v.lower for v in dims) < 0:
         raise ShapeError(
             f"expected a thread map with the 6 dims th_x, th_y, th_z, bl_x, bl_y, bl_z, all from 0, found "
-            f"{', '.join(f'{v.name} in [{v.lower}, {v.upper}]' for v in dims) or 'none'}; hm.thread_map makes one"
+            f"{', '.join(f'{v.name} in [{v.lower}, {v.upper}]' for v in dims) or 'none'}; hm.thread_map returns one"
         )
     if len(thread_map.results) != rank and not thread_map.is_known_empty:
         raise ShapeError(
             f"expected a thread map to an array with {rank} dimensions, found one with {len(thread_map.results)} "
-            "results; hm.flat_thread_map(shape) makes one"
+            "results; hm.flat_thread_map(shape) returns one"
         )

@@ -1,7 +1,7 @@
-"""The collectives of a program in one table: what devices exchange, along which axis of the mesh, how often.
+"""Lists the collectives of a program: the data that devices exchange, the axes of the mesh, and how often.
 
-:func:`collectives` is the entry point, :class:`Collectives` its answer.  :mod:`hlomap.memory.wire` knows what one run
-exchanges, and how often it runs; here are the table, the axes of the mesh, and a lower bound of the time.
+:func:`collectives` is the entry point, :class:`Collectives` its answer.  :mod:`hlomap.memory.wire` computes the bytes
+of one run and the number of runs; this module has the table, the axes of the mesh, and a lower bound of the time.
 """
 
 from __future__ import annotations
@@ -42,32 +42,32 @@ _MAX_GROUPS = 4
 class Collective:
     """One collective of a program, synchronous or not; a row of :class:`Collectives`.
 
-    Bytes that may be between two numbers are a :class:`~hlomap.results.Count`; what is not known is
+    A number of bytes with different bounds is a :class:`~hlomap.results.Count`; an unknown number is
     :class:`~hlomap.Unknown` with the reason.
     """
 
-    #: The instruction that begins it: the operation itself, or the start of an asynchronous one.
+    #: The instruction that begins the collective: the operation itself, or an asynchronous start.
     instruction: Instruction
-    #: The instruction that ends an asynchronous one; None for others, and where it is not in the same computation.
+    #: The instruction that ends an asynchronous collective; None for others, and if it is in another computation.
     done: Instruction | None
     #: The operation, such as ``all-gather``, without ``-start``.
     kind: str
-    #: How often it runs for each run of the subject: trip counts times calls.  Of a conditional the branch that sends
-    #: most counts, and 0 stands in the others.
+    #: The number of runs for each run of the subject: trip counts times calls.  In a conditional only the branch that
+    #: sends most counts; the others have 0.
     times: int | Unknown
     #: The loops, branches, calls and fusions around it, the outermost first; empty for an instruction of the entry.
     where: tuple[str, ...]
-    #: The axes of the mesh along which the devices of a group differ; None where the module names no mesh, or groups
+    #: The axes of the mesh along which the devices of a group differ; None if the module names no mesh, or groups
     #: follow no axes.
     axes: tuple[str, ...] | None
-    #: Seconds that all runs take at least; None without ``links``, and where something is not known.
+    #: A lower bound of the seconds of all runs; None without ``links``, and if a number is not known.
     time_at_least: float | None
     _operation: Instruction = field(repr=False)
     _exchange: Exchange | Unknown = field(repr=False)
 
     @property
     def groups(self) -> Sequence[Sequence[int]] | Unknown:
-        """The devices of each group; of a permutation and a transfer the pairs of a source and a target."""
+        """The devices of each group; for a permutation or a transfer, the pairs of a source and a target."""
         return self._exchange if isinstance(self._exchange, Unknown) else self._exchange.table.groups
 
     @property
@@ -77,13 +77,13 @@ class Collective:
 
     @property
     def group_size(self) -> int | None:
-        """The number of devices in each group; None where groups have several sizes, or are not known."""
+        """The number of devices in each group; None if groups have several sizes, or are not known."""
         sizes = set() if isinstance(self._exchange, Unknown) else {n for _, n in self._exchange.table.runs()}
         return sizes.pop() if len(sizes) == 1 else None
 
     @property
     def n_operands(self) -> int:
-        """How many arrays are sent: more than one where XLA combined several collectives."""
+        """The number of arrays sent: more than one if XLA combined several collectives."""
         return sum(len(arrays(operand.shape)) for operand in self._sent())
 
     @property
@@ -93,17 +93,17 @@ class Collective:
 
     @property
     def result_bytes(self) -> int | Unknown:
-        """The bytes that each device has afterwards, without the operands that an asynchronous start hands on."""
+        """The bytes that each device has afterwards, without the operands that an asynchronous start passes through."""
         return _bytes([_result(self._operation)])
 
     @property
     def wire_bytes(self) -> Count | Unknown:
-        """The least that the busiest device sends in one run."""
+        """The least bytes that the busiest device sends in one run."""
         return self._exchange if isinstance(self._exchange, Unknown) else self._exchange.wire_bytes
 
     @property
     def wire_bytes_all_devices(self) -> Count | Unknown:
-        """What all devices together send in one run."""
+        """The bytes that all devices together send in one run."""
         return self._exchange if isinstance(self._exchange, Unknown) else self._exchange.wire_bytes_all_devices
 
     @property
@@ -116,22 +116,22 @@ class Collective:
 
     @property
     def dtype(self) -> str:
-        """The element type of what is sent; several are joined by commas."""
+        """The element type of the sent arrays; several are joined by commas."""
         return ",".join(dict.fromkeys(shape.dtype for operand in self._sent() for _, shape in arrays(operand.shape)))
 
     @property
     def scheduling_name(self) -> str | None:
-        """The name under which XLA's scheduler knew it, which events of a profile may have."""
+        """The name in XLA's scheduler, which events of a profile may have."""
         return self.instruction.metadata.scheduling_name or self._operation.metadata.scheduling_name
 
     @property
     def op_name(self) -> str | None:
-        """The operation of the program that it comes from."""
+        """The operation of the source program."""
         return self.instruction.metadata.op_name or self._operation.metadata.op_name
 
     @property
     def source(self) -> str | None:
-        """The line of the program that it comes from, as ``file:line``."""
+        """The line of the source program, as ``file:line``."""
         for metadata in (self.instruction.metadata, self._operation.metadata):
             if metadata.source_file:
                 line = metadata.source_line
@@ -162,7 +162,7 @@ class Collective:
 
 
 def _result(operation: Instruction) -> Shape:
-    """The shape of what arrives: the value of a start has it beside the operands."""
+    """The shape of the received value, which is a part of the value of an asynchronous start."""
     state = lookup(operation.opcode).first_state
     if state is None:
         return operation.shape
@@ -179,7 +179,7 @@ def _upper(found: Count | Unknown) -> int | None:
 
 
 def _known(found: Any) -> Any:
-    """A value of a column; null where it is not known, or does not fit in 64 bits."""
+    """A value of a column; null if it is not known, or does not fit in 64 bits."""
     return None if isinstance(found, Unknown) or (isinstance(found, int) and found > INT64_MAX) else found
 
 
@@ -188,14 +188,14 @@ def _is_exact(row: Collective) -> bool:
 
 
 def _listed(row: Collective) -> tuple[tuple[int, ...], ...] | None:
-    """The groups as tuples; None for very many devices, which the text of the instruction lists in short."""
+    """The groups as tuples; None for very many devices, which the text of the instruction lists compactly."""
     if isinstance(row._exchange, Unknown) or row._exchange.table.n_devices > MAX_LISTED_DEVICES:
         return None
     return _as_tuples(row._exchange.table.groups)
 
 
 def _as_tuples(groups: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
-    """The groups as tuples; those in one short notation are listed once."""
+    """The groups as tuples; equal compact notations are expanded once."""
     return tuple(map(tuple, groups)) if isinstance(groups, list) else _listed_once(groups)
 
 
@@ -205,45 +205,53 @@ def _listed_once(groups: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]
 
 
 COLUMNS: Final[dict[str, tuple[Kind, str, Callable[[Collective], Any]]]] = {
-    "instruction": ("text", "Name of the instruction that begins it.", lambda c: c.instruction.name),
-    "done": ("text", "Name of the instruction that ends an asynchronous one.", lambda c: c.done and c.done.name),
+    "instruction": ("text", "Name of the instruction that begins the collective.", lambda c: c.instruction.name),
+    "done": ("text", "Name of the instruction that ends an asynchronous collective.", lambda c: c.done and c.done.name),
     "computation": ("text", "Name of its computation.", lambda c: c.instruction.computation.name),
     "kind": ("text", "The operation, without `-start`.", lambda c: c.kind),
-    "times": ("int", "How often it runs; null where that is not known.", lambda c: _known(c.times)),
-    "where": ("texts", "The loops, branches, calls and fusions around it.", lambda c: c.where),
+    "times": ("int", "Number of runs; null if not known.", lambda c: _known(c.times)),
+    "where": ("texts", "The loops, branches, calls and fusions around the instruction.", lambda c: c.where),
     "groups": ("groups", "Devices of each group, or (source, target) pairs.", _listed),
-    "ids": ("text", "`replica`, `partition` or `device`: what the numbers in `groups` are.", lambda c: _known(c.ids)),
+    "ids": (
+        "text",
+        "`replica`, `partition` or `device`: the kind of the numbers in `groups`.",
+        lambda c: _known(c.ids),
+    ),
     "axes": ("texts", "Axes of the mesh along which the devices of a group differ.", lambda c: c.axes),
-    "group_size": ("int", "Devices in each group; null where sizes differ.", lambda c: c.group_size),
+    "group_size": ("int", "Devices in each group; null if sizes differ.", lambda c: c.group_size),
     "n_operands": ("int", "Arrays that are sent.", lambda c: c.n_operands),
     "operand_bytes": ("int", "Bytes of these arrays on each device.", lambda c: _known(c.operand_bytes)),
     "result_bytes": ("int", "Bytes that each device has afterwards.", lambda c: _known(c.result_bytes)),
-    "wire_bytes": ("int", "The least that the busiest device sends in a run, at most.", lambda c: _upper(c.wire_bytes)),
+    "wire_bytes": (
+        "int",
+        "Upper bound of the least bytes that the busiest device sends.",
+        lambda c: _upper(c.wire_bytes),
+    ),
     "wire_bytes_all_devices": (
         "int",
-        "What all devices together send in a run, at most.",
+        "Upper bound of the bytes that all devices together send in a run.",
         lambda c: _upper(c.wire_bytes_all_devices),
     ),
     "total_wire_bytes": ("int", "`wire_bytes` times `times`.", lambda c: _upper(c.total_wire_bytes)),
-    "time_at_least": ("float", "Seconds that all runs take at least, with `links`.", lambda c: c.time_at_least),
-    "dtype": ("text", "Element type of what is sent.", lambda c: c.dtype),
-    "scheduling_name": ("text", "Name under which XLA's scheduler knew it.", lambda c: c.scheduling_name),
-    "op_name": ("text", "Operation of the program that it comes from.", lambda c: c.op_name),
-    "source": ("text", "Line of the program that it comes from.", lambda c: c.source),
-    "exact": ("bool", "Whether the bytes are no bounds but the numbers themselves.", _is_exact),
+    "time_at_least": ("float", "Lower bound of the seconds of all runs, with `links`.", lambda c: c.time_at_least),
+    "dtype": ("text", "Element type of the sent arrays.", lambda c: c.dtype),
+    "scheduling_name": ("text", "Name in XLA's scheduler.", lambda c: c.scheduling_name),
+    "op_name": ("text", "Operation of the source program.", lambda c: c.op_name),
+    "source": ("text", "Line of the source program.", lambda c: c.source),
+    "exact": ("bool", "Whether the bytes are exact, not bounds.", _is_exact),
     "unknown": ("text", "Why bytes or times are not known.", lambda c: c.reason),
 }
-"""The columns of :class:`Collectives`, each with its kind, its meaning, and its value in a row."""
+"""The columns of :class:`Collectives`, each with its kind, its meaning, and a function for its value in a row."""
 
 _SHOWN = ("instruction", "kind", "times", "where", "axes", "group_size", "wire_bytes", "total_wire_bytes")
 
 
 class Collectives(Table):
-    """The collectives of a program, in the order in which a run meets them first.
+    """The collectives of a program, in the order of their first run.
 
     ``table["wire_bytes"]`` is a column, ``table[0]`` a :class:`~hlomap.results.Collective`; ``rows()``,
-    ``to_pandas()``, ``to_arrow()`` and ``to_polars()`` are those of :class:`~hlomap.results.Table`.  A number that is a
-    bound has ``exact`` False, one that is not known is null, and ``unknown`` says why.
+    ``to_pandas()``, ``to_arrow()`` and ``to_polars()`` are those of :class:`~hlomap.results.Table`.  If
+    a number is a bound, ``exact`` is False; an unknown number is null, and ``unknown`` has the reason.
     """
 
     __slots__ = ("_total", "records")
@@ -259,15 +267,15 @@ class Collectives(Table):
 
     @property
     def wire_bytes(self) -> Count | Unknown:
-        """The sum over all that runs of what the busiest device sends; it is a bound on what one device sends.
+        """The sum over all runs of the bytes that the busiest device sends, a bound on the bytes of any one device.
 
-        Unknown where something may send that is no collective, such as a custom call without rule.
+        Unknown if an instruction other than a collective may send, such as a custom call without a rule.
         """
         return self._total.count
 
     @property
     def wire_bytes_all_devices(self) -> Count | Unknown:
-        """What all devices together send."""
+        """The bytes that all devices together send."""
         return self._total.count_all_devices
 
     @property
@@ -282,7 +290,7 @@ class Collectives(Table):
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """What of the program's exchanges is not known."""
+        """Why exchanges of the program are not known."""
         return self._total.unknown
 
     def __len__(self) -> int:
@@ -327,7 +335,7 @@ class Collectives(Table):
         return f"<hlomap.results.Collectives: {len(self)} rows>"
 
     def text(self, limit: int | None = SHOWN_ROWS) -> str:
-        """The first rows, all for None, and what the program sends."""
+        """The text of the first ``n`` rows, all rows for None, and the total bytes."""
         shown = [islice(self._column(name), limit) for name in _SHOWN]
         lines = [first_rows(_SHOWN, shown, len(self), len(COLUMNS))] if self.records else ["no collectives"]
         return "\n".join([*lines, str(self._total)])
@@ -351,8 +359,8 @@ def collectives(
         links: for each axis of the mesh the bytes per second that a device sends along it; then ``time_at_least`` is a
             lower bound.
 
-    *Wire bytes* are the least that the busiest device sends, for S bytes of operands on each device of a group of n:
-    all-reduce ``2 (n - 1) / n S``, all-gather ``(n - 1) S``, reduce-scatter and all-to-all ``(n - 1) / n S``,
+    *Wire bytes* are the least bytes that the busiest device sends, for S bytes of operands on each device of a group of
+    n: all-reduce ``2 (n - 1) / n S``, all-gather ``(n - 1) S``, reduce-scatter and all-to-all ``(n - 1) / n S``,
     collective-permute, broadcast and send S.
 
     Raises:
@@ -412,7 +420,7 @@ def _walk(run: WireRun, start: Computation | Instruction) -> Iterator[_Found]:
     for instruction, path in run.met(start):
         operation = operation_of(instruction)
         if path and operation_of(path[-1][0]) == instruction:
-            continue  # the start that wraps it has the row
+            continue  # the start around it has the row
         is_end = bool(instruction.async_steps) and instruction != instruction.async_steps[0]
         exchange = None if is_end else run.exchange(operation)
         if exchange is not None and is_collective(operation, exchange):
@@ -420,7 +428,7 @@ def _walk(run: WireRun, start: Computation | Instruction) -> Iterator[_Found]:
 
 
 def _place(caller: Instruction, called: Computation) -> str:
-    """What runs a computation, in words."""
+    """The caller of a computation, in words."""
     name = printable(caller.name, 60)
     kind = lookup(caller.opcode).runs
     if kind == "branch":
@@ -431,7 +439,7 @@ def _place(caller: Instruction, called: Computation) -> str:
 
 
 def _ends(module: Module) -> dict[Instruction, Instruction]:
-    """By start the instruction that ends an asynchronous operation."""
+    """For each asynchronous start, the instruction that ends the operation."""
     found: dict[Instruction, Instruction] = {}
     for instruction in module.instructions:
         if is_done(instruction):
@@ -442,7 +450,7 @@ def _ends(module: Module) -> dict[Instruction, Instruction]:
 
 
 class _Places:
-    """Where devices are in a mesh, and how fast they are linked."""
+    """The positions of devices in a mesh, and the speeds of their links."""
 
     def __init__(self, mesh: Mesh | None, links: Mapping[str, float] | None) -> None:
         self.mesh = mesh
@@ -462,8 +470,8 @@ class _Places:
     def seconds(self, operation: Instruction, exchange: Exchange | Unknown, times: int | Unknown) -> float | None:
         """A lower bound of the time of all runs.
 
-        The busiest device sends over all its links at once.  And what crosses axes is sent along these alone, wherever
-        it goes in between: the bytes of all devices over the links of all devices along the axes.
+        The busiest device can at best send over all its links at once.  Data that crosses axes has to use links along
+        these axes, on any route: the bytes of all devices over the links of all devices along the axes.
         """
         if self.links is None:
             return None
@@ -487,9 +495,9 @@ class _Places:
 def axes_of_exchange(
     operation: Instruction, exchange: Exchange, mesh: Mesh | None, known: dict[object, tuple[str, ...] | None]
 ) -> tuple[str, ...] | None:
-    """The axes of a mesh along which the devices of a group, or of a pair, differ; None where groups follow none.
+    """The axes of a mesh along which the devices of a group, or of a pair, differ; None if groups follow none.
 
-    ``known`` has those of groups that were asked about before.
+    ``known`` caches the axes of groups.
     """
     table = exchange.table
     written: tuple[str, ...] = tuple(getattr(table.groups, "axes", None) or ())

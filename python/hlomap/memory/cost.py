@@ -1,8 +1,8 @@
 """Cost of a program: arithmetic operations, bytes that move, and a lower bound of the time.
 
-:func:`cost` is the entry point.  Operations come from the trait ``operations`` of the op rules; how many elements a
-fusion evaluates, how often, and how many bytes it reads come from the indexing maps.  Nothing here knows an opcode.
-The numbers are exact where ``exact`` says so, else at most what is needed, and ``notes`` say why.
+:func:`cost` is the entry point.  Operations come from the trait ``operations`` of the op rules; the elements that a
+fusion evaluates, how often, and the bytes that it reads come from the indexing maps.  No code depends on an opcode.
+The numbers are exact if ``exact`` is true, else upper bounds of the necessary costs, explained by ``notes``.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ _MAX_LINES = 10
 
 @dataclass(frozen=True, slots=True)
 class _Figures:
-    """The numbers of something that runs once.  ``sure_flops`` and ``sure_bytes`` are lower bounds."""
+    """The numbers of one run of an instruction or computation.  ``sure_flops`` and ``sure_bytes`` are lower bounds."""
 
-    #: Flops, transcendentals, both as they are evaluated, those that a fusion repeats included, and the bytes that are
-    #: read, read again and written; None where a number is unknown.
+    #: Flops, transcendentals, evaluated operations including those that a fusion repeats, and bytes read, read again
+    #: and written; None if a number is unknown.
     numbers: tuple[int | None, ...] = (0,) * 6
     sure_flops: Counter[str] = field(default_factory=Counter)
-    #: Of device memory alone.
+    #: Only of device memory.
     sure_bytes: int = 0
     #: Bytes that are read and written, by the memory space of the arrays.
     by_space: Counter[int] = field(default_factory=Counter)
     exact: bool = True
     notes: tuple[str, ...] = ()
-    #: What is left out of the bytes since it is not known, such as the reads of an instruction that was not read.
+    #: Unknown bytes that are left out, such as the reads of an instruction whose text was not read.
     unknown: tuple[str, ...] = ()
     #: Whether some operations are left out.
     lacks_operations: bool = False
@@ -73,11 +73,11 @@ class _Figures:
 
     @property
     def weight(self) -> int:
-        """The measure by which a part is expensive where no device is given."""
+        """The measure of expense if no device is given."""
         return _weight(*self.numbers[:2], self.numbers[3], self.numbers[5])
 
     def seconds(self, device: Device) -> float:
-        """No less than this is needed: the operations and the bytes of which the bounds are sure."""
+        """A lower bound of the needs: the operations and bytes with certain bounds."""
         bandwidth = device.dram_bytes_per_second
         arithmetic = [_ratio(n, peak) for dtype, n in self.sure_flops.items() if (peak := device.peak(dtype))]
         return max([*arithmetic, _ratio(self.sure_bytes, bandwidth) if bandwidth else 0.0])
@@ -116,31 +116,31 @@ def _weight(*numbers: int | None) -> int:
 
 @dataclass(frozen=True)
 class CostReport:
-    """The result of :func:`cost`, in ``parts`` for each instruction of the subject; ``str()`` is a table.
+    """The result of :func:`cost`, with a part for each instruction of the subject; ``str()`` is a table.
 
-    All numbers are those of ``times`` runs.  They are exact if ``exact`` is true; otherwise no more than these are
-    needed, unless ``notes`` say that something is left out.
+    All numbers are for ``times`` runs.  They are exact if ``exact`` is true; otherwise they are upper bounds, unless
+    ``notes`` say that something is left out.
     """
 
-    #: The instruction or the computation; of a module its entry.
+    #: The instruction or the computation; for a module its entry.
     subject: Instruction | Computation
-    #: How often the subject runs; more than once in a loop.
+    #: The number of runs of the subject; more than 1 in a loop.
     times: int
-    #: Arithmetic operations on the elements that are needed, each counted once; 2 for a multiply-add.
+    #: Arithmetic operations on the needed elements, each counted once; 2 for a multiply-add.
     flops: int
     #: Functions such as exp, which take several arithmetic operations each.
     transcendentals: int
-    #: Operations that are evaluated, for each one that is needed: above 1 where a fusion computes an element anew for
-    #: each of its uses.  None where reads cannot be counted.
+    #: Evaluated operations for each needed operation: above 1 if a fusion computes an element again for each of its
+    #: uses.  None if reads cannot be counted.
     recomputed: float | None
-    #: Distinct bytes that are read from memory, of whatever space; None if unknown.
+    #: Distinct bytes read from memory of any space; None if unknown.
     bytes_read: int | None
-    #: Bytes that are read again after they were read once, if no cache keeps them; None if unknown.
+    #: Bytes read again after their first read, if no cache keeps them; None if unknown.
     bytes_reread: int | None
-    #: Bytes that are written to memory, of whatever space; None if unknown.
+    #: Bytes written to memory of any space; None if unknown.
     bytes_written: int | None
     #: ``bytes_read + bytes_written`` by the memory space in the layouts of the arrays: 0 is the device's memory, which
-    #: is always there and has the arrays without a layout; 1 is on the chip, 5 the host's memory.
+    #: is always listed and includes arrays without a layout; 1 is on the chip, 5 the host's memory.
     bytes_by_memory_space: Mapping[int, int] | Unknown = field(hash=False)
     #: The device of ``time_at_least``.
     device: Device | None
@@ -149,9 +149,10 @@ class CostReport:
     exact: bool
     #: The omissions and assumptions of the numbers, in words.
     notes: tuple[str, ...]
-    #: The reports of the instructions outside fusions that run, each of all its ``times`` runs, in schedule order: as
-    #: a run first meets them, so that those of a loop's body stand where the loop does.  The order inside a computation
-    #: is that of the text.  Of a fusion the reports of the instructions inside, which move no bytes.
+    #: The reports of the instructions outside fusions that run, each for all its ``times`` runs, in schedule order,
+    #: that is, in the order of their first run, so that the body of a loop takes the place of the loop.  The order
+    #: inside a computation is that of the text.  For a fusion, the reports of the instructions inside, which move no
+    #: bytes.
     parts: tuple[CostReport, ...] = field(repr=False)
     #: Whether an unknown part is left out, so that the numbers are not upper bounds.
     _is_partial: bool = False
@@ -163,7 +164,7 @@ class CostReport:
 
     @property
     def wire_bytes(self) -> Count | Unknown:
-        """The least that the busiest device sends to others, see :func:`hlomap.collectives`."""
+        """The least bytes that the busiest device sends to others, see :func:`hlomap.collectives`."""
         return self._sent.count
 
     @cached_property
@@ -172,7 +173,7 @@ class CostReport:
 
     @property
     def intensity(self) -> float | None:
-        """Flops for each byte of device memory that is read or written; None where none is, or that is unknown."""
+        """Flops for each byte of device memory that is read or written; None if there are none, or unknown."""
         spaces = self.bytes_by_memory_space
         n_bytes = 0 if isinstance(spaces, Unknown) else spaces[0]
         return _ratio(self.flops, n_bytes) if n_bytes else None
@@ -235,18 +236,17 @@ def _time(seconds: float) -> str:
 
 
 def cost(subject: Instruction | Computation | Module, /, device: Device | str | None = None) -> CostReport:
-    """The arithmetic operations of a program, the bytes that it moves, and with a device the least time that it takes.
+    """The arithmetic operations of a program, the bytes that it moves, and with a device a lower bound of its time.
 
-    ``subject`` is an instruction, a computation, or a module for its entry.  Operations are those on elements that are
-    needed, counted once: of a slice of a sum in a fusion only the additions of the slice.  ``recomputed`` tells how
-    often a fusion evaluates them.  Bytes are those of distinct elements that instructions outside fusions read, and
-    those that they write; the operand of an update in place is neither.  Loops multiply by their trip count; of a loop
-    with an unknown one the numbers are those of one iteration, and of a conditional those of its most expensive branch:
-    by time with a device, else by flops plus bytes.  ``notes`` say so.
+    ``subject`` is an instruction, a computation, or a module for its entry.  Operations on needed elements count once:
+    for a slice of a sum in a fusion only the additions of the slice.  ``recomputed`` says how often a fusion evaluates
+    them.  Bytes are those of the distinct elements that instructions outside fusions read, and those that they write;
+    the operand of an update in place is neither.  A loop counts its trip count times, or once if that is unknown, and a
+    conditional as its most expensive branch: by time with a device, else by flops plus bytes.  ``notes`` say so.
 
     ``time_at_least`` is the larger of flops / the peak of their element type and bytes / bandwidth, in seconds: a
     lower bound for a device whose caches are empty before each instruction.  Element types without a known peak, bytes
-    outside the device's memory, and what is not known exactly, count as nothing.
+    outside the device's memory, and numbers that are not known exactly do not count.
 
     ``device`` is a :class:`~hlomap.Device` or the name of one.  Raises ``TypeError`` for other arguments and
     ``ValueError`` for an unknown name.
@@ -280,7 +280,7 @@ def cost(subject: Instruction | Computation | Module, /, device: Device | str | 
 def costs_within(
     module: Module, instructions: Iterable[Instruction], device: Device | None
 ) -> dict[Instruction, CostReport]:
-    """:func:`cost` of some instructions of a module, without parts; equal ones are computed once."""
+    """:func:`cost` of some instructions of a module, without parts; equal instructions are computed once."""
     run = _Run(Questions(module), device)
     found: dict[Instruction, CostReport] = {}
     for instruction in instructions:
@@ -292,22 +292,21 @@ def costs_within(
 
 @dataclass(frozen=True)
 class BytesMoved:
-    """The bytes that instructions outside fusions read and write, as often as they run; at most these if nothing is
-    unknown."""
+    """The bytes that instructions outside fusions read and write in all runs; an upper bound if nothing is unknown."""
 
     read: int = 0
     written: int = 0
-    #: What is left out since it is not known.
+    #: Unknown bytes that are left out.
     unknown: tuple[str, ...] = ()
 
     @property
     def total(self) -> int:
-        """Read and written."""
+        """The bytes read and written together."""
         return self.read + self.written
 
     @classmethod
     def sum(cls, parts: Iterable[BytesMoved]) -> BytesMoved:
-        """Those of all parts."""
+        """The sum of all parts."""
         read, written, unknown = 0, 0, dict[str, None]()
         for part in parts:
             read, written = read + part.read, written + part.written
@@ -315,7 +314,7 @@ class BytesMoved:
         return cls(read, written, tuple(unknown))
 
     def times(self, n: int) -> BytesMoved:
-        """Those of ``n`` runs."""
+        """The bytes of ``n`` runs."""
         return BytesMoved(self.read * n, self.written * n, self.unknown)
 
     @property
@@ -330,10 +329,10 @@ class BytesMoved:
 def bytes_moved(
     subject: Instruction | Computation, *, executed: bool = True
 ) -> tuple[BytesMoved, dict[Instruction, BytesMoved]]:
-    """The bytes that a program moves, and each of its instructions; of a conditional the branch that moves most.
+    """The bytes that a program and each of its instructions move; a conditional counts its branch that moves most.
 
-    An instruction has those of all its runs; what is in no branch that counts is left out.  Unless ``executed``, all
-    instructions count once.
+    An instruction has the bytes of all its runs; instructions in other branches are left out.  Unless ``executed``,
+    all instructions count once.
     """
     run = _BytesRun(Questions(subject.module), None)
     total, times = run.of_program(subject) if executed else run.of_text(subject)
@@ -348,7 +347,7 @@ def _as_bytes(figures: _Figures) -> BytesMoved:
 
 
 class _Counted(NamedTuple):
-    """An instruction inside a fusion: its operations on the elements that are needed, and on those evaluated."""
+    """An instruction inside a fusion: its operations on needed elements, and on evaluated elements."""
 
     instruction: Instruction
     needed: _Operations | str
@@ -357,7 +356,7 @@ class _Counted(NamedTuple):
 
 
 class _Run(Run[_Figures]):
-    """One question about one module; what equal instructions cost is computed once."""
+    """One question about one module; the cost of equal instructions is computed once."""
 
     def __init__(self, questions: Questions, device: Device | None) -> None:
         super().__init__(questions)
@@ -373,7 +372,7 @@ class _Run(Run[_Figures]):
         return amount.seconds(self.device) if self.device else amount.weight
 
     def choice(self, heaviest: _Figures, every: Sequence[_Figures]) -> _Figures:
-        """The numbers of one branch, of which no more is sure than of any."""
+        """The numbers of one branch, with the smallest lower bounds of all branches."""
         dtypes = set.intersection(*(set(one.sure_flops) for one in every))
         flops = Counter({dtype: min(one.sure_flops[dtype] for one in every) for dtype in dtypes})
         return replace(heaviest, sure_flops=flops, sure_bytes=min(one.sure_bytes for one in every))
@@ -384,7 +383,7 @@ class _Run(Run[_Figures]):
     # ------------------------------------------------------------------ an instruction
 
     def measure(self, instruction: Instruction) -> _Figures:
-        """An operation or a fusion that runs once."""
+        """The figures of one run of an operation or a fusion."""
         fused = fused_by(instruction)
         figures = self._of_operation(instruction) if fused is None else self.of_fused(fused, instruction)[0]
         is_clear = instruction.inconsistency is None and not instruction.has_unnamed_operands
@@ -411,7 +410,7 @@ class _Run(Run[_Figures]):
         reads: dict[Instruction, list[MapSet]] = {}
         kept = {alias.output_index for alias in instruction.attributes.get("output_to_operand_aliasing", ())}
         written = op.written(instruction)
-        # What an operation replaces in the memory of an operand may be less than all of it; the rest stays unread.
+        # An operation may replace only a part of the memory of an operand; the rest is not read.
         replaced = {index: place.operand for index, place in op.in_place(instruction).items() if place.replaces}
         unsure = [shape for index, shape in written if index in replaced]
         for index in array_leaves(instruction.shape):
@@ -419,7 +418,7 @@ class _Run(Run[_Figures]):
             for k, operand in enumerate(instruction.operands):
                 maps = MapSet() if replaced.get(index) == k else found.get(k, MapSet())
                 reads.setdefault(operand, []).append(maps)
-            # Nothing of an operand's memory has to be written by code that is not known.
+            # Unknown code need not write any of an operand's memory.
             if index in kept and any(maps.is_unknown for maps in found.values()):
                 unsure += [shape for at, shape in written if at == index]
         read = [(_Placed(i.shape), sets) for i, sets in reads.items()]
@@ -428,12 +427,12 @@ class _Run(Run[_Figures]):
         return figures + (moved if estimate is None else _estimated(moved, estimate))
 
     def _estimate(self, instruction: Instruction) -> Operations | None:
-        """What somebody says that an operation takes, without proof."""
+        """The figures of an operation from an estimate, without proof."""
         found = self.questions.counted(instruction)
         return found if isinstance(found, Operations) and found.estimate is not None else None
 
     def _of_update(self, instruction: Instruction, updated: int, combines: bool) -> _Figures:
-        """Operand 0 stays where it is: what is read are the other operands, and the old elements if they count."""
+        """The figures of an update in place: reads of the other operands, and of the old elements if they count."""
         operands = instruction.operands[1:]
         whole = [operand.shape for operand in dict.fromkeys(operands) if operand != instruction.operands[0]]
         new = _Placed(instruction.operands[updated].shape, instruction.shape)
@@ -442,7 +441,8 @@ class _Run(Run[_Figures]):
         return replace(_moved_bytes(read, 0, written), sure_bytes=sure, exact=not instruction.called_computations)
 
     def _of_effect(self, instruction: Instruction) -> _Figures:
-        """An operation without an array in its output, which would tell what it reads: it reads its operands whole."""
+        """The figures of an operation without output arrays, whose maps would show its reads: it reads whole
+        operands."""
         reason = self._why_unknown(instruction)
         read = _bytes(_placed(operand.shape for operand in dict.fromkeys(instruction.operands)))
         if read is None:
@@ -453,7 +453,7 @@ class _Run(Run[_Figures]):
         return replace(found, sure_bytes=found.by_space[0])
 
     def _why_unknown(self, instruction: Instruction) -> str | None:
-        """Why it is not known what an operation reads that has no array in its output: what it does is not."""
+        """Why the reads of an operation without output arrays are not known."""
         operations = self.questions.operations(instruction.number)
         return f"{instruction.name}: {operations}" if isinstance(operations, str) else None
 
@@ -462,9 +462,9 @@ class _Run(Run[_Figures]):
     def of_fused(
         self, computation: Computation, fusion: Instruction | None = None, *, with_bytes: bool = True
     ) -> tuple[_Figures, list[_Counted]]:
-        """A fused computation that runs once, and what is evaluated inside.
+        """The figures of one run of a fused computation, and the operations evaluated inside.
 
-        The shapes of ``fusion`` tell in which memory spaces its operands and outputs are; without it those inside do.
+        The shapes of ``fusion`` give the memory spaces of operands and outputs; by default the shapes inside do.
         """
         questions, at = self.questions, computation.module.instruction
         fused = questions.fused(computation.number)
@@ -517,7 +517,7 @@ class _Run(Run[_Figures]):
     def report(
         self, subject: Instruction | Computation, figures: _Figures, times: int, parts: Iterable[CostReport]
     ) -> CostReport:
-        """The report of these figures, which are those of all runs."""
+        """The report of these figures, which are for all runs."""
         flops, others = figures.numbers[0] or 0, figures.numbers[1] or 0
         evaluated, read, reread, written = figures.numbers[2:]
         recomputed = None if evaluated is None else _ratio(evaluated, flops + others) if flops + others else 1.0
@@ -532,7 +532,7 @@ class _Run(Run[_Figures]):
         )
 
     def inner(self, instruction: Instruction, times: int = 1) -> Iterator[CostReport]:
-        """The reports of what a fusion evaluates inside."""
+        """The reports of the operations evaluated inside a fusion."""
         fused = fused_by(instruction)
         return iter(()) if fused is None else self.inner_of(self.of_fused(fused, with_bytes=False)[1], times)
 
@@ -543,7 +543,7 @@ class _Run(Run[_Figures]):
 
 
 class _BytesRun(_Run):
-    """Of a conditional it takes the branch that moves the most bytes, and what is not known of any."""
+    """A run that takes the branch of a conditional that moves the most bytes, and the unknowns of all branches."""
 
     def weight(self, amount: _Figures) -> float:
         return _weight(amount.numbers[3], amount.numbers[5])
@@ -553,19 +553,19 @@ class _BytesRun(_Run):
 
 
 def _unread(instructions: Iterable[Instruction]) -> _Figures:
-    """What is known of instructions whose operands are not: nothing."""
+    """The figures of instructions whose operands are not known: they leave bytes out."""
     unknown = tuple(f"{i.name}: {i.inconsistency or 'the text names no operands'}" for i in instructions)
     return _Figures(exact=not unknown, notes=tuple(f"not counted: {reason}" for reason in unknown), unknown=unknown)
 
 
 def _skipped(module: Module) -> _Figures:
-    """What is known of a part of the text that is in no instruction."""
+    """The figures of a part of the text outside instructions."""
     reason = unread_reason(module, ())
     return _Figures() if reason is None else _Figures(exact=False, notes=(f"not counted: {reason}",), unknown=(reason,))
 
 
 def _count_reads(sets: Sequence[MapSet], shape: Shape) -> tuple[Count | None, Count]:
-    """Reads by all sets, of which each path from an output element is one, and distinct elements; None without a bound.
+    """Reads by all sets, one for each path from an output element, and distinct elements; None without a bound.
 
     The sets lead to an array of this shape.
     """
@@ -589,13 +589,13 @@ def _count_reads(sets: Sequence[MapSet], shape: Shape) -> tuple[Count | None, Co
 
 
 class _Placed(NamedTuple):
-    """A value that is moved, and one whose layouts say in which memory space its arrays are; by default its own."""
+    """A moved value, and the value whose layouts give the memory spaces of its arrays, by default itself."""
 
     shape: Shape
     place: Shape | None = None
 
     def spaces(self) -> list[int]:
-        """The memory space of each array of the value; 0 where that is not said."""
+        """The memory space of each array of the value; 0 if not given."""
         inside = [array for _, array in arrays(self.shape)]
         outside = inside if self.place is None else [array for _, array in arrays(self.place)]
         outside = outside if len(outside) == len(inside) else inside
@@ -626,9 +626,9 @@ def _moved(
     by: str,
     unsure: Sequence[_Placed] = (),
 ) -> _Figures:
-    """The bytes that are read of values, by all sets together, and written, by an instruction or computation.
+    """The bytes read from values by all sets together, and written, by an instruction or computation.
 
-    It need not write those of the written values that are ``unsure``.
+    The written values that are ``unsure`` may not be written.
     """
     reads = list(reads)
     reasons = dict.fromkeys(str(maps.reason) for _, sets in reads for maps in sets if maps.is_unknown)
@@ -641,7 +641,7 @@ def _moved(
             shape = shape_at(value.shape, index)
             try:
                 touched, distinct = _count_reads([maps._at(index) for maps in sets], shape)
-            except HlomapError:  # an array without bound
+            except HlomapError:  # an array with an unbounded dimension
                 unknown += (f"{by} reads an array without bound",)
                 return replace(_moved_bytes(None, None, n_written), exact=False, unknown=unknown)
             bits = shape.element_bits
@@ -659,9 +659,9 @@ def _moved(
 
 
 def _estimated(moved: _Figures, estimate: Operations) -> _Figures:
-    """The bytes of an operation that reads unknown elements, from an estimate of all that it accesses, if it has one.
+    """The bytes of an operation with unknown reads, from an estimate of all accessed bytes, if there is one.
 
-    It writes its outputs and reads the rest, each byte of its operands once before any again; all in device memory.
+    It writes its outputs and reads the rest, first each byte of its operands once, then again; all in device memory.
     """
     n = estimate.n_bytes
     if n is None:
@@ -681,14 +681,14 @@ _NO_BYTES = Counter[int]()
 
 
 def _moved_bytes(read: Counter[int] | None, reread: int | None, written: Counter[int] | None) -> _Figures:
-    """Bytes that are read, read again and written, by memory space; None where they are not known."""
+    """Bytes read, read again and written, by memory space; None if not known."""
     totals = [None if one is None else sum(one.values()) for one in (read, written)]
     by_space = (read or _NO_BYTES) + (written or _NO_BYTES)
     return _Figures((0, 0, 0, totals[0], reread, totals[1]), by_space=by_space)
 
 
 def _bytes(values: Iterable[_Placed]) -> Counter[int] | None:
-    """The bytes of all arrays of some values, by memory space; None where an array has no bound."""
+    """The bytes of all arrays of some values, by memory space; None if an array has no bound."""
     by_space: dict[int, list[Shape]] = {}
     for value in values:
         for space, (_, array) in zip(value.spaces(), arrays(value.shape), strict=True):
@@ -698,6 +698,7 @@ def _bytes(values: Iterable[_Placed]) -> Counter[int] | None:
 
 
 def _dtype(instruction: Instruction) -> str:
-    """The element type of the arithmetic: that of the first operand, which products and comparisons do not keep."""
+    """The element type of the arithmetic: the first operand's, since products and comparisons may return another
+    type."""
     shapes = (shape for value in (*instruction.operands[:1], instruction) for _, shape in arrays(value.shape))
     return next((shape.dtype for shape in shapes if shape.dtype != "pred"), "pred")

@@ -1,4 +1,4 @@
-"""Overview of a module: what runs, which instructions move the most bytes, and how good their maps are."""
+"""Overview of a module: the computations that run, the instructions that move the most bytes, and the state of maps."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _MAX_NAMES = 3
 
 @dataclass(frozen=True)
 class Overview:
-    """A module at a glance; ``str()`` has three lines."""
+    """A summary of a module; ``str()`` has three lines."""
 
     module: Module
     #: The entry, then the computations that calls, loops and branches run, in the order of the calls.
     executed: tuple[Computation, ...]
-    #: The bytes that all of them move, as often as they run.
+    #: The bytes that all of them move in all their runs.
     total: BytesMoved
-    #: Those of each instruction, the most first, without those that move nothing or are in a branch that moves less.
+    #: The bytes of each instruction, the most first, without instructions that move nothing or are in a lighter branch.
     moved: dict[Instruction, BytesMoved]
-    #: How many maps, one for each output and operand, are exact, over-approximate, unknown or in error.
+    #: The numbers of maps, one for each output and operand, that are exact, over-approximate, unknown or in error.
     statuses: dict[str, int] = field(default_factory=ReadOnlyDict)
-    #: Why maps are unknown or in error, and how often.
+    #: The reasons why maps are unknown or in error, with their numbers.
     reasons: dict[str, int] = field(default_factory=ReadOnlyDict)
 
     @property
@@ -40,7 +40,7 @@ class Overview:
         return f"{printable(self.module._title, 60)}: {plural(self.module.n_instructions, 'instruction')}{fusions}"
 
     def share(self, instruction: Instruction) -> str:
-        """The part of all bytes that an instruction moves, such as ``67 %``."""
+        """The share of all bytes that an instruction moves, such as ``67 %``."""
         return f"{100 * self.moved[instruction].total / max(self.total.total, 1):.0f} %"
 
     def to_dict(self) -> dict[str, Any]:
@@ -74,7 +74,7 @@ class Overview:
 
 
 def overview(module: Module) -> Overview:
-    """An overview of what matters first in a module.
+    """An overview of a module.
 
     >>> module = hm.parse('''HloModule m
     ... ENTRY e {

@@ -1,7 +1,6 @@
-"""Measured time beside exact bytes: the events of a profile joined with the instructions of its modules.
+"""Joins the events of a profile with the instructions of its modules: measured time and exact bytes.
 
-:func:`profile` is the entry point.  Every event of the file is counted, under one row or under what has no
-row.
+:func:`profile` is the entry point.  Every event of the file is counted, in one row or among the events without a row.
 """
 
 from __future__ import annotations
@@ -31,39 +30,39 @@ _MAX_LINES = 20
 class ProfileRow:
     """The events of one instruction, on all planes together.  Numbers that cannot be computed are None."""
 
-    #: The name of the module as the events have it.
+    #: The name of the module in the events.
     module: str
-    #: The id of the program, which tells programs of one name apart; None where the events have none.
+    #: The id of the program, which distinguishes programs with one name; None if the events have none.
     program: int | None
-    #: The name of the instruction as the events have it.
+    #: The name of the instruction in the events.
     name: str
     opcode: str | None
     #: Measured time of all calls, in microseconds.
     time_us: float
-    #: The middle of the times of the calls; of several planes the largest.  None where it cannot be told which kernels
-    #: belong to one call.
+    #: The median time of the calls, the largest over planes.  None if it is not known which kernels belong to one call.
     median_us: float | None
-    #: How often the instruction ran: on each plane as often as the kernel of it with the fewest events; several planes
-    #: add up.
+    #: The number of runs of the instruction: on each plane the number of events of its kernel with the fewest events,
+    #: summed over planes.
     calls: int
-    #: How many events it has: kernels, copies, or calls of functions on a CPU.
+    #: The number of its events: kernels, copies, or calls of functions on a CPU.
     kernels: int
-    #: Part of the time of all rows that contain no others; None for a call or a loop, which contain the time of others.
+    #: Share of the time of all rows that contain no others; None for a call or a loop, which contain the time of
+    #: others.
     share: float | None
     #: Distinct bytes that one call reads and writes.
     bytes: int | None
     #: Bytes that one call reads again, if no cache keeps them.
     bytes_reread: int | None
-    #: ``bytes`` for the measured time, in 10**9 bytes a second.
+    #: ``bytes`` over the measured time, in 10**9 bytes a second.
     gb_per_s: float | None
-    #: Arithmetic operations of one call, and those for the measured time in 10**9 a second.
+    #: Arithmetic operations of one call, and their rate over the measured time in 10**9 a second.
     flops: int | None
     gflop_per_s: float | None
-    #: The least time that the device needs, as a part of the measured time: 1 is as fast as it can be.
+    #: The least time that the device needs, divided by the measured time: 1 is as fast as possible.
     of_limit: float | None
-    #: The planes with events of it, such as ``/device:GPU:0``.
+    #: The planes with its events, such as ``/device:GPU:0``.
     planes: tuple[str, ...]
-    #: Why there is no instruction of that name; else None.
+    #: Why no instruction has this name; else None.
     unmatched: str | None
     instruction: Instruction | None = field(repr=False)
 
@@ -74,7 +73,7 @@ class ProfileRow:
 
 @dataclass(frozen=True)
 class Unplaced:
-    """Events without a row: how many, and their time in microseconds, which may overlap."""
+    """Events without a row: their number, and their time in microseconds, which may overlap."""
 
     events: int
     time_us: float
@@ -91,13 +90,13 @@ class Profile:
     #: The time of all rows that contain no others, in microseconds.
     time_us: float
     device: Device | None
-    #: By plane, the events that belong to no instruction: copies, the host's work, ends of operations.  Those of hosts
-    #: are among them where a device has events of the same instruction: they launch its kernels.
+    #: By plane, the events that belong to no instruction: copies, the host's work, ends of operations.  They include
+    #: events of hosts if a device has events of the same instruction, since the host's events launch its kernels.
     unplaced: Mapping[str, Unplaced]
-    #: By plane, events on lines that repeat those of other lines.
+    #: By plane, events on lines that repeat other lines.
     repeated: Mapping[str, Unplaced]
-    #: The modules that are joined with events: those of the file by name and program id, as in the rows, and those that
-    #: were given by name and the id that they were given with, or None.
+    #: The modules that are joined with events: modules of the file by name and program id, as in the rows, and modules
+    #: in the argument by name and the id in the argument, or None.
     modules: Mapping[tuple[str, int | None], Module] = field(repr=False)
 
     def __len__(self) -> int:
@@ -114,11 +113,11 @@ class Profile:
 
     @property
     def unmatched(self) -> tuple[ProfileRow, ...]:
-        """The rows of which no instruction is known."""
+        """The rows without a known instruction."""
         return tuple(row for row in self.rows if row.unmatched is not None)
 
     def label(self, row: ProfileRow) -> str:
-        """The name of a row, after that of its program and its id where several programs have one name."""
+        """The name of a row, prefixed with its program and its id if several programs have one name."""
         return f"{_program(row)} {row.name}" if row.module in self._shared_names() else row.name
 
     def _shared_names(self) -> set[str]:
@@ -134,7 +133,7 @@ class Profile:
         return f"<hlomap.results.Profile: {len(self.rows)} rows, {self.time_us:.6g} us>"
 
     def text(self, top: int = _MAX_LINES) -> str:
-        """The table of the first rows, and what is left out."""
+        """The table of the first rows, and a summary of the rest."""
         columns = {**_CELLS, **({} if self.device is None else _LIMIT)}
         if not self._shared_names():
             del columns["program"]
@@ -179,7 +178,7 @@ _CELLS: dict[str, Callable[[ProfileRow], str]] = {
     "flops": lambda row: _number(row.flops, ","),
     "GFLOP/s": lambda row: _number(row.gflop_per_s, ".3g"),
 }
-"""The columns of the table that is printed."""
+"""The columns of the printed table."""
 
 _LIMIT: dict[str, Callable[[ProfileRow], str]] = {"of limit": lambda row: _number(row.of_limit, ".1%")}
 
@@ -191,19 +190,19 @@ def profile(
     module: Module | Iterable[Module] | Mapping[int, Module] | None = None,
     device: Device | str | None = None,
 ) -> Profile:
-    """The measured time of each instruction, and what it read, wrote and computed in that time.
+    """The measured time of each instruction, with its bytes read and written and its operations.
 
     Args:
-        path: a ``*.xplane.pb`` file, a folder that ``jax.profiler.trace`` wrote to (of several runs the newest counts,
-            with the files of all hosts), or the bytes of a file.
-        module: the module or modules that ran, for a profile without HLO, or a mapping of program ids to them where
-            several programs have one name.  They take the place of those in the file with the same name or id.
-        device: with it, rows tell how close they come to its limits.
+        path: a ``*.xplane.pb`` file, a folder that ``jax.profiler.trace`` wrote to (the newest run, with the files of
+            all hosts), or the bytes of a file.
+        module: the module or modules that ran, for a profile without HLO, or a mapping from program ids to modules if
+            several programs have one name.  They replace modules in the file with the same name or id.
+        device: a device; rows then say how close they come to its limits.
 
     Events are joined with instructions by program and name.  An instruction without events has no row; events whose
-    instruction is not known have a row with ``unmatched``, and events of no instruction are counted by plane.  Where a
-    device (``/device:``) has events of an instruction, those of hosts launch them and have no row.  Bytes and flops are
-    those of :func:`hlomap.cost`.
+    instruction is not known have a row with ``unmatched``, and events of no instruction are counted by plane.  If a
+    device (``/device:``) has events of an instruction, events of hosts launch them and have no row.  Bytes and flops
+    are counted by :func:`hlomap.cost`.
 
     Raises :class:`~hlomap.errors.HloSyntaxError` with the position for bytes that are not a profile,
     ``FileNotFoundError`` for a path without one, ``ValueError`` for different modules of one name without ids, and
@@ -242,7 +241,7 @@ def profile(
 
 
 class _Key(NamedTuple):
-    """The instruction of events, as they name it; the name of the module may be empty."""
+    """The instruction that events name; the name of the module may be empty."""
 
     module: str
     program: int | None
@@ -277,9 +276,9 @@ def _count(found: dict[str, Unplaced], plane: str, n: int, ps: int) -> None:
 
 
 def _set_aside_launches(events: dict[_Key, dict[str, _Events]], unplaced: dict[str, Unplaced]) -> None:
-    """Moves the events of hosts to those without a row, where a device has events of the same instruction.
+    """Moves events of hosts to the events without a row if a device has events of the same instruction.
 
-    A name or an id that events lack is that of any.
+    A missing name or id in events matches any.
     """
     on_devices: dict[str, list[_Key]] = {}
     for key, planes in events.items():
@@ -331,23 +330,23 @@ class _Modules:
                 if all(other is not module and str(other) != str(module) for other in same):
                     same.append(module)
         for name, modules in by_name.items():
-            # Modules from a trace have ids, which need not be those of another trace: a unique name is enough.
+            # Modules from a trace have ids, which may differ in another trace, so a unique name is enough.
             by_id = {None if len(modules) == 1 else module.program: module for module in modules}
             if len(by_id) < len(modules) or (None in by_id and len(modules) > 1):
                 raise ValueError(
-                    f"hm.profile: several modules have the name {one_line(name, 60)!r}; give them by program id, as in "
+                    f"hm.profile: several modules have the name {one_line(name, 60)!r}; pass them by program id, as in "
                     "module={17: first, 18: second}"
                 )
             self._given |= {(name, id): module for id, module in by_id.items()}
 
     def add(self, program: _Program, proto: bytes) -> None:
-        """A program of the file."""
+        """Adds a program of the file."""
         protos = self._programs.setdefault(program, [])
         if proto not in protos:
             protos.append(proto)
 
     def close(self, events: Iterable[_Key]) -> None:
-        """Ends the reading of files: these are all events."""
+        """Ends the reading of files, once all events are known."""
         ran = {(key.module, key.program) for key in events}
         self._is_single = len(ran) == 1
         for name, program in [*self._programs, *ran]:
@@ -355,11 +354,11 @@ class _Modules:
                 self._ids.setdefault(name, set()).add(program)
 
     def read(self) -> dict[_Program, Module]:
-        """The modules of the file that were read, and those that were given."""
+        """The modules that were read from the file, and those of the argument."""
         return {key: module for key, module in self._read.items() if isinstance(module, Module)} | self._given
 
     def instruction(self, key: _Key) -> Instruction | str:
-        """The instruction of events, or why there is none."""
+        """The instruction of events, or why none matches."""
         candidates = self._candidates(key.module, key.program)
         if isinstance(candidates, str):
             return candidates
@@ -375,7 +374,7 @@ class _Modules:
         return f"{len(found)} modules have an instruction of this name" if found else f"module {name} has no {key.op!r}"
 
     def _candidates(self, name: str, program: int | None) -> list[Module | str] | str:
-        """The modules that events of a program may be of, or why there is none."""
+        """The modules to which events of a program may belong, or why there is none."""
         for (_, id), module in self._given.items():
             if id is not None and id == program:
                 return [module]
@@ -387,13 +386,13 @@ class _Modules:
         if (name, None) in self._given:
             programs = joined(list(map(str, ids)))
             return f"several programs have the name {name!r}: {programs}; pass modules by id as `module`"
-        # Without an id every program of the name may be meant, without a name every one of the id.
+        # Without an id every program with the name matches, without a name every program with the id.
         fits = [key for key in self._programs if key[0] == name and None in (program, key[1])]
         if not name and program is not None:
             fits = [key for key in self._programs if key[1] == program]
         if fits:
             return [self._module(key) for key in fits]
-        # A module of another name stands for the only program that ran.
+        # A module with another name stands for the only program that ran.
         if (self._is_single or not name) and (given := [own for (_, id), own in self._given.items() if id is None]):
             return [*given]
         if not name:
@@ -417,7 +416,7 @@ class _Modules:
 
 
 def _contains_others(instruction: Instruction | str) -> bool:
-    """Whether its events last while those of others do."""
+    """Whether its events contain the time of others."""
     return isinstance(instruction, Instruction) and not runs_once(instruction)
 
 

@@ -1,6 +1,6 @@
-"""Follows the memory of an array through a module: who reads it, and how often each of them runs.
+"""Follows the memory of an array through a module to its readers, and counts how often each reader runs.
 
-An instruction hands the array on, updates it in place, or reads it, as its op rule says.
+By its op rule, an instruction passes the array on, updates it in place, or reads it.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from ..ops import op_of
 from ..ops._shapes import array_leaves, shape_at
 from ..ops.loops import condition_and_body
 
-_MAX_STATES = 64  # iterations after which what a loop carries has to repeat
+_MAX_STATES = 64  # iterations within which the carried state of a loop must repeat
 
 _Sources: TypeAlias = Mapping[tuple[Instruction, ShapeIndex], MapSet]
-"""Where the value is: the maps from elements of arrays to those of the value."""
+"""The places of the value: maps from elements of arrays to elements of the value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """A number of executions, at most where there is a reason; None is not known."""
+    """A number of executions; an upper bound if there is a reason, None if not known."""
 
     n: int | None = 1
     reason: str | None = None
@@ -58,15 +58,15 @@ def _add(reads: Reads, more: Reads, times: Times) -> None:
 
 
 class _Found(NamedTuple):
-    """Who reads the value in a computation, and where it is in the root."""
+    """The readers of the value in a computation, and the places of the value in the root."""
 
     reads: Reads
     outs: dict[ShapeIndex, MapSet]
 
 
 _Steps: TypeAlias = Generator[_Sources, _Found, _Found]
-"""A walk through a computation that asks for those through the computations that it enters, which may be nested deep:
-:meth:`Walk._follow` runs them without Python's stack."""
+"""A walk through a computation, which yields walks through the computations that it enters; :meth:`Walk._follow` runs
+nested walks without Python's stack."""
 
 
 class Walk:
@@ -84,11 +84,11 @@ class Walk:
         self._users_of: dict[Instruction, tuple[list[Instruction], dict[ShapeIndex, list[Instruction]]]] = {}
 
     def reads(self, value: Instruction, leaf: ShapeIndex) -> Reads:
-        """The readers of an array, in its computation and below, and in those that call it."""
+        """The readers of an array, in its computation, its callees and its callers."""
         here = self._follow({(value, leaf): identity_set(shape_at(self._questions.shape_of(value), leaf))})
         reads = dict(here.reads)
         for one in value.module.unread if here.outs and value.computation != value.module.entry else ():
-            _add(reads, _unknown_reads(one, here.outs.values()), Times(1))  # it may be a call, too
+            _add(reads, _unknown_reads(one, here.outs.values()), Times(1))  # it may also be a call
         pending = [(value.computation, here.outs)]
         seen: set[object] = set()
         while pending:
@@ -104,11 +104,11 @@ class Walk:
         return reads
 
     def _above(self, caller: Instruction, computation: Computation, outs: dict[ShapeIndex, MapSet]) -> _Found:
-        """Follow an array that a called computation returns: one of those of its executions."""
+        """Follow an array that one execution of a called computation returns."""
         reads: Reads = {}
         if op_of(caller).parameter_to_operands is not None:
             if computation != condition_and_body(caller)[1]:
-                return _Found({}, {})  # the loop alone uses the result of the condition
+                return _Found({}, {})  # only the loop uses the result of the condition
             found = self._run(self._loop(caller, outs, is_after_one=True))
             reason = f"an iteration of {caller.name} may be any of them"
             _add(reads, found.reads, Times(1, reason))
@@ -125,7 +125,7 @@ class Walk:
         return self._run(self._enter(sources))
 
     def _run(self, steps: _Steps) -> _Found:
-        """Runs a walk and those that it asks for, the innermost first."""
+        """Runs a walk and the walks that it yields, innermost first."""
         running: list[_Steps] = [steps]
         found: _Found | None = None
         while running:
@@ -137,11 +137,11 @@ class Walk:
             else:
                 running.append(self._enter(wanted))
                 found = None
-        assert found is not None, "a walk ends with what it found"
+        assert found is not None, "a walk ends with its result"
         return found
 
     def _enter(self, sources: _Sources) -> _Steps:
-        """A walk that is made once for the same sources."""
+        """The result of a walk, computed once for equal sources."""
         key = tuple(sources.items())
         if key not in self._found:
             entered = {value.computation for value, _ in sources} - self._entered
@@ -151,14 +151,14 @@ class Walk:
         return self._found[key]
 
     def _search(self, sources: _Sources) -> _Steps:
-        """Visits the users of what holds the value, operands before users."""
+        """Visits the users of instructions that hold the value, operands before users."""
         if not sources:
             return _Found({}, {})
         states: dict[Instruction, dict[ShapeIndex, MapSet]] = {}
         reads: dict[Instruction, Reads] = {}
         pending: list[tuple[int, Instruction]] = []
         waiting: set[Instruction] = set()
-        held: dict[Instruction, set[Instruction]] = {}  # by user the operands that hold it
+        held: dict[Instruction, set[Instruction]] = {}  # for each user the operands that hold the value
 
         def push(value: Instruction) -> None:
             for user in self._users(value, states[value]):
@@ -194,7 +194,7 @@ class Walk:
         return _Found(total, states.get(root, {}))
 
     def _numbers(self, user: Instruction) -> dict[Instruction, list[int]]:
-        """The numbers of the operands that a value is."""
+        """The operand numbers at which a value is used."""
         if user not in self._numbers_of:
             numbers: dict[Instruction, list[int]] = {}
             for k, operand in enumerate(user.operands):
@@ -203,7 +203,7 @@ class Walk:
         return self._numbers_of[user]
 
     def _users(self, value: Instruction, leaves: Iterable[ShapeIndex]) -> list[Instruction]:
-        """The users of some arrays of a value: of a wide tuple most take others out of it."""
+        """The users of some arrays of a value; most users of a wide tuple extract other arrays."""
         if not self._questions.shape_of(value).is_tuple:
             return list(value.users)
         if value not in self._users_of:
@@ -227,7 +227,7 @@ class Walk:
         return self._unnamed[computation]
 
     def _is_unclear(self, user: Instruction, called: Computation) -> bool:
-        """Whether what a caller does with its operands is not known: a part was not read, or does not fit it."""
+        """Whether the uses of a caller's operands are unknown: a part was not read, or does not fit."""
         return user.inconsistency is not None or (called.is_fusion and bool(self._may_read_any(called)))
 
     def _use(self, user: Instruction, arguments: Mapping[tuple[int, ShapeIndex], MapSet]) -> _Steps:
@@ -247,9 +247,9 @@ class Walk:
         return self._read(user, arguments)
 
     def _call(self, user: Instruction, arguments: Mapping[tuple[int, ShapeIndex], MapSet]) -> _Steps:
-        """A call or a branch."""
+        """Follow the value through a call or a branch."""
         op, called, operands = op_of(user), user.called_computations, user.operands
-        assert op.value_of_parameter is not None, "it is a call"
+        assert op.value_of_parameter is not None, "the user is a call"
         given: dict[Instruction, dict[ShapeIndex, MapSet]] = {}
         for (k, leaf), maps in arguments.items():
             given.setdefault(operands[k], {})[leaf] = maps
@@ -271,14 +271,14 @@ class Walk:
             for leaf, maps in found.outs.items():
                 outs.setdefault(leaf, []).append(maps)
         own = [maps for (k, _), maps in arguments.items() if operands[k] not in passed]
-        _add(reads, _whole_reads(user, own, None), Times(1))  # the number of the branch
+        _add(reads, _whole_reads(user, own, None), Times(1))  # the index of the branch
         unions = {leaf: union(list(dict.fromkeys(sets))) for leaf, sets in outs.items()}
         if len(called) > 1:
             unions = {leaf: _inexact(maps, str(times.reason)) for leaf, maps in unions.items()}
         return _Found(reads, unions)
 
     def _loop(self, user: Instruction, carried: dict[ShapeIndex, MapSet], *, is_after_one: bool = False) -> _Steps:
-        """A loop, or what is left of it after its first iteration: what the state holds, until that repeats."""
+        """Follow the value through a loop, from the state after an iteration until the state repeats."""
         try:
             if user not in self._loops:
                 self._loops[user] = (*condition_and_body(user), loop(user).trip_count)
@@ -296,7 +296,7 @@ class Walk:
             if following in states:
                 repeats = states.index(following)
             elif len(states) == _MAX_STATES:
-                reason = f"what {user.name} carries differs in each iteration"
+                reason = f"the state of {user.name} differs in each iteration"
                 return _Found(
                     _whole_reads(user, carried.values(), reason, None),
                     {leaf: MapSet.unknown(reason) for leaf in array_leaves(user.shape)},
@@ -320,7 +320,7 @@ class Walk:
     def _handed_on(
         self, user: Instruction, arguments: Mapping[tuple[int, ShapeIndex], MapSet]
     ) -> dict[ShapeIndex, MapSet]:
-        """Where the arrays are in the output of an operation that moves nothing."""
+        """The places of the arrays in the output of an operation that moves nothing."""
         outs: dict[ShapeIndex, MapSet] = {}
         for (k, leaf), maps in arguments.items():
             for out in self._outputs_of(user, k, leaf):
@@ -329,7 +329,7 @@ class Walk:
         return outs
 
     def _outputs_of(self, user: Instruction, operand: int, leaf: ShapeIndex) -> list[ShapeIndex]:
-        """The arrays of the output that have elements of an array of an operand."""
+        """The arrays of the output that contain elements of an array of an operand."""
         (records,) = self._questions.query(user, operand, [leaf])
         outs: dict[ShapeIndex, None] = {}
         for record in records:
@@ -341,13 +341,13 @@ class Walk:
         return list(outs)
 
     def _maps(self, user: Instruction, out: ShapeIndex, operand: int, leaf: ShapeIndex) -> MapSet:
-        """The elements of an array of an operand that those of an array of the output read."""
+        """The elements of an array of an operand that an array of the output reads."""
         if (user, out) not in self._needs:
             self._needs[user, out] = operand_maps(self._questions, user, out)
         return self._needs[user, out].get(operand, MapSet())._at(leaf)
 
     def _read(self, user: Instruction, arguments: Mapping[tuple[int, ShapeIndex], MapSet]) -> _Found:
-        """An instruction that reads its operands, but for those that it updates in place."""
+        """The reads of an instruction, except from operands that it updates in place."""
         shape, operands = self._questions.shape_of(user), user.operands
         outputs = array_leaves(shape)
         parts: list[MapSet] = []
@@ -361,7 +361,7 @@ class Walk:
                 held = _inexact(held, f"{user.name} updates it in place") if replaces or not same else held
                 outs[out] = outs[out] | held if out in outs else held
             if place.is_read and not outputs:
-                parts.append(_inexact(maps.image(), f"{user.name} has no output that tells what it reads"))
+                parts.append(_inexact(maps.image(), f"{user.name} has no output array, so its reads are not known"))
             for out in outputs if place.is_read else ():
                 if out not in place.unread:
                     found = self._maps(user, out, k, leaf).then(maps)
@@ -369,12 +369,13 @@ class Walk:
                     parts.append(found if is_exact else _inexact(found, f"{user.name} updates it in place"))
             for acting, found in self._effects_on(user, k) if place.is_read else ():
                 image = found._at(leaf).then(maps).image()
-                parts.append(_inexact(image, f"{acting.name} in {user.name} has no output that tells what it reads"))
+                reason = f"{acting.name} in {user.name} has no output array, so its reads are not known"
+                parts.append(_inexact(image, reason))
         total = union(parts)
         return _Found({(user, total): Times(1)} if total or total.is_unknown else {}, outs)
 
     def _effects_on(self, user: Instruction, operand: int) -> list[tuple[Instruction, MapSet]]:
-        """What a fusion reads of an operand for no output: the instructions inside that do, and the elements."""
+        """The reads of a fusion from an operand that belong to no output: the instructions inside, and the elements."""
         called = fused_by(user)
         if called is None or operand >= len(called.parameters):
             return []
@@ -389,7 +390,7 @@ class Walk:
         return [(acting, maps) for acting, value, maps in self._effects[called] if value == parameter]
 
     def _in_place(self, user: Instruction, operand: int, leaf: ShapeIndex) -> _Place:
-        """The use that an instruction that moves something makes of the memory of an array of an operand."""
+        """How an instruction that moves data uses the memory of an array of an operand."""
         op = op_of(user)
         if not is_looked_through(user):
             own = {(*out, *leaf): one for out, one in op.in_place(user).items() if one.operand == operand}
@@ -403,7 +404,7 @@ class Walk:
             return _Place(kept, unread, is_read)
         called = user.called_computations[0]
         if operand >= len(called.parameters):
-            return _Place({}, set(), True)  # it does not fit its call, of which nothing is known
+            return _Place({}, set(), True)  # it does not fit its call, so nothing is known
         kept, is_read = {}, False
         pending = [(called.parameters[operand], leaf, False)]
         seen = set(pending)
@@ -426,17 +427,17 @@ class Walk:
 
 
 class _Place(NamedTuple):
-    """The use that an instruction makes of the memory of an operand."""
+    """How an instruction uses the memory of an operand."""
 
     kept: dict[ShapeIndex, bool]
-    """The arrays of the output that are there, and whether the instruction replaces elements."""
+    """The arrays of the output in that memory, and whether the instruction replaces elements."""
     unread: set[ShapeIndex]
-    """Those for which it does not read the operand."""
+    """The arrays of the output for which it does not read the operand."""
     is_read: bool
 
 
 def _executions(user: Instruction, n: int | Unknown, extra: int, k: int, repeats: int, period: int) -> Times:
-    """How often a loop of ``n`` iterations is in state ``k``, where the states from ``repeats`` on come back."""
+    """How often a loop of ``n`` iterations is in state ``k`` if the states from ``repeats`` on recur."""
     if isinstance(n, Unknown):
         reason = f"the number of iterations of {user.name} is not known: {n.reason}"
         return Times(None if k >= repeats else 1, reason)
@@ -451,7 +452,7 @@ def _inexact(maps: MapSet, reason: str) -> MapSet:
 
 
 def _all_of(maps: MapSet, shape: Shape) -> MapSet:
-    """From each element of an array to all elements that maps reach."""
+    """The set from each element of an array to all elements that maps reach."""
     dims = [(0, size - 1) for size in shape.dimensions]
     if maps.is_unknown or 0 in shape.dimensions:
         return maps
@@ -463,14 +464,14 @@ def _all_of(maps: MapSet, shape: Shape) -> MapSet:
 
 
 def _unknown_reads(user: Instruction, held: Iterable[MapSet]) -> Reads:
-    """An instruction that may read what there is of the value any number of times, since its text tells no operands."""
+    """The reads of an instruction without known operands, which may read any of the value any number of times."""
     unread = next((i for c in user.called_computations for i in c if i.has_unnamed_operands), user)
     reason = f"{unread.name}: {unread.inconsistency or 'its operands are not known'}"
     return {(user, _inexact(union([maps.image() for maps in held]), reason)): Times(None, reason)}
 
 
 def _whole_reads(user: Instruction, held: Iterable[MapSet], reason: str | None, n: int | None = 1) -> Reads:
-    """The instruction reads all that its operands hold of the value."""
+    """The reads of an instruction that reads everything that its operands hold of the value."""
     sets = [maps.image() for maps in held]
     if not sets:
         return {}

@@ -1,8 +1,8 @@
-"""Readers: which instructions read a value from memory, how many bytes, and how often.
+"""Finds the instructions that read a value from memory, their bytes, and how often they read.
 
-:func:`readers` is the entry point.  It follows the memory of the value, not what is computed from it: through
-operations that move nothing, into calls, branches and loops, and through updates in place; an instruction that reads
-the value ends the way.  Nothing that reads the value is left out, and no count is lower than the true one.
+:func:`readers` is the entry point.  It follows the memory of the value, not results computed from it: through
+operations that move nothing, into calls, branches and loops, and through updates in place, up to the instructions that
+read the value.  No reader is left out, and no count is lower than the true one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ..ops._indexing.loops.window import enclosing_loop, values_in_nest
 from ..ops._shapes import array_leaves, shape_at
 from .reader_walk import Times, Walk
 
-_MAX_POINTS = 1 << 20  # of an enumeration of what iterations read: some tenths of a second
+_MAX_POINTS = 1 << 20  # of an enumeration of the reads of iterations: some tenths of a second
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +39,17 @@ class Reader:
 
     instruction: Instruction
     maps: MapSet
-    """From its outputs to the elements of the value; with a dimension for the iteration of each loop around the
-    instruction, ``t0``, ``t1``, ..., innermost first, where these determine what is read."""
+    """The maps from its outputs to the elements of the value, with a dimension for the iteration of each loop around
+    the instruction, ``t0``, ``t1``, ..., innermost first, if the iterations determine the reads."""
     bytes: int
-    """The bytes of the different elements that it reads, all executions together."""
+    """The bytes of the distinct elements that it reads in all executions together."""
     times: int | Unknown
-    """How often it reads an element from memory, at most; one execution reads an element once."""
+    """The most reads of an element from memory; one execution reads an element once."""
     total_bytes: int | Unknown
-    """The bytes that it reads, all executions together."""
+    """The bytes that it reads in all executions together."""
     exact: bool
     reason: str | None
-    """Why the numbers are upper bounds; None where they are exact."""
+    """Why the numbers are upper bounds; None if they are exact."""
 
     def __str__(self) -> str:
         most = "" if self.exact else "at most "
@@ -68,7 +68,7 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Readers(Sequence[Reader]):
-    """The readers of a value, in the order of the text; :func:`readers` makes it."""
+    """The readers of a value, in the order of the text; the result of :func:`readers`."""
 
     value: Instruction
     found: tuple[Reader, ...]
@@ -90,7 +90,7 @@ class Readers(Sequence[Reader]):
 
     @property
     def times(self) -> int | Unknown:
-        """How often any element is read from memory, at most; 0 without readers."""
+        """The most reads of any element from memory; 0 without readers."""
         by_maps: dict[MapSet, list[tuple[_Branches, int]]] = {}
         places: dict[Computation, tuple[_Branches, bool]] = {}
         for reader in self:
@@ -98,7 +98,7 @@ class Readers(Sequence[Reader]):
                 return reader.times
             branches = _branches(reader.instruction, places)
             by_maps.setdefault(reader.maps, []).append((branches, reader.times))
-        # Maps to different arrays of the value have no element in common.
+        # Maps to different arrays of the value share no element.
         by_array: dict[ShapeIndex | None, list[MapSet]] = {}
         for maps in by_maps:
             for leaf in dict.fromkeys(m.shape_index for m in maps) if not maps.is_unknown else (None,):
@@ -126,7 +126,7 @@ class Readers(Sequence[Reader]):
 
     @property
     def title(self) -> str:
-        """The sums, in a line."""
+        """The sums, in one line."""
         times, total = self.times, self.total_bytes
         if not self:
             return f"{self.value.name}: no instruction reads it from memory"
@@ -144,14 +144,14 @@ class Readers(Sequence[Reader]):
 def readers(value: Instruction, /) -> Readers:
     """The instructions outside fusions that read a value from memory: how many bytes, and how often.
 
-    It follows the value through bitcasts, tuples, calls, branches, loops, and through updates that XLA makes in place
-    (``dynamic-update-slice``, ``scatter``, a fusion that ends in one), so it finds those who read what these leave
-    alone.  An instruction that reads an element many times counts once for each time that it runs: that is what leaves
-    memory.  The numbers are exact, or upper bounds with a reason, as for a branch that may not be taken;
-    they are :class:`~hlomap.Unknown` where the number of iterations of a loop is.
+    The value is followed through bitcasts, tuples, calls, branches, loops, and through updates that XLA makes in place
+    (``dynamic-update-slice``, ``scatter``, a fusion that ends in one), so readers of elements that an update keeps are
+    found.  Each run of an instruction counts an element once, even if the instruction uses it several times.  The
+    numbers are exact, or upper bounds with a reason, as for a branch that may not be taken; they are
+    :class:`~hlomap.Unknown` if the number of iterations of a loop is unknown.
 
-    Raises ``TypeError`` for anything but an instruction, and :class:`~hlomap.errors.ShapeError` for one inside a
-    fusion, or inside what a reduction applies, whose value is in no memory.
+    Raises ``TypeError`` for anything but an instruction, and :class:`~hlomap.errors.ShapeError` for an instruction
+    inside a fusion or in the computation of a reduction, since its value is not in memory.
 
     >>> module = hm.parse('''HloModule m
     ... body {
@@ -195,7 +195,7 @@ def readers(value: Instruction, /) -> Readers:
     value = instruction_of(value, "readers")
     inside = applied_by(value.computation)
     if inside is not None:
-        raise ShapeError(f"{value.name} is inside {inside.name}, so its value is in no memory: ask for {inside.name}")
+        raise ShapeError(f"{value.name} is inside {inside.name}, so its value is not in memory: pass {inside.name}")
     walk = Walk(Questions(value.module))
     by_instruction: dict[Instruction, list[tuple[ShapeIndex, MapSet, Times]]] = {}
     shape = value.shape
@@ -208,8 +208,8 @@ def readers(value: Instruction, /) -> Readers:
 
 
 def applied_by(computation: Computation) -> Instruction | None:
-    """The fusion, or the operation such as a reduction, that applies a computation element by element; None for a
-    computation that runs as it is, so that its values are in memory."""
+    """The fusion, or the operation such as a reduction, that applies a computation element by element; None for other
+    computations, whose values are in memory."""
     for inside in reverse_postorder(computation, callers):
         for caller in inside.callers:
             op = op_of(caller)
@@ -218,7 +218,7 @@ def applied_by(computation: Computation) -> Instruction | None:
     return None
 
 
-_OVERLAP = "the maps overlap in a way that is not counted"
+_OVERLAP = "overlaps of the maps are not counted"
 
 
 def _reader(instruction: Instruction, whole: Shape, parts: Sequence[tuple[ShapeIndex, MapSet, Times]]) -> Reader:
@@ -268,7 +268,7 @@ def _part(instruction: Instruction, leaf: ShapeIndex, shape: Shape, maps: MapSet
         return _Part(placed, distinct, None, 0, reason)
     if not trip_counts:
         return _Part(placed, distinct, times.n, _bytes(distinct.upper, shape) * times.n, reason)
-    # An element with each iteration that reads it.
+    # Pairs of an element and an iteration that reads it.
     n_loops = len(trip_counts)
     paired = MapSet((with_dims(m, n_loops) for m in maps), exact=maps.exact, reason=maps.reason)
     pairs = _distinct(paired, shape, prod(trip_counts))
@@ -281,7 +281,7 @@ def _part(instruction: Instruction, leaf: ShapeIndex, shape: Shape, maps: MapSet
 
 
 def _most_iterations(paired: MapSet, shape: Shape, trip_counts: Sequence[int]) -> int | None:
-    """The iterations that read the element that most of them read; None where they are too many to enumerate."""
+    """The most iterations that read one element; None if they are too many to enumerate."""
     target = (*shape.dimensions, *trip_counts)
     try:
         found = [
@@ -294,8 +294,8 @@ def _most_iterations(paired: MapSet, shape: Shape, trip_counts: Sequence[int]) -
 
 
 def _by_iteration(instruction: Instruction, maps: MapSet, times: Times) -> tuple[MapSet, list[int]]:
-    """The maps with a dimension for each loop around the instruction, and their trip counts, where runtime variables
-    are affine in the iterations; the executions are then all iterations of these loops, each once."""
+    """The maps with a dimension for each loop around the instruction, and their trip counts, if runtime variables are
+    affine in the iterations; then each iteration of these loops is one execution."""
     if times.n is None or times.reason or maps.is_unknown or not any(m.runtime for m in maps):
         return maps, []
     around = enclosing_loop(instruction)
@@ -311,7 +311,7 @@ def _by_iteration(instruction: Instruction, maps: MapSet, times: Times) -> tuple
 
 
 def _distinct(maps: MapSet, shape: Shape, n: int = 1) -> Count:
-    """The elements that maps reach, each ``n`` times at most."""
+    """The elements that maps reach, each at most ``n`` times."""
     found = maps.count(distinct=True)
     return Count(found.lower, min(found.upper, shape.n_elements * n))
 
@@ -324,9 +324,9 @@ _Branches: TypeAlias = tuple[tuple[Instruction, int], ...]
 
 
 def _branches(reader: Instruction, known: dict[Computation, tuple[_Branches, bool]]) -> _Branches:
-    """The branches in which an instruction is, outermost first, of conditionals that run once at most.
+    """The branches around an instruction, outermost first, of conditionals that run at most once.
 
-    ``known`` has those of computations, which the readers of a value share, and whether they may run several times.
+    ``known`` caches the branches of computations, and whether they may run several times.
     """
     inside: list[Computation] = []
     computation = reader.computation
@@ -348,7 +348,7 @@ def _branches(reader: Instruction, known: dict[Computation, tuple[_Branches, boo
 
 
 def _most_reads(reads: Iterable[tuple[_Branches, int]]) -> int:
-    """The sum of reads, of which only those of one branch of each conditional come about."""
+    """The sum of reads, if only one branch of each conditional runs."""
     total: Counter[_Branches] = Counter()
     for branches, n in reads:
         total[branches] += n

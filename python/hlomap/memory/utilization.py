@@ -1,4 +1,4 @@
-"""Utilization: how much of each operand an instruction, a fusion or a computation reads.
+"""Utilization: the part of each operand that an instruction, a fusion or a computation reads.
 
 :func:`utilization` is the entry point.  ``lower <= true number <= upper`` for both counts of a record.
 """
@@ -21,10 +21,10 @@ from ..maps.union_count import UNBOUNDED, count_array
 from ..ops._shapes import arrays
 
 _MAX_MAPS = 1 << 16
-"""The maps that are followed to count reads, on the way from all outputs to the operands: some tenths of a second."""
+"""The most maps to follow from all outputs to the operands to count reads: some tenths of a second."""
 
 _MAX_POINTS = 1 << 20
-"""The points of a union that are enumerated where its maps cannot be counted otherwise."""
+"""The most points of a union to enumerate if its maps cannot be counted otherwise."""
 
 
 @dataclass(frozen=True)
@@ -35,20 +35,20 @@ class Utilization:
     """The value that is read."""
     operand: int
     touched: Count
-    """The reads: points of the maps, so one for each path from an element of the output to one that it needs."""
+    """The reads: points of the maps, one for each path from an output element to an element that it needs."""
     distinct: Count
-    """The elements that are read at all."""
+    """The distinct elements that are read."""
     n_elements: int
     """The elements of the operand."""
     bytes: int
     """The bytes of ``distinct.upper`` elements."""
     exact: bool
     reason: str | None
-    """Why it is not exact."""
+    """Why the counts are not exact; None if they are."""
 
     @property
     def fraction(self) -> float:
-        """The part of the operand's elements that is read, at most; 0 of an operand without elements."""
+        """The share of the operand's elements that is read, an upper bound; 0 for an operand without elements."""
         return self.distinct.upper / self.n_elements if self.n_elements else 0.0
 
     def __str__(self) -> str:
@@ -63,13 +63,13 @@ class Utilization:
 
 
 def utilization(subject: Instruction | Computation | Module, /) -> tuple[Utilization, ...]:
-    """How much of each operand is read, all outputs together: a record for each operand.
+    """The elements of each operand that all outputs together read: a record for each operand.
 
     ``subject`` is an instruction, a fusion or a computation, whose parameters are then the operands; a module stands
     for its entry.  The counts follow
-    the elements through the whole of it: two slices of one operand that overlap count what they share once, and a
-    slice of a concatenation reads nothing of the operands that it leaves out.  Runtime values give bounds.
-    Where very many maps lead to the operands of a computation, the reads have no upper bound.
+    elements through the whole subject: overlapping slices of one operand count common elements once, and a slice of a
+    concatenation reads nothing of the operands that it leaves out.  Runtime values give bounds.  If very many maps
+    lead to the operands of a computation, the reads have no upper bound.
 
     Raises ``TypeError`` for anything else.
 
@@ -116,7 +116,7 @@ _Read = tuple[MapSet, Sequence[int]]
 def _of_operand(
     operand: Instruction, number: int, reads: Sequence[_Read], is_partial: bool, elements: MapSet | None
 ) -> Utilization:
-    """``reads`` are those of the first outputs where they are partial; ``elements`` has no dims."""
+    """Partial ``reads`` are those of the first outputs; ``elements`` has no dims."""
     touched, distinct, n_elements, n_bytes = _ZERO, _ZERO, 0, 0
     leaves = dict(arrays(operand.shape))
     by_leaf = _by_index(reads, leaves)
@@ -133,7 +133,7 @@ def _of_operand(
     reason = next((maps.reason or "the maps may have more" for maps in sets if not maps.exact), None)
     if reason is None and not (touched.exact and distinct.exact):
         has_runtime = any(m.runtime for maps in sets for m in maps)
-        reason = "reads depend on runtime values" if has_runtime else "the maps overlap in a way that is not counted"
+        reason = "reads depend on runtime values" if has_runtime else "overlaps of the maps are not counted"
         if is_partial:
             reason = "there are too many maps to count the reads"
     return Utilization(operand, number, touched, distinct, n_elements, n_bytes, reason is None, reason)
@@ -143,7 +143,7 @@ _ZERO = Count(0, 0)
 
 
 def _by_index(reads: Sequence[_Read], indices: Iterable[ShapeIndex]) -> dict[ShapeIndex, list[_Read]]:
-    """The maps to each array; exact ones that lead elsewhere are left out."""
+    """The maps to each array, without exact maps to other arrays."""
     found: dict[ShapeIndex, list[_Read]] = {index: [] for index in indices}
     for maps, sizes in reads:
         own = maps._by_array()
@@ -174,7 +174,7 @@ def _count_reads(
 
 
 def _enumerated(reads: Sequence[_Read], shape: Shape) -> Count | None:
-    """The elements, one by one; None where they are too many or depend on runtime values."""
+    """The elements, one by one; None if they are too many or depend on runtime values."""
     if any(m.runtime for maps, _ in reads for m in maps):
         return None
     elements, n_left = [np.empty(0, np.int64)], _MAX_POINTS

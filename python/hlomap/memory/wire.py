@@ -1,8 +1,8 @@
-"""Wire bytes: the least that the busiest device sends, of one run of an instruction and of a whole program.
+"""Wire bytes: the least bytes that the busiest device sends, for one run of an instruction and for a whole program.
 
-:func:`operation_of` leads from any step of an asynchronous operation to the instruction whose op rule tells what it
-exchanges, :func:`exchange_of` asks that rule, and :func:`wire_bytes` sums over all that runs, as often as it runs, in
-fusions too.  Nothing here knows an opcode.
+:func:`operation_of` leads from any step of an asynchronous operation to the instruction whose op rule describes the
+exchange, :func:`exchange_of` calls that rule, and :func:`wire_bytes` sums over all runs, in fusions too.  No code
+depends on an opcode.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ..ops._rule import has_several_devices
 
 
 def operation_of(instruction: Instruction) -> Instruction:
-    """The operation that an instruction is, or is a step of: the start, or what the start runs as its only work."""
+    """The operation of an instruction or of a step: the start, or the only operation that the start runs."""
     if not instruction.async_steps:
         return instruction
     start = instruction.async_steps[0]
@@ -36,12 +36,12 @@ def operation_of(instruction: Instruction) -> Instruction:
         return start
     root = called[0].root
     if not all(caller.async_steps for caller in called[0].callers):
-        return start  # it runs elsewhere, too
+        return start  # it also runs elsewhere
     return root if {*called[0]} == {root, *root.operands} else start
 
 
 def exchange_of(instruction: Instruction) -> Exchange | Unknown | None:
-    """What devices send each other in one run of an instruction by itself; None where they send nothing."""
+    """The data that devices send each other in one run of an instruction; None if they send nothing."""
     exchange = lookup(instruction.opcode).exchange
     if exchange is exchanges_nothing and not instruction.has_unnamed_operands:
         return None
@@ -52,15 +52,15 @@ def exchange_of(instruction: Instruction) -> Exchange | Unknown | None:
 
 
 def is_collective(operation: Instruction, exchange: Exchange | Unknown | None) -> bool:
-    """Whether an operation exchanges something: its groups may be unknown, but not that it has some."""
+    """Whether an operation exchanges data, even if its groups are unknown."""
     return isinstance(exchange, Exchange) or (exchange is not None and lookup(operation.opcode).collective is not None)
 
 
 def _why_not_partitioned(instruction: Instruction) -> str | None:
-    """Why XLA may yet add collectives: its value is split over devices.
+    """Why XLA may still add collectives for an instruction: its value is split over devices.
 
-    A module that XLA has partitioned keeps the shardings of its parameters; only its schedule tells it from one that
-    will get its collectives later.
+    A module that XLA has partitioned keeps the shardings of its parameters; only its schedule distinguishes it from a
+    module that will get its collectives later.
     """
     try:
         alone = not has_several_devices(instruction)
@@ -73,7 +73,7 @@ def _why_not_partitioned(instruction: Instruction) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class WireBytes:
-    """Bytes that the busiest device sends, and all together, at least and at most; and why some are left out."""
+    """Bounds of the bytes that the busiest device sends, and of all devices; and why some bytes are left out."""
 
     least: int = 0
     most: int = 0
@@ -83,7 +83,7 @@ class WireBytes:
 
     @classmethod
     def sum(cls, parts: Iterable[WireBytes]) -> WireBytes:
-        """Those of all parts."""
+        """The sum of all parts."""
         least = most = least_all = most_all = 0
         unknown: dict[str, None] = {}
         for part in parts:
@@ -99,23 +99,23 @@ class WireBytes:
         return self.least, self.most, self.least_all_devices, self.most_all_devices
 
     def times(self, n: int) -> WireBytes:
-        """Those of ``n`` runs."""
+        """The bytes of ``n`` runs."""
         least, most, least_all, most_all = self.numbers
         return WireBytes(least * n, most * n, least_all * n, most_all * n, self.unknown)
 
     @property
     def total(self) -> int:
-        """The most that the busiest device sends."""
+        """The upper bound of the bytes that the busiest device sends."""
         return self.most
 
     @property
     def count(self) -> Count | Unknown:
-        """What the busiest device sends."""
+        """The bytes that the busiest device sends."""
         return self._known(self.least, self.most)
 
     @property
     def count_all_devices(self) -> Count | Unknown:
-        """What all devices send."""
+        """The bytes that all devices send."""
         return self._known(self.least_all_devices, self.most_all_devices)
 
     def __str__(self) -> str:
@@ -149,7 +149,7 @@ def _words(found: Count | Unknown) -> str:
 
 
 class WireRun(Run[WireBytes]):
-    """A walk over the instructions that may send something, inside fusions and in what is applied to elements too."""
+    """A walk over the instructions that may send data, also inside fusions and computations applied to elements."""
 
     def __init__(self, module: Module) -> None:
         super().__init__(Questions(module))
@@ -159,7 +159,7 @@ class WireRun(Run[WireBytes]):
         self._exchanges: dict[int, Exchange | Unknown | None] = {}
 
     def exchange(self, instruction: Instruction) -> Exchange | Unknown | None:
-        """:func:`exchange_of`, asked once."""
+        """:func:`exchange_of`, cached."""
         number = instruction.number
         if number not in self._exchanges:
             self._exchanges[number] = exchange_of(instruction)
@@ -169,7 +169,7 @@ class WireRun(Run[WireBytes]):
         return self._within.get(computation, ())
 
     def whole(self, total: WireBytes) -> WireBytes:
-        """The sum over what was read of a module, unknown where a part of its text was not."""
+        """The sum over a module, unknown if a part of its text was not read."""
         more = [unread_reason(self.questions.module, ()), None if total.unknown else self._why_unpartitioned]
         unknown = dict.fromkeys((*total.unknown, *(reason for reason in more if reason is not None)))
         return WireBytes(*total.numbers, tuple(unknown))
@@ -199,7 +199,7 @@ class WireRun(Run[WireBytes]):
         return WireBytes(heaviest.least, heaviest.most, most.least_all_devices, most.most_all_devices, unknown)
 
     def run_by(self, instruction: Instruction) -> Sequence[Computation]:
-        """Those of all operations; the end of an asynchronous one names again what its start runs."""
+        """The computations of all operations; an asynchronous end names those of its start again."""
         op = lookup(instruction.opcode)
         called = () if op.moves_nothing and op.runs is None else instruction.called_computations
         return [computation for computation in called if computation in self._within]
@@ -211,12 +211,12 @@ class WireRun(Run[WireBytes]):
         return not amount.most and not amount.unknown
 
     def key(self, instruction: Instruction) -> Hashable:
-        return instruction.number  # shardings and groups are in no signature
+        return instruction.number  # signatures do not include shardings and groups
 
 
 @lru_cache(maxsize=2)
 def _why_unpartitioned(module: Module) -> str | None:
-    """Why collectives may yet be added to any part of a module: a value somewhere in it is split over devices."""
+    """Why collectives may still be added anywhere in a module: some value is split over devices."""
     for instruction in module.instructions:
         reason = None
         if instruction.attributes.get("sharding") is not None:
@@ -228,9 +228,9 @@ def _why_unpartitioned(module: Module) -> str | None:
 
 @lru_cache(maxsize=2)
 def _may_send(module: Module) -> tuple[Mapping[Computation, Sequence[Instruction]], Container[Instruction]]:
-    """The instructions that may send something or run a computation that may, by computation and together.
+    """The instructions that may send data or run a computation that may, by computation and together.
 
-    A module never changes, so neither do they.
+    Modules are immutable, so the result is cached.
     """
     found: list[Instruction] = []
     is_scheduled = bool(module.attributes.get("is_scheduled"))
@@ -247,7 +247,7 @@ def _may_send(module: Module) -> tuple[Mapping[Computation, Sequence[Instruction
 
 
 def may_send(computation: Computation) -> Sequence[Instruction]:
-    """The instructions of a computation that may send something, or run a computation that may."""
+    """The instructions of a computation that may send data, or run a computation that may."""
     return _may_send(computation.module)[0].get(computation, ())
 
 
@@ -255,9 +255,10 @@ Moved: TypeAlias = Mapping[Instruction, WireBytes]
 
 
 def wire_bytes(subject: Instruction | Computation, *, executed: bool = True) -> tuple[WireBytes, Moved]:
-    """The wire bytes of a program, and those of each instruction that sends any.
+    """The wire bytes of a program, and of each instruction that sends any.
 
-    They count as often as they run, of a conditional in the branch that sends most; unless ``executed``, once.
+    Instructions count as often as they run, in a conditional only in the branch that sends most; unless ``executed``,
+    once.
     """
     module = subject.module
     if (
