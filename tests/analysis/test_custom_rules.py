@@ -159,7 +159,7 @@ def test_costs_that_are_refused() -> None:
     with pytest.raises(TypeError, match=r"expected a function as `output_to_input`, got None$"):
         hm.register_rule("rule", None, lambda *_: [], cost=lambda _: (1, 0))
     for opcode in ("fusion", "while", "conditional", "call"):
-        with pytest.raises(ValueError, match=f"the cost of '{opcode}' is that of the computations that it runs"):
+        with pytest.raises(ValueError, match=f"the cost of '{opcode}' follows from the computations that it runs"):
             hm.register_rule(opcode, cost=lambda _: (1, 0))
     with pytest.raises(hm.errors.NotFoundError):
         hm.unregister_rule("rule")

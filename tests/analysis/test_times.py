@@ -91,7 +91,7 @@ CASES = {
     "steps of an asynchronous call": (f"leaf {LEAF}{ENTRY}{ASYNC}", {"leaf": 1, "e": 1}),
     "applied to elements": (
         f"{ADD}{ENTRY}  z = f32[] constant(0)\n  r = f32[] reduce(x, z), dimensions={{0}}, to_apply=add\n}}",
-        {"add": "r: how often it applies add is not known", "e": 1},
+        {"add": "r: the number of applications of add is not known", "e": 1},
     ),
     "a line that cannot be read": (
         f"leaf {LEAF}{ENTRY}  k = f32[8] call(x), to_apply=leaf\n  z = f7[8] copy(x)\n}}",

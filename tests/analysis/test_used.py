@@ -114,7 +114,7 @@ def test_another_assumption_is_an_error() -> None:
     module = hm.parse("ENTRY e { p = f32[2] parameter(0)  ROOT n = f32[2] negate(p) }")
     with pytest.raises(ValueError, match='expected assume="finite" or assume="masks", got \'none\''):
         hm.backward_slice(module.entry, used=True, assume="none")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="assume='masks' is about what is used, expected used=True"):
+    with pytest.raises(ValueError, match="assume='masks' needs used=True"):
         hm.backward_slice(module.entry, assume="masks")
     assert hm.output_to_input(module.entry)[0].assumes is None
     assert hm.output_to_input(module.entry, used=True)[0].assumes == hm.backward_slice(module.entry, used=True).assumes

@@ -1,4 +1,4 @@
-"""Decides whether an instruction leaves its operand in place, by the positions in memory that its maps relate.
+"""Decides whether an instruction leaves its operand in place, from the positions in memory that its maps relate.
 
 For two shapes see :mod:`hlomap.layouts`.
 """
@@ -18,16 +18,16 @@ from .questions import Questions
 
 
 def is_bitcast(subject: Instruction | Computation | Module, /, operand: int = 0) -> Answer[tuple[int, ...]]:
-    """Whether an instruction leaves every byte of an operand where it is, in a buffer of one size.
+    """Whether an instruction leaves every byte of an operand in place, in a buffer of the same size.
 
     The operands of a computation are its parameters; a module stands for its entry.
 
-    Asked of the positions in memory, tiles and padding included; true of a bitcast, and of a reshape, transpose or copy
-    between layouts that fit.  ``.value`` of the result is ``None`` where the maps are unknown or not exact, and for
-    values that are not arrays, and for an instruction without operands.  A witness is the index of an element of the
-    output; ``None`` where it is padding.
+    Positions in memory include tiles and padding.  The answer is true for a bitcast, and for a reshape, transpose or
+    copy between layouts that fit.  ``.value`` is ``None`` if the maps are unknown or not exact, for values that are not
+    arrays, and for an instruction without operands.  A witness is the index of an element of the
+    output; ``None`` if it is padding.
 
-    Raises :class:`~hlomap.errors.ShapeError` where the operand does not exist.
+    Raises :class:`~hlomap.errors.ShapeError` if the operand does not exist.
 
     >>> e = hm.parse('''HloModule m
     ... ENTRY e {
@@ -79,7 +79,7 @@ def is_bitcast(subject: Instruction | Computation | Module, /, operand: int = 0)
 
 
 def _several_elements(reads: IndexingMap) -> Answer[tuple[int, ...]]:
-    """The answer for a map with ranges to positions: False if the first element reads any but the one at position 0."""
+    """The answer for a map with ranges to positions: False if the first element reads a position other than 0."""
     if not reads.runtime and not reads.constraints:
         first, lowest = [0] * len(reads.dims), [v.lower for v in reads.ranges]
         for k, v in enumerate(reads.ranges):

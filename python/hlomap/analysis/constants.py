@@ -1,7 +1,7 @@
 """Small arrays that a program computes from constants alone, through fusions and calls.
 
-:class:`Constants` computes each once for each way to reach it; ``OpRule.folds`` says which elements are certain.  An
-array that depends on a parameter, is large, or takes much work has no value.
+:class:`Constants` computes each array once for each chain of calls; ``OpRule.folds`` says which elements are certain.
+An array that depends on a parameter, is large, or takes much work has no value.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from ..ops._folding import MAX_ELEMENTS, Folded
 from .structure import is_looked_through
 
 _MAX_WORK = 1 << 22
-"""Elements that one operation may visit."""
+"""The most elements that one operation may visit."""
 
 _MAX_STEPS = 1 << 10
-"""Computations on scalars that one operation may apply."""
+"""The most computations on scalars that one operation may apply."""
 
 
 class Constants:
-    """The values of one program; ``sources`` gives the values that determine an instruction's, on the way ``calls``.
+    """The values of one program; ``sources`` returns the values that determine an instruction's value in ``calls``.
 
     An instruction that is a parameter, a fusion or a call has the value of its one source.
     """
@@ -40,7 +40,7 @@ class Constants:
         self._folded: dict[tuple[int, ...], Any] = {}
 
     def of(self, instruction: Instruction, calls: tuple[Instruction, ...]) -> Any:
-        """The folded value of an instruction, for one way; without recursion, since programs are deep."""
+        """The folded value of an instruction for one chain of calls; not recursive, since programs are deep."""
         folded = self._folded
         pending = [(instruction, calls, _key(instruction, calls))]
         while pending:
@@ -52,7 +52,7 @@ class Constants:
                 folded[key] = None
                 continue
             sources = [(source, own, _key(source, own)) for source, own in self._sources(at, calls)]
-            # One source without a value is enough: the others are not looked at.
+            # If one source has no value, the others are not needed.
             if any(folded.get(source, 0) is None for _, _, source in sources):
                 folded[key] = None
                 continue
@@ -92,7 +92,7 @@ def _fold(at: Instruction, values: Sequence[Any], context: _Evaluation) -> Any:
 
 
 class _Evaluation:
-    """What operations on constants may ask of an interpreter: computations on scalars, applied to whole arrays."""
+    """The interpreter for operations on constants: it applies computations on scalars to whole arrays."""
 
     pointwise: bool = False
 
@@ -108,7 +108,7 @@ class _Evaluation:
             raise UnsupportedError("a constant takes too many steps")
 
     def count_elements(self, n: int) -> None:
-        """Counts elements that have no instruction of their own."""
+        """Counts elements that are computed without a separate instruction."""
         self._work += n
         if self._work > _MAX_WORK:
             raise UnsupportedError("a constant takes too much work")

@@ -1,8 +1,8 @@
 """Indexing rules that users register, for custom calls or in place of the rule of an operation.
 
-:func:`register_rule` is the entry point.  A rule may read anything of the instruction: results are shared by the
-instructions of which it reads the same.  What a rule returns are maps from elements of one array to elements of
-another; anything else is an error.
+:func:`register_rule` is the entry point.  A rule may read anything of the instruction; instructions share a
+result if all values that it read are equal.  A rule returns maps from elements of one array to elements of another;
+anything else is an error.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from .rule_cache import clear
 
 Maps: TypeAlias = IndexingMap | MapSet | Iterable[IndexingMap]
 PartResult: TypeAlias = Maps | Mapping[ShapeIndex, Maps]
-"""The result for one operand or output: a map, a set, or any number of maps; without maps nothing is read.  For a tuple
-a mapping from shape indices to these."""
+"""The result for one operand or output: a map, a set, or any number of maps (none if nothing is read); for a tuple a
+mapping from shape indices to these."""
 
 OutputToInput: TypeAlias = Callable[[Instruction, ShapeIndex], Sequence[PartResult]]
 InputToOutput: TypeAlias = Callable[[Instruction, int, ShapeIndex], Sequence[PartResult]]
@@ -46,24 +46,24 @@ def register_rule(
     """Register the indexing rule of a custom call target, its cost, or both; or replace those of an opcode.
 
     ``output_to_input(instruction, index)`` returns one item for each operand: a map from the elements of the array
-    ``index`` of the output (``()`` where that is an array) to the operand's elements, or several maps, or a
-    :class:`MapSet` where the result is over-approximate or unknown.  ``input_to_output(instruction, operand, index)``
+    ``index`` of the output (``()`` if that is an array) to the operand's elements, or several maps, or a
+    :class:`MapSet` if the result is over-approximate or unknown.  ``input_to_output(instruction, operand, index)``
     returns one item for each output; by default it is the inverse of ``output_to_input``.  The source k of a
-    runtime variable is the value of operand k.  Rules may read whatever the instruction has, such as the value of a
-    constant operand: another instruction has the same result only if all that was read of it is equal.
+    runtime variable is the value of operand k.  Rules may read everything of the instruction, such as the value of a
+    constant operand: another instruction shares the result only if all values that were read are equal.
 
-    Where the rule raises an exception, or returns a map whose domain or image leaves the arrays, the result is unknown
+    If the rule raises an exception, or returns a map whose domain or image leaves the arrays, the result is unknown
     with that reason.
 
-    ``cost(instruction)`` returns what one run takes, for :func:`hlomap.cost`: flops and transcendentals, and as a third
-    number, if that is known, the bytes that it reads and writes, which count where the maps are unknown.  They are
-    integers of at least 0, in a tuple or a :class:`~hlomap.results.KernelCost`.  Nobody can check them, so that the
-    report is not ``exact`` and ``time_at_least`` does not count them.  Anything else that it returns or raises is a
-    note of the report.  With ``cost`` alone the maps stay as they are.
+    ``cost(instruction)`` returns the cost of one run, for :func:`hlomap.cost`: flops, transcendentals, and optionally
+    the bytes that it reads and writes, which count if the maps are unknown.  They are integers of at least 0, in a
+    tuple or a :class:`~hlomap.results.KernelCost`.  hlomap cannot check them, so the report is not ``exact`` and
+    ``time_at_least`` does not count them.  Any other result, or an exception, becomes a note of the report.  With only
+    ``cost`` the maps do not change.
 
     The rule replaces an earlier one of the same name, its cost included.  The semantics of the operation stay the same,
     and :func:`hlomap.verify` checks the maps against them.  Worker processes that are already running keep the old
-    rule.  Raises ``TypeError`` where no function is given, and ``ValueError`` for the cost of an opcode that runs
+    rule.  Raises ``TypeError`` if no function is given, and ``ValueError`` for the cost of an opcode that runs
     computations, such as ``fusion``.
 
     >>> def shifted(call: hm.Instruction, index: tuple[int, ...]) -> list[hm.IndexingMap]:
@@ -89,7 +89,7 @@ def register_rule(
     if cost is not None:
         expect(Callable, cost, "register_rule", "a function as `cost`")  # type: ignore[arg-type]
         if lookup(name).runs is not None:
-            raise ValueError(f"hm.register_rule: the cost of {name!r} is that of the computations that it runs")
+            raise ValueError(f"hm.register_rule: the cost of {name!r} follows from the computations that it runs")
     if input_to_output is not None:
         expect(Callable, input_to_output, "register_rule", "a function as `input_to_output`")  # type: ignore[arg-type]
 
@@ -100,7 +100,7 @@ def register_rule(
 
 
 def unregister_rule(name: str, /) -> None:
-    """Removes a rule; raises :class:`~hlomap.errors.NotFoundError`, a ``KeyError``, where no rule has that name.
+    """Removes a rule; raises :class:`~hlomap.errors.NotFoundError`, a ``KeyError``, if no rule has that name.
 
     >>> unregister_rule("never_registered")
     Traceback (most recent call last):
@@ -115,7 +115,7 @@ def unregister_rule(name: str, /) -> None:
 def _maps(
     output_to_input: OutputToInput, input_to_output: InputToOutput | None
 ) -> tuple[_rule.OutputToInput, _rule.InputToOutput]:
-    """The rules of an op rule that registered functions are."""
+    """The rules of an op rule made from registered functions."""
 
     def backward(instruction: Instruction, index: ShapeIndex, context: RuleContext) -> list[OperandIndexing]:
         start = shape_at(instruction.shape, index)
@@ -141,7 +141,7 @@ def _maps(
 def _operations(
     name: str, cost: Callable[[Instruction], Sequence[int | None]]
 ) -> Callable[[Instruction], Operations | Unknown]:
-    """The trait of an op rule that a registered cost is."""
+    """The trait of an op rule made from a registered cost."""
 
     def operations(instruction: Instruction) -> Operations | Unknown:
         about = f"the cost registered for {name!r}"
@@ -190,8 +190,8 @@ def checked_result(
 ) -> list[OperandIndexing]:
     """The result of a rule from the array ``start`` to the values ``ends``.
 
-    A part is unknown where a map leaves these arrays.  Raises :class:`~hlomap.errors.UnsupportedError` where the rule
-    raises anything, and :class:`~hlomap.errors.ShapeError` where it returns another number of parts.
+    A part is unknown if a map leaves these arrays.  Raises :class:`~hlomap.errors.UnsupportedError` if the rule
+    raises anything, and :class:`~hlomap.errors.ShapeError` if it returns another number of parts.
     """
     try:
         parts = list(rule())
@@ -213,7 +213,7 @@ def _checked(part: OperandIndexing, start: Shape, end: Shape, sources: Sequence[
 
 
 def _fault(m: IndexingMap, start: Shape, end: Shape, sources: Sequence[Shape]) -> str | None:
-    """In which way a map does not belong to these arrays, in words after "a map"."""
+    """Why a map does not fit these arrays, in words after "a map"; None if it fits."""
     if not end.is_array:
         return f"to {end}, which is not an array"
     if (len(m.dims), len(m.results)) != (len(start.dimensions), len(end.dimensions)):
@@ -239,5 +239,5 @@ def _fault(m: IndexingMap, start: Shape, end: Shape, sources: Sequence[Shape]) -
 
 
 def _may_be(m: IndexingMap, k: int, lower: int, upper: int) -> bool:
-    """Whether result ``k`` may be in these bounds: bounds ignore how the variables depend on each other."""
+    """Whether result ``k`` may be within these bounds, which ignore dependences between variables."""
     return with_conditions(m, [(m.results[k], lower, upper)]).is_empty().value is not True

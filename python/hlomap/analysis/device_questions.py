@@ -1,8 +1,8 @@
 """Rules whose maps lead from an element on a device to an element on a device.
 
 The compiled propagation is the same as without devices; only the rules differ: group and position are two more
-dimensions and results of every map, for one table of groups.  Such a propagation runs only where the plain one crosses
-devices, and requires one table for all collectives.
+dimensions and results of every map, for one table of groups.  Such a propagation runs only if the plain propagation
+crosses devices, and requires one table for all collectives.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from .questions import Questions, RuleTraits
 def device_questions(questions: Questions, subjects: Iterable[Instruction | Computation]) -> DeviceQuestions | Unknown:
     """The rules between devices for the table of all collective operations in ``subjects`` and in their callees.
 
-    Where the tables differ, or a device has several positions in a table that several collectives use, all devices
-    become one group.  Unknown where that is not possible.
+    If the tables differ, or a device has several positions in a table that several collectives use, all devices
+    become one group.  Unknown if that is not possible.
     """
     tables: list[GroupTable] = []
     own = [i for one in subjects for i in ([one] if isinstance(one, Instruction) else one.instructions)]
@@ -88,7 +88,7 @@ class DeviceQuestions(Questions):
         found = checked_rule(*arguments, self._parts, *arguments, plain, rank, on_devices=True)
         if found.parts.keys() <= plain.keys():
             return found
-        # A rule that failed is unknown for all operands, but those that the plain rule does not read are not read.
+        # A failed rule is unknown for all operands, but operands that the plain rule does not read stay unread.
         parts = {k: part for k, part in found.parts.items() if k in plain}
         return InstructionIndexing(instruction, index, direction, parts, on_devices=True)
 
@@ -115,7 +115,7 @@ class DeviceQuestions(Questions):
         else:
             no_rule = Unknown(f"{instruction.opcode} has no rule with devices")
             parts = {k: no_rule if k in crossing else part for k, part in plain.items()}
-        # Group and position for the maps that do not have them yet.
+        # Adds group and position to the maps that lack them.
         return {
             k: _rewritten(part, lambda m: lift_to_devices(m, self.table) if len(m.dims) == rank else [m])
             for k, part in parts.items()
@@ -137,7 +137,7 @@ class DeviceQuestions(Questions):
 
 
 def _rewritten(part: OperandIndexing, rewrite: Callable[[IndexingMap], list[IndexingMap] | None]) -> OperandIndexing:
-    """The part with other maps in place of each; unknown where there are none."""
+    """The part with other maps in place of each; unknown if there are none."""
     if isinstance(part, Unknown):
         return part
     maps: list[tuple[ShapeIndex, IndexingMap]] = []

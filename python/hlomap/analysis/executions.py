@@ -1,7 +1,7 @@
-"""How often the instructions of a program run, and what they sum up to: the one place where loops multiply.
+"""Counts the runs of the instructions of a program, and sums over them; only this module multiplies by trip counts.
 
-:class:`Run` is the walk; the class that derives from it says what is summed.  Calls count as often as they are made,
-loops by their trip count, and of a conditional the heaviest branch.
+:class:`Run` is the walk; derived classes define the summed amount.  Calls count as often as they are made, loops by
+their trip count, and a conditional as its heaviest branch.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .structure import is_loop, runs_once
 
 
 class Amount(Protocol):
-    """What one run of something takes, or several."""
+    """An amount of work, in one or several runs."""
 
     def times(self: A, n: int, /) -> A:
         """The amount of ``n`` runs."""
@@ -31,9 +31,9 @@ class Amount(Protocol):
 
 A = TypeVar("A", bound=Amount)
 Path: TypeAlias = tuple[tuple[Instruction, Computation], ...]
-"""Instructions, the outermost first, each with the computation that it runs."""
+"""Calling instructions, outermost first, each with the computation that it runs."""
 _Calls: TypeAlias = list[tuple[Computation, int]]
-"""Computations that are run, and how often."""
+"""The computations that are run, each with its number of runs."""
 
 
 class Run(ABC, Generic[A]):
@@ -47,7 +47,7 @@ class Run(ABC, Generic[A]):
 
     @abstractmethod
     def measure(self, instruction: Instruction) -> A:
-        """What one run of an instruction takes, without the computations that it runs."""
+        """The amount of one run of an instruction, without the computations that it runs."""
 
     @abstractmethod
     def total(self, amounts: Iterable[A]) -> A:
@@ -55,49 +55,50 @@ class Run(ABC, Generic[A]):
 
     @abstractmethod
     def noted(self, note: str, *, is_unknown: bool) -> A:
-        """Nothing, with a note on a choice, or on what is left out since it is not known."""
+        """The zero amount, with a note on a choice, or on an unknown part that is left out."""
 
     @abstractmethod
     def weight(self, amount: A) -> float:
         """The measure by which one branch is heavier than another."""
 
     def choice(self, heaviest: A, every: Sequence[A]) -> A:
-        """What a conditional takes that runs the heaviest of its branches."""
+        """The amount of a conditional that runs its heaviest branch."""
         return heaviest
 
     def once_at_most(self, amount: A) -> A:
-        """One run of what runs an unknown number of times, maybe none."""
+        """The amount of a part that runs an unknown number of times, maybe none."""
         return amount
 
     def is_nothing(self, amount: A) -> bool:
-        """Whether any number of runs takes nothing."""
+        """Whether the amount is zero for any number of runs."""
         return False
 
     def within(self, computation: Computation) -> Iterable[Instruction]:
-        """The instructions of a computation that may count or run computations."""
+        """The instructions of a computation that may count, or may run computations."""
         return computation
 
     def run_by(self, instruction: Instruction) -> Sequence[Computation]:
-        """The computations whose instructions count: those that are the work of a call, a loop or a conditional."""
+        """The computations whose instructions count, run by a call, a loop or a conditional."""
         return () if runs_once(instruction) else instruction.called_computations
 
     def counts(self, instruction: Instruction) -> bool:
-        """Whether an instruction takes something by itself."""
+        """Whether an instruction has an amount by itself."""
         return runs_once(instruction) and not lookup(instruction.opcode).moves_nothing
 
     def key(self, instruction: Instruction) -> Hashable:
-        """Equal for instructions that take the same; an instruction without named operands has a key of its own."""
+        """A key that is equal for instructions with equal amounts; an instruction without named operands has a unique
+        key."""
         return instruction.number if instruction.has_unnamed_operands else instruction.signature()
 
     def of_instruction(self, instruction: Instruction) -> A:
-        """:meth:`measure`, once for all that have the same key."""
+        """:meth:`measure`, once for all instructions with the same key."""
         key = self.key(instruction)
         if key not in self._known:
             self._known[key] = self.measure(instruction)
         return self._known[key]
 
     def of_program(self, start: Computation | Instruction) -> tuple[A, dict[Instruction, int]]:
-        """What all that runs takes, and how often each instruction that counts runs, in the order of :meth:`met`."""
+        """The total amount, and the number of runs of each counting instruction, in the order of :meth:`met`."""
         known: dict[Computation, A] = {}
         calls: dict[Computation, _Calls] = {}
         first = [start] if isinstance(start, Computation) else list(self.run_by(start))
@@ -129,7 +130,7 @@ class Run(ABC, Generic[A]):
     ) -> Iterator[tuple[Instruction, Path]]:
         """The instructions in the order in which a run meets them, each with the calls that lead to it.
 
-        That is the order of the text, which is the schedule of a scheduled module; the instructions of a computation
+        This is the order of the text, which is the schedule of a scheduled module; the instructions of a computation
         follow the first instruction that runs it.
         """
         stack: list[tuple[Iterator[Instruction], Path]] = [
@@ -156,11 +157,11 @@ class Run(ABC, Generic[A]):
         return found
 
     def _below(self, computations: Iterable[Computation]) -> Iterator[Computation]:
-        """Computations, and those that they run."""
+        """Computations, with all computations that they run."""
         return reachable(computations, lambda c: (d for i in self.within(c) for d in self.run_by(i)))
 
     def of_text(self, start: Computation | Instruction) -> tuple[A, dict[Instruction, int]]:
-        """What all instructions take that may run, each once."""
+        """The sum of the amounts of all instructions that may run, each once."""
         first = [start] if isinstance(start, Computation) else self.run_by(start)
         own = [start] if isinstance(start, Instruction) and self.counts(start) else []
         runs = dict.fromkeys((*own, *(i for c in self._below(first) for i in self.within(c) if self.counts(i))), 1)
@@ -178,7 +179,8 @@ class Run(ABC, Generic[A]):
         return self.total([*parts, *(self._known[key].times(n) for key, n in same.items())])
 
     def _of_calls(self, instruction: Instruction, known: Mapping[Computation, A], calls: _Calls) -> A:
-        """What an instruction runs, such as a loop; ``calls`` gets the computations that it runs, and how often."""
+        """The amount of the computations that an instruction, such as a loop, runs; adds these and their runs to
+        ``calls``."""
         called = list(self.run_by(instruction))
         missing = next((c for c in called if c not in known), None)
         if missing is not None:
@@ -202,7 +204,7 @@ class Run(ABC, Generic[A]):
                     notes[f"{n.reason}, {'one iteration' if kind == 'loop' else 'once'} is counted"] = None
                 calls.append((computation, 1))
                 parts.append(self.once_at_most(known[computation]))
-            elif n:  # what does not run leaves nothing open
+            elif n:  # parts that do not run leave nothing unknown
                 calls.append((computation, n))
                 parts.append(known[computation].times(n))
         return self.total([*parts, *(self.noted(note, is_unknown=True) for note in notes)])
@@ -210,18 +212,18 @@ class Run(ABC, Generic[A]):
 
 @dataclass(frozen=True, slots=True)
 class Executions:
-    """A number of executions, and why it is not known."""
+    """A number of executions, or why it is not known."""
 
     n: int = 0
     unknown: tuple[str, ...] = ()
 
     def times(self, n: int) -> Executions:
-        """That of ``n`` runs."""
+        """The number for ``n`` runs."""
         return Executions(self.n * n, self.unknown)
 
 
 class CountRun(Run[Executions]):
-    """How often some instructions outside fusions run."""
+    """Counts the runs of some instructions outside fusions."""
 
     def __init__(self, questions: Questions, wanted: Iterable[Instruction]) -> None:
         super().__init__(questions)
@@ -256,7 +258,7 @@ class CountRun(Run[Executions]):
 
 
 def leading_to(instructions: Iterable[Instruction]) -> dict[Computation, list[Instruction]]:
-    """By computation, some instructions and those that run a computation which has or runs any of them, in order."""
+    """By computation, in order: some instructions, and all instructions that directly or indirectly run one of them."""
     found: dict[Computation, set[Instruction]] = {}
     for instruction in instructions:
         found.setdefault(instruction.computation, set()).add(instruction)
@@ -267,9 +269,10 @@ def leading_to(instructions: Iterable[Instruction]) -> dict[Computation, list[In
 
 
 def effects(fused: Computation) -> dict[Instruction, list[Instruction]]:
-    """The instructions inside a fusion that read operands for no array of its root, with those that do so in them.
+    """The instructions inside a fusion that read operands for no array of its root.
 
-    They have no array in their output, as an outfeed, or a side effect and a value that the root does not use.
+    Each has the instructions in or below it that may do so.  They have no output array, as an outfeed, or have a side
+    effect and a value that the root does not use.
     """
     used: dict[Computation, set[Instruction]] = {}
 
@@ -283,7 +286,7 @@ def effects(fused: Computation) -> dict[Instruction, list[Instruction]]:
     found: dict[Instruction, list[Instruction]] = {}
     for instruction in fused:
         called = tuple(instruction.called_computations)
-        if called not in below:  # many may call the same
+        if called not in below:  # several may call the same computation
             inside = (i for c in reachable(called, callees) for i in c)
             below[called] = [i for i in inside if i.called_computations or _may_act(i)]
         every = [instruction, *below[called]]
@@ -294,7 +297,7 @@ def effects(fused: Computation) -> dict[Instruction, list[Instruction]]:
 
 
 def _may_act(instruction: Instruction) -> bool:
-    """Whether an operation may read arrays for something else than an array of its output."""
+    """Whether an operation may read arrays for a purpose other than an output array."""
     op = lookup(instruction.opcode)
     if op.moves_nothing or op.runs is not None or (not op.has_side_effect and array_leaves(instruction.shape)):
         return False
@@ -302,13 +305,13 @@ def _may_act(instruction: Instruction) -> bool:
 
 
 def times_of(computation: Computation) -> int | Unknown:
-    """How often one run of the module's entry runs a computation, at most: see ``Computation.times``."""
+    """The most runs of a computation in one run of the module's entry: see ``Computation.times``."""
     return _times(computation.module)[computation.number]
 
 
 @lru_cache(maxsize=2)
 def _times(module: Module) -> Sequence[int | Unknown]:
-    """For each computation; a module never changes, so neither do its counts."""
+    """The counts for each computation, cached since modules are immutable."""
     calls: dict[Computation, list[tuple[Instruction, Computation]]] = {c: [] for c in module.computations}
     for called in calls:
         for caller in called.callers:
@@ -328,7 +331,7 @@ def _times(module: Module) -> Sequence[int | Unknown]:
 
 
 def _runs(caller: Instruction, called: Computation, questions: Questions) -> int | Unknown:
-    """How often one run of an instruction runs a computation, at most."""
+    """The most runs of a computation in one run of an instruction."""
     op = lookup(caller.opcode)
     if is_loop(caller):
         trips = questions.trip_count(caller)
@@ -337,7 +340,7 @@ def _runs(caller: Instruction, called: Computation, questions: Questions) -> int
         return trips + int(called == caller.attributes.get("condition"))
     if op.runs is not None or op.moves_nothing:
         return int(op.runs is not None)  # a later step of an asynchronous operation runs nothing again
-    return Unknown(f"{caller.name}: how often it applies {called.name} is not known")
+    return Unknown(f"{caller.name}: the number of applications of {called.name} is not known")
 
 
 def _product(a: int | Unknown, b: int | Unknown) -> int | Unknown:

@@ -1,7 +1,7 @@
-"""The table of many files, all in memory: what :func:`hlomap.analyze` does with paths and dumps.
+"""The table of many files in memory, for :func:`hlomap.analyze` with paths and dumps.
 
-A file that cannot be read is a row with its error, as in what ``hlomap analyze`` writes; :mod:`hlomap.corpus` is for
-more files than fit into memory.
+A file that cannot be read becomes a row with its error, as in datasets of ``hlomap analyze``; :mod:`hlomap.corpus` is
+for more files than fit into memory.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def analyze_file(path: str) -> Table:
 
 
 def analyze_dump(modules: Iterable[DumpedModule]) -> Table:
-    """The rows of each module of a dump, of the file that says most of it."""
+    """The rows of each module of a dump, from its most complete file."""
     paths = [os.fspath(module.path) for module in modules]
     return Table._of_files([rows for path in paths for rows in _rows_or_error(path)])
 
@@ -46,7 +46,7 @@ def analyze_paths(paths: list[str]) -> Table:
 
 
 def _rows_or_error(path: str, seen: set[bytes] | None = None) -> list[_Rows]:
-    """None for what is not a program, and for content that was ``seen``."""
+    """The table of a file; None if it is not a program, or its content was ``seen``."""
     try:
         found = content_of_file(path)
         if not found.is_program or (found.kind == "StableHLO" and not can_convert()):

@@ -1,7 +1,7 @@
-"""Products of matrices: their sizes, types and layouts, whatever computes them.
+"""Products of matrices: their sizes, types and layouts, for all instructions that compute them.
 
-:func:`gemm` is the entry point.  What is a product, and of which dimensions, is the trait ``matrix_product`` of the op
-rules; here it is found inside fusions, wrappers and definitions of library calls, and its arrays are described.
+:func:`gemm` is the entry point.  The trait ``matrix_product`` of the op rules recognizes a product and its dimensions;
+this module finds it inside fusions, wrappers and definitions of library calls, and describes its arrays.
 """
 
 from __future__ import annotations
@@ -38,18 +38,17 @@ _ALGORITHM = re.compile(r"dot_(?:any_f8|[a-z]+\d+)_(?:any_f8|[a-z]+\d+)_([a-z]+\
 class Gemm:
     """A product of matrices, ``output[m, n] = sum over k of lhs[m, k] * rhs[k, n]``, maybe a batch of them.
 
-    A size is the product of the sizes of all dimensions with that role; it is 1 where there are none.
+    A size is the product of the sizes of all dimensions with that role; it is 1 if there are none.
 
-    A layout letter says how the dimensions of a matrix follow each other in memory, from the order of dimensions in
-    its layout; tiles and padding inside that order do not change it.  The convention is that of row-major BLAS
-    (``CblasRowMajor``): ``"N"`` where the last letter of ``lhs[m, k]``, ``rhs[k, n]`` or ``output[m, n]`` is minor (the
-    matrix is row-major), ``"T"`` where the first one is (it is column-major, or its transpose is row-major).  In
-    column-major BLAS the letters are those of the transposed product, with the factors exchanged.  A vector is
-    ``"N"``.  None where neither holds: the dimensions of a role are not next to each other, or in another order than
-    in the array that they are paired with, or the batch is minor.
+    A layout letter gives the order of the dimensions of a matrix in memory, from the order of dimensions in its layout;
+    tiles and padding do not change it.  The convention is that of row-major BLAS (``CblasRowMajor``): ``"N"`` if the
+    last letter of ``lhs[m, k]``, ``rhs[k, n]`` or ``output[m, n]`` is minor (the matrix is row-major), ``"T"`` if the
+    first one is (it is column-major, or its transpose is row-major).  Column-major BLAS uses the letters for the
+    transposed product, with exchanged factors.  A vector is ``"N"``.  None if neither holds: the dimensions of a role
+    are not next to each other, or in another order than in the array that they are paired with, or the batch is minor.
     """
 
-    #: The instruction that was asked about.
+    #: The subject of the query.
     subject: Instruction
     #: The product itself, which may be inside the subject, or in the definition of a library call.
     product: Instruction
@@ -57,20 +56,21 @@ class Gemm:
     m: int
     n: int
     k: int
-    #: Element types: of a library call those of its operands and its first result, else those of the product itself,
-    #: also inside a fusion.
+    #: Element types: for a library call those of its operands and its first result, else those of the product, also
+    #: inside a fusion.
     lhs_dtype: str
     rhs_dtype: str
     output_dtype: str
-    #: The type of the sums, where an algorithm names it.
+    #: The type of the sums, if an algorithm names it.
     accumulation_dtype: str | None
     lhs_layout: MatrixLayout
     rhs_layout: MatrixLayout
     output_layout: MatrixLayout
-    #: What follows the product.  As a call of cuBLAS names it, such as ``"BIAS_RELU"``; of a fusion or another library
-    #: call the opcodes that use the product, in order, such as ``("add", "maximum")``.  None where nothing follows.
+    #: The operations after the product: for cuBLAS the name in the call, such as ``"BIAS_RELU"``; for a fusion or
+    #: another library call the opcodes that use the product, in order, such as ``("add", "maximum")``.  None if there
+    #: are none.
     epilogue: str | tuple[str, ...] | None
-    #: The factor of the product, and that of operand 2, which is added to it; None where the operation has none.
+    #: The factor of the product, and that of operand 2, which is added to it; None if the operation has none.
     alpha: complex | None
     beta: float | None
 
@@ -105,17 +105,17 @@ class Gemm:
 
 
 def gemm(subject: Instruction, /) -> Gemm | Unknown | None:
-    """The product of matrices that an instruction computes; None where it computes none, or several.
+    """The product of matrices that an instruction computes; None if it computes none, or several.
 
-    A product is a ``dot`` or ``scaled-dot``; a convolution of which each spatial dimension is one of a product, such as
-    one with a window of one element, or of all elements without padding; a call of cuBLAS, cuBLASLt or hipBLASLt, and
-    any other library call whose definition has one product; a fusion with one product inside, such as those for Triton
-    and cuDNN; and what starts one of these, as an ``async-start``.  A fusion with two products, such as an attention,
-    is not one product, nor is a product of groups (``ragged-dot``, a convolution with groups).
+    A product is a ``dot`` or ``scaled-dot``; a convolution whose spatial dimensions act as dimensions of a product,
+    such as one with a window of one element, or of all elements without padding; a call of cuBLAS, cuBLASLt or
+    hipBLASLt, and any other library call whose definition has one product; a fusion with one product inside, such as
+    those for Triton and cuDNN; and what starts one of these, as an ``async-start``.  A fusion with two products, such
+    as an attention, is not one product, nor is a product of groups (``ragged-dot``, a convolution with groups).
 
-    :class:`~hlomap.Unknown` where there may be one and the text does not tell: a configuration that cannot be read,
-    operands that are missing or sparse, or a custom call that nobody describes.  Raises ``TypeError`` for anything but
-    an instruction.
+    The result is :class:`~hlomap.Unknown` if there may be a product and the text does not show it: a configuration that
+    cannot be read, operands that are missing or sparse, or a custom call without a definition.  Raises ``TypeError``
+    for anything but an instruction.
 
     >>> import hlomap as hm
     >>> module = hm.parse('''HloModule m
@@ -182,7 +182,7 @@ def _trait(instruction: Instruction) -> MatrixProduct | Computation | Unknown | 
 
 
 def _only_product(fused: Computation) -> _Inside | Unknown | None:
-    """The product in a computation and in those that it calls, if there is one alone."""
+    """The product in a computation and its callees, if there is exactly one."""
     region = list(reachable([fused], inlined))
     traits = [(i, of) for c in region for i in c if (of := _trait(i)) is not None]
     products = [(i, of) for i, of in traits if not isinstance(of, Unknown)]
@@ -252,7 +252,7 @@ def _described(
     output: Instruction | None,
     epilogue: str | tuple[str, ...] | None,
 ) -> Gemm | Unknown:
-    """The record of a product.  An operand that is no array of the program has no layout."""
+    """The record of a product.  An operand that is not an array of the program has no layout."""
     own = [operand.shape for operand in product.operands[:2]]
     own += [shape for _, shape in arrays(product.shape)][:1]
     given = [None if i is None else i.shape for i in (*factors, output)]
@@ -263,7 +263,7 @@ def _described(
     try:
         sizes = [_sizes(shape, of) for shape, of in zip(own, dims, strict=True)]
     except (IndexError, ValueError):
-        return Unknown(f"{product.name}: it has no two matrices and a result")
+        return Unknown(f"{product.name}: expected two matrices and a result")
     (batch, m, k), (_, _, n), _ = sizes
     if sizes != [(batch, m, k), (batch, k, n), (batch, m, n)]:
         return Unknown(f"{product.name}: the sizes of its arrays do not fit")

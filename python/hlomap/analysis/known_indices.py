@@ -1,7 +1,7 @@
-"""Runtime variables whose values are known when the program is compiled, beyond the computation of the operation.
+"""Replaces runtime variables whose values are known at compile time outside the computation of the operation.
 
-:func:`with_known_indices` is the entry point.  The rules of gathers and slices see the values in their own computation;
-here a variable that is read from an operand of a fusion or call is replaced by what that holds.
+:func:`with_known_indices` is the entry point.  The rules of gathers and slices use values in their own computation;
+this module replaces a variable that is read from an operand of a fusion or call by the known value of that operand.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from .questions import Questions
 
 _MAX_DEVICES = 512
-"""Devices for each of which an offset is computed."""
+"""The most devices for which an offset is computed separately."""
 
 
 def with_known_indices(maps: MapSet, questions: Questions) -> MapSet:
-    """The set with expressions in place of runtime variables, where their sources are affine in the index."""
+    """The set with expressions in place of runtime variables whose sources are affine in the index."""
     for m in maps:
         if m.runtime:
             break
@@ -43,9 +43,9 @@ def with_known_indices(maps: MapSet, questions: Questions) -> MapSet:
 
 
 def _with_known_positions(maps: MapSet, questions: Questions) -> MapSet:
-    """The set where the device maps have the position of the device for offsets that are computed from it.
+    """The set with device maps that use the position of the device for offsets computed from it.
 
-    If they then stay on the device, elements do not cross devices any more.
+    If the maps then stay on the device, elements no longer cross devices.
     """
     devices = maps.devices
     if devices is None or not any(m.runtime for m in devices.maps):
@@ -102,7 +102,7 @@ def _number(known: Known) -> int | None:
 
 
 def _without_device(m: IndexingMap) -> IndexingMap | None:
-    """The map of elements on one device, where it keeps group and position; else None."""
+    """The map of elements on one device if the map keeps group and position; else None."""
     n = len(m.dims) - 2
     kept = [v.lower == v.upper for v in m.dims[n:]]
     for e, v, number, is_one in zip(m.results[-2:], m.dims[n:], (n, n + 1), kept, strict=True):
@@ -116,7 +116,7 @@ def _without_device(m: IndexingMap) -> IndexingMap | None:
 
 
 def known_maps(m: IndexingMap, questions: Questions, first: int = 0) -> list[IndexingMap]:
-    """The map with expressions in place of known runtime variables, from that of number ``first`` on: one for each
+    """The map with expressions in place of known runtime variables, starting at number ``first``: one map for each
     piece of their values."""
     for i, variable in enumerate(m.runtime[first:], first):
         supplier = variable.supplier
@@ -134,7 +134,8 @@ def known_maps(m: IndexingMap, questions: Questions, first: int = 0) -> list[Ind
 
 
 def _replaced(m: IndexingMap, i: int, piece: Piece, sizes: Sequence[int]) -> IndexingMap:
-    """The map where the element of a runtime variable is in a piece of an array of these sizes."""
+    """The map restricted to points at which the element of a runtime variable is in a piece of an array of these
+    sizes."""
     variable, value = m.runtime[i], known_value(piece)
     inside = within(piece.region, sizes, variable.element)
     if value is None:

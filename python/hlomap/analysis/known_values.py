@@ -1,9 +1,9 @@
-"""Values of a program that are known when it is compiled: masks, indices, constants.
+"""Values of a program that are known at compile time: masks, indices, constants.
 
-The analysis walks from a value to what it is made of and asks the operations (``OpRule.known_values``);
-:mod:`hlomap.ops._known` says what the answers are.  A parameter of a fusion or call has the value that this call
-passes; every other parameter, and what an operation without an entry makes of finite numbers, is some finite number:
-this is the assumption.
+The analysis walks from a value to its sources and asks the operations (``OpRule.known_values``);
+:mod:`hlomap.ops._known` defines the answers.  A parameter of a fusion or call has the value that this call passes.
+Every other parameter, and the result of an operation without an entry on finite numbers, is assumed to be some finite
+number.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ from .questions import Questions
 from .structure import is_looked_through
 
 Calls: TypeAlias = tuple[Instruction, ...]
-"""The fusions and calls that lead to a computation, the innermost last."""
+"""The fusions and calls that lead to a computation, innermost last."""
 
 _MAX_CALLS = 64
-"""Ways to reach a computation that are told apart, and calls on such a way; with more, nothing is known in it."""
+"""The most chains of calls to a computation, and calls in a chain; beyond that, nothing is known in it."""
 
 
 class KnownValues:
-    """The values of one module, each computed once for each way to reach it, when it is first asked for.
+    """The values of one module, each computed on demand, once for each chain of calls.
 
-    With ``integers_alone`` nothing is known of arrays of other types, whose operands are not looked at; with
-    ``own_computation_alone`` nothing of what a loop gets.
+    With ``integers_alone`` arrays of other types are unknown and their operands are not followed; with
+    ``own_computation_alone`` the operands of loops are unknown.
     """
 
     def __init__(
@@ -74,13 +74,13 @@ class KnownValues:
         self._passed: dict[int, Sequence[Instruction]] = {}
 
     def of(self, instruction: Instruction) -> Known:
-        """Known values of an instruction, whichever way its computation is reached."""
+        """Known values of an instruction that hold for every chain of calls to its computation."""
         ways = self._ways_to(instruction.computation)
         known = [self.in_call(instruction, calls) for calls in ways]
         return _either(known, instruction) if known else nothing_known(instruction)
 
     def _ways_to(self, computation: Computation, depth: int = 0) -> list[Calls]:
-        """The ways to reach a computation; none where there are too many, or too deep."""
+        """The chains of calls to a computation; none if there are too many, or if they are too deep."""
         if computation.number not in self._ways:
             callers = computation.callers
             inlining = [caller for caller in callers if is_looked_through(caller)]
@@ -91,7 +91,7 @@ class KnownValues:
         return self._ways[computation.number]
 
     def in_call(self, instruction: Instruction, calls: Calls) -> Known:
-        """Known values of an instruction for one way; without recursion, since programs are deep."""
+        """Known values of an instruction for one chain of calls; not recursive, since programs are deep."""
         known = self._known
         pending = [(instruction, calls, _key(instruction, calls))]
         while pending:
@@ -109,7 +109,7 @@ class KnownValues:
         return known[key]
 
     def _sources(self, at: Instruction, calls: Calls) -> list[tuple[Instruction, Calls]]:
-        """The values that determine an instruction's, as far as known values follow from them."""
+        """The values that determine an instruction's value, if known values follow from them."""
         if at.parameter_number is not None and not calls:
             loop = self._repeating(at.computation)
             ways = self._ways_to(loop.computation) if loop is not None else []
@@ -117,12 +117,12 @@ class KnownValues:
         return [] if self._is_skipped(at) else self._inlined_sources(at, calls)
 
     def _inlined_sources(self, at: Instruction, calls: Calls) -> list[tuple[Instruction, Calls]]:
-        """The values that determine an instruction's, through fusions and calls."""
+        """The values that determine an instruction's value, through fusions and calls."""
         number = at.parameter_number
         if number is not None:
             if not calls:
                 return []
-            caller = calls[-1]  # each of its operands is asked for by one parameter
+            caller = calls[-1]  # each of its operands belongs to one parameter
             operands = self._passed.get(caller.number) or self._passed.setdefault(caller.number, caller.operands)
             return [(operands[number], calls[:-1])] if number < len(operands) else []
         if is_looked_through(at):
@@ -133,7 +133,7 @@ class KnownValues:
         return self._integers_alone and at.shape.is_array and dtype_interval(at.shape.dtype) is None
 
     def _repeating(self, computation: Computation) -> Instruction | None:
-        """The only caller of a computation, where it calls that repeatedly and says what it passes."""
+        """The only caller of a computation if it calls it repeatedly and defines the values that it passes."""
         callers = computation.callers
         if self._own_computation_alone or len(callers) != 1 or callers[0].inconsistency is not None:
             return None
@@ -169,7 +169,7 @@ class KnownValues:
         return known
 
     def maps(self, instruction: Instruction) -> Mapping[int, OperandIndexing]:
-        """From an element of the output to the operands, by number."""
+        """The maps from an element of the output to the operands, by number."""
         return self._questions.parts(instruction)
 
     def apply(self, computation: Computation, arguments: Sequence[Values]) -> Values:
@@ -204,7 +204,7 @@ class KnownValues:
     def _used_of_element(
         self, at: Instruction, index: ShapeIndex, known: Mapping[int, Values]
     ) -> Mapping[int, OperandIndexing]:
-        """The elements of the operands that an array of an instruction uses, in a computation on scalars."""
+        """The operand elements that an array of an instruction uses, in a computation on scalars."""
         mentioned, hook = self._questions.parts(at, index), op_of(at).used
         values = [known[operand.number] for operand in at.operands]
         if hook is None or at.inconsistency is not None or all(value == NUMBER for value in values):
@@ -240,7 +240,7 @@ def _key(at: Instruction, calls: Calls) -> tuple[int, ...]:
 
 
 def _either(sources: Sequence[Known], at: Instruction) -> Known:
-    """Known values of an instruction whose value is that of one of several sources."""
+    """Known values of an instruction whose value is one of several sources."""
     first = sources[0]
     if all(source == first for source in sources):
         return first

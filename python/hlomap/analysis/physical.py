@@ -1,4 +1,4 @@
-"""From maps between elements to maps between positions, or dimensions, in memory.
+"""Converts maps between elements to maps between positions, or dimensions, in memory.
 
 :func:`to_physical` is the entry point.  A set with a map that overflows 64 bits is unknown.
 """

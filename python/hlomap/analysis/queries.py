@@ -251,7 +251,9 @@ def shape_indices(shape: Shape, index: int | ShapeIndex, what: str) -> list[Shap
     try:
         return leaves(shape_at(shape, found), found)
     except ShapeError as error:
-        raise ShapeError(f"no {what} {index}: {error}") from None
+        held = f"a tuple of {len(shape.tuple_shapes)}" if shape.is_tuple else f"{shape}, not a tuple"
+        detail = f"the value is {held}" if len(found) == 1 else str(error)
+        raise ShapeError(f"no {what} {index}: {detail}") from None
 
 
 def operands_and_shape(instruction: Instruction | Computation) -> tuple[Sequence[Instruction], Shape]:

@@ -1,9 +1,9 @@
-"""The number of elements, and of bytes, that a union of maps reads of an operand.
+"""The number of elements, and of bytes, that a union of maps reads from an operand.
 
 :func:`reads` returns the record :class:`Reads`: ``lower <= true number <= upper``.  The maps of a union may
-overlap: without a proof that they are disjoint, the sum of their counts is an upper bound and the largest of them a
-lower one.  The lower bound is 0 where the union is not exact; where it is unknown, the number lies between 0 and
-the size of the operand.
+overlap: without a proof that they are disjoint, the sum of their counts is an upper bound and the largest count a
+lower bound.  The lower bound is 0 if the union is not exact; if it is unknown, the number lies between 0 and the size
+of the operand.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def reads(maps: Sequence[IndexingMap], exact: bool, shape: Shape) -> Reads:
 
 
 def unknown(reason: str, parts: Sequence[Shape]) -> Reads:
-    """The record of an unknown indexing: between no element and all elements of all arrays are read.
+    """The record of an unknown indexing, which reads between no and all elements of all arrays.
 
     >>> record = unknown("no rule", [hm.Shape.parse("f32[3]"), hm.Shape.parse("bf16[2,5]")])
     >>> record.distinct_lower, record.distinct_upper, record.bytes

@@ -21,28 +21,28 @@ _Path: TypeAlias = "str | os.PathLike[str]"
 
 
 def analyze(source: Module | DumpedModule | DumpDirectory | _Path | Iterable[_Path], /) -> Table:
-    """The elements of each operand that are read: a row per instruction outside fused computations, output and operand.
+    """The elements read from each operand: a row per instruction outside fused computations, output and operand.
 
     Args:
         source: a module; or a :class:`~hlomap.DumpDirectory` (each stage of each compilation once) or an item of it; or
-            the path of a file, or of a folder with everything below it, or several paths.  Paths are read here and all
-            rows are held in memory; :func:`hlomap.analyze_corpus` is for more.
+            the path of a file, or of a folder with everything below it, or several paths.  All rows are held in memory;
+            for more files use :func:`hlomap.analyze_corpus`.
 
     Returns:
         A :class:`~hlomap.Table` with the columns :data:`hlomap.analysis.table.COLUMNS`; for anything but a module they
-        come after :data:`hlomap.analysis.table.FILE_COLUMNS`, which tell the file, its stage and its form.
+        come after :data:`hlomap.analysis.table.FILE_COLUMNS`: the file, its stage and its form.
 
     Raises:
-        TypeError: ``source`` is something else.
+        TypeError: ``source`` is of another type.
         FileNotFoundError: a path does not exist.
-        HlomapError: the only path is a file that :func:`hlomap.load` refuses.  Other files that are not HLO are
-            skipped, those that cannot be read have a row with their ``error``; equal content counts once.
+        HlomapError: the only path is a file that :func:`hlomap.load` rejects.  Other files that are not HLO are
+            skipped, unreadable files have a row with their ``error``, and equal content counts once.
 
-    A fusion is one instruction, with the composed maps of its computation.  A tuple has rows for each array in it: as
-    an output for every array, as an operand for those that are read.  An operand of which nothing is read has one row
+    A fusion is one instruction, with the composed maps of its computation.  A tuple has rows for the arrays in it: as
+    an output for every array, as an operand for the arrays that are read.  An operand that is not read has one row
     without maps, except that tuple and get-tuple-element have rows only for the elements that are read.
 
-    A query that fails is a row, too: ``unknown`` is the reason, ``error`` the message of an error.
+    A failed query is also a row: ``unknown`` is the reason, ``error`` the message of an error.
 
     >>> module = hm.parse('''
     ... HloModule m

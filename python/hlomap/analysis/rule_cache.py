@@ -8,5 +8,5 @@ cache: RuleCache = RuleCache()
 
 
 def clear() -> None:
-    """Drop all results: some rule has changed, which signatures do not show."""
+    """Drop all results after a change of a rule, which signatures do not show."""
     cache.clear()

@@ -1,6 +1,6 @@
 """Results of a query for many instructions: a set of maps for each, from the elements of one value.
 
-A slice is a ``dict`` that never changes; it holds where its maps start.
+A slice is an immutable ``dict`` that records where its maps start.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MAX_NAMES = 20
 class Slice(ReadOnly, ReadOnlyDict[Instruction, MapSet]):
     """The elements of each value that an element of the start reads, or that read it.
 
-    ``[name]`` finds a value, too, and a parameter also by the name of its argument.
+    ``[name]`` also finds a value, and a parameter by the name of its argument.
 
     >>> root = hm.parse('''ENTRY e {
     ...   x.1 = f32[3] parameter(0), metadata={op_name="x"}
@@ -51,14 +51,14 @@ class Slice(ReadOnly, ReadOnlyDict[Instruction, MapSet]):
     ) -> None:
         super().__init__(sets)
         self.assumes: str | None = assumes
-        """The assumption under which elements without influence are left out; None where all that are mentioned are
-        in the slice."""
+        """The assumption under which elements without influence are left out; None if the slice has all mentioned
+        elements."""
         self.start: Instruction = start
         """The instruction at whose elements all maps start."""
         self.indices: tuple[ShapeIndex, ...] = tuple(indices)
-        """The shape indices of its arrays that were asked for."""
+        """The shape indices of the arrays in the query."""
         self.relation: Literal["read", "reached"] = relation
-        """Whether the elements of a value are read by those of the start, or are reached by them."""
+        """Whether elements of the start read the elements of a value, or reach them."""
 
     def lineage(self) -> tuple[tuple[Instruction, Instruction, int], ...]:
         """The uses on the way between the start and these values: operand, user and the number of the operand.

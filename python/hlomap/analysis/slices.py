@@ -1,7 +1,7 @@
 """Whole-module slices: from an element of any value back to the entry's parameters, and from a parameter forward.
 
-A parameter of a computation has the values that its callers pass, as the rules of the callers determine; where that is
-not one value, it depends on everything that the caller reads.  Each computation is processed once, after all its
+A parameter of a computation has the values that its callers pass, as determined by the callers' rules; if there are
+several values, it depends on everything that the caller reads.  Each computation is processed once, after all its
 callees, so work does not grow with the number of paths.
 """
 
@@ -38,19 +38,19 @@ def backward_slice(
     """The elements of each parameter of the module's entry that an element of the output needs.
 
     The instruction may be in any computation: a fused one, the body of a loop, a branch.  The result covers all calls
-    and all iterations, so it is an over-approximation there.  A computation stands for its root, a
-    module for that of its entry.  Parameters that are
-    not needed are left out; ``[name]`` finds a parameter by its name, too.  An instruction of the entry whose text
-    cannot be read, and may be a parameter, is in the result where it is needed.  Maps tell which elements are needed
-    and not how often: a chain of windows has one range.
+    and all iterations, so it is over-approximate in these cases.  A computation stands for its root, a module for the
+    root of its entry.  Parameters that are not needed are left out; ``[name]`` also finds a parameter by its name.  An
+    unreadable instruction of the entry, which may be a parameter, is in the result if it is needed.  Maps give the
+    needed elements but not how often: a chain of windows has one range.
 
-    ``used=True`` leaves out what is mentioned and cannot change the output: the branch that a ``select`` never chooses,
-    a factor where the other one is known to be zero, a term where the sum is known.  Values are known where the program
-    makes them of constants and indices, as masks are.  That rests on an assumption, which ``.assumes`` of the result
-    words: ``assume="finite"`` takes inputs for finite, so that ``0 * x`` is 0 and ``x - inf`` is ``-inf``;
-    ``assume="masks"`` also takes constants of at most -1e4 for masks, whose exponential is 0 beside any other number.
+    ``used=True`` leaves out mentioned elements that cannot change the output: a branch that a ``select`` never chooses,
+    a factor if the other factor is known to be zero, a term if the sum is known.  Values are known if the program
+    computes them from constants and indices, as it does masks.  The result depends on an assumption, which it has as
+    ``.assumes``: ``assume="finite"`` assumes finite inputs, so that ``0 * x`` is 0 and ``x - inf`` is ``-inf``;
+    ``assume="masks"`` also assumes that constants of at most -1e4 are masks, whose exponential is 0 relative to any
+    other number.
 
-    Raises :class:`~hlomap.errors.ShapeError` where the output does not exist, and ``ValueError`` for another
+    Raises :class:`~hlomap.errors.ShapeError` if the output does not exist, and ``ValueError`` for another
     ``assume``.
 
     >>> module = hm.parse('''HloModule m
@@ -94,7 +94,7 @@ def backward_slice(
     indices = shape_indices(instruction.shape, output, "output")
     identities = {(instruction, index): identity_set(shape_at(instruction.shape, index)) for index in indices}
     pending: _Pending = {instruction.computation.number: dict(identities)}
-    # Each computation after those that it calls.
+    # Each computation after its callees.
     for computation in reverse_postorder(instruction.computation, callers):
         for (start, index), so_far in pending.pop(computation.number, {}).items():
             inside, ends = computation.instructions, [*computation.parameters, *unread.get(computation, ())]
@@ -123,11 +123,11 @@ def backward_slice(
 def forward_slice(parameter: Instruction, /, shape_index: int | ShapeIndex = ()) -> Slice:
     """The elements of each value of the module's entry that depend on an element of a parameter.
 
-    ``shape_index`` is one into the parameter; that of a tuple stands for all arrays in it.  The dictionary begins
-    with the parameter itself and lists operands before users.  Values that do not depend on the parameter are left out.
-    It is exact where all rules on the way are; otherwise it contains more.
+    ``shape_index`` is an index into the parameter; the index of a tuple stands for all arrays in it.  The dictionary
+    begins with the parameter itself and lists operands before users.  Values that do not depend on the parameter are
+    left out. It is exact if all rules on the way are exact; otherwise it may contain more.
 
-    Raises :class:`~hlomap.errors.ShapeError` for an instruction that is not a parameter of the entry, and where the
+    Raises :class:`~hlomap.errors.ShapeError` for an instruction that is not a parameter of the entry, and if the
     parameter has no array at the index.
 
     >>> module = hm.parse('''HloModule m
@@ -173,12 +173,12 @@ def _enqueue(pending: _Pending, start: Instruction, index: ShapeIndex, maps: Map
 
 
 def identity_set(shape: Shape) -> MapSet:
-    """From each element of an array to itself."""
+    """The set from each element of an array to itself."""
     return MapSet([IndexingMap.identity(list(shape.dimensions))] if 0 not in shape.dimensions else ())
 
 
 def _pass_to_all_operands(pending: _Pending, computation: Computation, maps: MapSet) -> None:
-    """From what may be a parameter to every operand of the callers."""
+    """The sets from an instruction that may be a parameter to every operand of the callers."""
     unknown = MapSet.unknown(maps.reason or "what cannot be read may be a parameter")
     for caller in computation.callers:
         for operand in caller.operands:
@@ -189,7 +189,7 @@ def _pass_to_all_operands(pending: _Pending, computation: Computation, maps: Map
 def _pass_to_callers(
     pending: _Pending, computation: Computation, number: int, maps: MapSet, questions: Questions
 ) -> None:
-    """From a parameter to the values that its callers pass."""
+    """The sets from a parameter to the values that its callers pass."""
     callers = computation.callers
     for caller in callers:
         op = lookup(caller.opcode)
@@ -223,7 +223,7 @@ def _pass_to_callers(
 def _pass_to_operands(
     pending: _Pending, caller: Instruction, rule: OutputToInput, maps: MapSet, questions: Questions
 ) -> None:
-    """To the operands of a caller that calls the computation repeatedly."""
+    """The sets to the operands of a caller that calls the computation repeatedly."""
     operands = caller.operands
     for leaf in dict.fromkeys(m.shape_index for m in maps) if not maps.is_unknown else leaves(caller.shape):
         here = checked_rule(caller, leaf, -1, partial(rule, caller, leaf, questions))

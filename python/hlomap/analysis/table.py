@@ -1,7 +1,7 @@
 """The result of an analysis: named columns of plain values, in a fixed order.
 
 Start with :class:`Table`.  All columns have the same length and the kinds of :data:`COLUMNS`; a null is ``None``.
-A column is built on first access, and pyarrow, pandas and polars are imported by the ``to_`` methods alone.
+A column is built on first access; only the ``to_`` methods import pyarrow, pandas and polars.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ FILE_COLUMNS: Final[dict[str, tuple[Kind, str]]] = {
 """The columns before :data:`COLUMNS` in a table of files, each with its kind and what its values mean."""
 
 SCHEMA_VERSION: Final = 1
-"""Incremented when a column is removed or changes type or meaning; a new column leaves it as it is."""
+"""Incremented when a column is removed or changes type or meaning, not for a new column."""
 
 _NAMES = tuple(COLUMNS)
 _SHARDING_COLUMNS = ("sharding", "operand_sharding", "remote_bytes")
@@ -63,8 +63,8 @@ SHOWN_ROWS = 10
 def arrow_schema(*, files: bool = False) -> pyarrow.Schema:
     """The Arrow schema of :meth:`Table.to_arrow`, with :data:`FILE_COLUMNS` for a table of ``files``.
 
-    Its metadata has ``hlomap.schema_version`` (:data:`SCHEMA_VERSION`) and ``hlomap.version``; that of each field has
-    its ``description``.  Parquet files keep all of it.
+    Its metadata has ``hlomap.schema_version`` (:data:`SCHEMA_VERSION`) and ``hlomap.version``; the metadata of each
+    field has its ``description``.  Parquet files keep all metadata.
 
     >>> schema = arrow_schema()
     >>> schema.metadata[b"hlomap.schema_version"], schema.field("opcode").metadata[b"description"]
@@ -101,7 +101,7 @@ class Table(Page):
 
     @staticmethod
     def _of_files(files: Sequence[tuple[Mapping[str, Any], Table]]) -> Table:
-        """The rows of the modules of files, below each other, each with the file's :data:`FILE_COLUMNS`."""
+        """The rows of the modules of files, concatenated, each with the file's :data:`FILE_COLUMNS`."""
         table = Table._of_values({name: [] for name in (*FILE_COLUMNS, *COLUMNS)})
         if files:
             table._columns, table._files = {}, files
@@ -109,7 +109,7 @@ class Table(Page):
 
     @staticmethod
     def _of_values(columns: Mapping[str, Sequence[Any]]) -> Table:
-        """The table of these columns, which are all of a table."""
+        """The table of these columns, which must be complete."""
         table = Table.__new__(Table)
         table.__setstate__({name: list(values) for name, values in columns.items()})
         return table
@@ -151,7 +151,7 @@ class Table(Page):
         return found
 
     def _add_shardings(self, rows: Rows) -> bool:
-        """Computes the columns about shardings, once; whether any row has one."""
+        """Computes the columns about shardings once; returns whether any row has a sharding."""
         if self._is_sharded is None:
             found = rows.sharding_columns(self)
             self._columns |= found or dict.fromkeys(_SHARDING_COLUMNS, [None] * len(self))
@@ -185,7 +185,8 @@ class Table(Page):
     def to_arrow(self) -> pyarrow.Table:
         """A :class:`pyarrow.Table` with the schema :func:`hlomap.analysis.table.arrow_schema`.
 
-        The compiled module writes all columns into one buffer, without the interpreter lock, and Arrow takes it over.
+        The compiled module writes all columns into one buffer, without the interpreter lock, and Arrow takes over the
+        buffer.
         """
         with needs("arrow", "to_arrow"):
             from ..interop import arrow
@@ -193,7 +194,7 @@ class Table(Page):
         if self._files:
             facts = {name: self._column(name) for name in FILE_COLUMNS}
             joined = arrow.joined([table.to_arrow() for _, table in self._files], arrow_schema())
-            return arrow.beside(facts, joined, arrow_schema(files=True))
+            return arrow.prepend_columns(facts, joined, arrow_schema(files=True))
         if self._rows is None:
             return arrow.from_values({name: self._column(name) for name in self._names}, self._schema())
         found = arrow.from_message(self._rows.message(), arrow_schema())
@@ -239,7 +240,7 @@ class Table(Page):
 
 
 def first_rows(names: Sequence[str], columns: Sequence[Iterable[object]], n: int, n_columns: int) -> str:
-    """The text of a table of ``n`` rows and ``n_columns`` columns: of some columns the first rows."""
+    """The text of a table with ``n`` rows and ``n_columns`` columns: the first rows of some columns."""
     rows = [list(names), *([_cell(value) for value in values] for values in zip(*columns, strict=True))]
     lines = table_lines(rows, left=range(len(names)))
     left = n - len(rows) + 1
@@ -254,7 +255,7 @@ def _cell(value: object) -> str:
 
 
 def count_problems(tables: Sequence[Table]) -> tuple[int, Counter[tuple[str, str]]]:
-    """The number of rows with an error, and that of rows whose maps are unknown, by opcode and reason."""
+    """The number of rows with an error, and the numbers of rows with unknown maps, by opcode and reason."""
     n_errors, unknown = 0, Counter[tuple[str, str]]()
     for table in tables:
         if table._rows is None:

@@ -1,4 +1,4 @@
-"""Asks an op rule what it says of an instruction, where the text may be damaged."""
+"""Calls functions of op rules for instructions whose text may be damaged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _T = TypeVar("_T")
 
 
 def asked(trait: Callable[[Instruction], _T], instruction: Instruction) -> _T | Unknown:
-    """What a function of an op rule says; unknown where attributes and shapes do not fit each other."""
+    """The result of a function of an op rule; unknown if attributes and shapes do not fit each other."""
     try:
         return trait(instruction)
     except (HlomapError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:

@@ -1,8 +1,8 @@
-"""Rules of what is used: of the elements that an operation mentions, those whose value can change the result.
+"""Rules for used elements: mentioned elements whose value can change the result.
 
-The propagation is the one of all queries; only rules differ, and belong to one instruction each, since the values of
-its operands decide.  Under the assumption that :data:`ASSUMPTIONS` words, an element that is left out has no influence.
-Where nothing is known of the values, used is what is mentioned.
+The propagation is the same for all queries; only rules differ, and each belongs to one instruction, since the values of
+its operands decide.  Under the assumption in :data:`ASSUMPTIONS`, an element that is left out has no influence.  If
+nothing is known about the values, all mentioned elements are used.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ ASSUMPTIONS: Mapping[Assume, str] = {
 
 
 def questions_about(module: Module, used: bool, assume: Assume, function: str) -> Questions:
-    """The rules of what is mentioned, or of what is used; ``ValueError`` for another assumption."""
+    """The rules for mentioned or for used elements; raises ``ValueError`` for another assumption."""
     if not isinstance(assume, str) or assume not in ASSUMPTIONS:
         raise ValueError(f'hm.{function}: expected assume="finite" or assume="masks", got {assume!r}')
     if assume != "finite" and not used:
-        raise ValueError(f"hm.{function}: assume={assume!r} is about what is used, expected used=True beside it")
+        raise ValueError(f"hm.{function}: assume={assume!r} needs used=True")
     return UsedQuestions(module, assume) if used else Questions(module)
 
 
@@ -55,12 +55,14 @@ class UsedQuestions(Questions):
         self.values: KnownValues = KnownValues(Questions(module), masks=assume == "masks")
 
     def traits(self, instruction: Instruction) -> RuleTraits:
-        """Those of what is mentioned; sizes alone decide nothing."""
+        """The rules for mentioned elements, since sizes alone decide nothing."""
         return super().traits(instruction)._replace(sizes_class=None)
 
     def rule(self, instruction: Instruction, index: ShapeIndex, direction: int) -> InstructionIndexing:
-        """The rule for what is mentioned, without what the values of the operands rule out: no instruction shares it
-        with others, unless it only takes apart tuples."""
+        """The rule for mentioned elements, minus those that the values of the operands rule out.
+
+        Instructions do not share such a rule, unless they only take tuples apart.
+        """
         op = op_of(instruction._bare)
         if op.structural:
             return super().rule(instruction, index, direction)

@@ -1,8 +1,8 @@
 """Numbers for values: two instructions with one number compute the same array, in one module or in two.
 
 A value is numbered by its operation, its attributes and the numbers of its operands; layouts and names do not count.
-Fusions and calls are looked through.  An operation that only moves elements is numbered by where its elements come
-from, so that a transpose of a transpose is the value itself, and a reshape that became a bitcast keeps its number.
+Fusions and calls are looked through.  An operation that only moves elements is numbered by the origin of its elements,
+so that a transpose of a transpose is the value itself, and a reshape that became a bitcast keeps its number.
 Different numbers prove nothing.
 """
 
@@ -17,31 +17,31 @@ from ..errors import HlomapError
 from .queries import output_to_input
 from .structure import element_index, elements_of, is_container, runs_calls
 
-# Semantic attributes that count in other ways or not at all: computations by their fingerprint; layouts, and how a
-# fusion is compiled, do not change what is computed.
+# Semantic attributes that count in other ways or not at all: computations count by their fingerprint; layouts and the
+# compilation of a fusion do not change the computed values.
 _NOT_COMPARED = frozenset(
     """
     body branch_computations called_computations calls condition false_computation frontend_attributes kind
     operand_layout_constraints output_to_operand_aliasing to_apply true_computation
     """.split()  # noqa: SIM905 (a list would be 20 lines)
 )
-_MAX_NODES = 64  # for each dimension of a map that is composed further; no program of the corpus needs 20 in all
-_DEEPEST = 100  # calls in calls that are looked through
-_MAX_REPEATS = 20_000  # instructions that are numbered again since their computation is called again
+_MAX_NODES = 64  # for each dimension of a composed map; no program of the corpus needs 20 in total
+_DEEPEST = 100  # nested calls that are followed
+_MAX_REPEATS = 20_000  # instructions numbered again, since their computation is called again
 
 
 class Value(NamedTuple):
-    """An instruction that is executed, the fusion that it is in, and the number of its value."""
+    """An executed instruction, the fusion around it, and the number of its value."""
 
     instruction: Instruction
     fusion: Instruction | None
     number: int
-    #: Whether it is that of the computation that the instruction calls.
+    #: Whether the value is that of the computation that the instruction calls.
     is_container: bool = False
 
 
 class _Place(NamedTuple):
-    """Where numbers are kept, the fusion around the instructions, and how deep they are in calls."""
+    """The store of numbers, the fusion around the instructions, and their depth in calls."""
 
     found: dict[Instruction, Value]
     fusion: Instruction | None = None
@@ -49,7 +49,7 @@ class _Place(NamedTuple):
 
 
 class Numbering:
-    """The numbers of the values of any number of modules.
+    """Numbers the values of any number of modules.
 
     >>> module = hm.parse('''ENTRY e {
     ...   p = f32[2,3] parameter(0)
@@ -76,7 +76,7 @@ class Numbering:
         return found
 
     def array(self, number: int, index: ShapeIndex) -> Hashable:
-        """A key for an array of a value with this number: equal for equal arrays; None where nothing identifies it."""
+        """A key for an array of a value with this number: equal for equal arrays; None if nothing identifies it."""
         for at, k in enumerate(index):
             elements = self._elements.get(number, ())
             if k >= len(elements):
@@ -133,10 +133,10 @@ class Numbering:
         return number
 
     def _caller(self, instruction: Instruction, operands: list[int], inner: _Place) -> int:
-        """The number of a loop or branch: of its operation, its operands and what the computations compute.
+        """The number of a loop or branch, from its operation, its operands and the results of its computations.
 
-        The parameters of the computations are numbered twice: first by their places, which gives the numbers of the
-        roots; then as those of this very loop, so that values of different loops differ.
+        The parameters of the computations are numbered twice: first by position, which gives the numbers of the roots;
+        then specifically for this loop, so that values of different loops differ.
         """
         called = instruction.called_computations
         roots: list[int] = []
@@ -150,7 +150,7 @@ class Numbering:
         return own
 
     def _moved(self, instruction: Instruction, operands: list[int]) -> int | None:
-        """The number of a value whose elements are those of another; None where it is not one exact map."""
+        """The number of a value whose elements are those of another; None if it is not one exact map."""
         shape = instruction.shape
         if len(operands) != 1 or not shape.is_array or shape.dtype != instruction.operands[0].shape.dtype:
             return None
@@ -176,7 +176,7 @@ class Numbering:
 
 
 def _one_map(instruction: Instruction) -> IndexingMap | None:
-    """The map to the elements of the operand, where it is one exact map without choices."""
+    """The map to the elements of the operand if it is a single exact map without choices; else None."""
     try:
         (maps,) = output_to_input(instruction)
     except (HlomapError, OverflowError):
@@ -185,18 +185,18 @@ def _one_map(instruction: Instruction) -> IndexingMap | None:
 
 
 def _texts(instruction: Instruction) -> Hashable:
-    """The attributes that say what is computed."""
+    """The attributes that determine the computed values."""
     attributes = instruction.attributes
     counts = (name for name in sorted(attributes) if name not in _NOT_COMPARED and instruction._is_semantic(name))
     return tuple((name, attributes.text(name)) for name in counts)
 
 
 def _meaning(instruction: Instruction, operands: Sequence[int]) -> Hashable:
-    """A key for what an operation computes from its operands; layouts, names and annotations left out."""
+    """A key for the function that an operation computes from its operands, without layouts, names and annotations."""
     opcode = instruction.opcode
     called = tuple(computation.fingerprint for computation in instruction.called_computations)
     is_alone = -1 in operands or instruction.has_unnamed_operands or instruction._has("varies")
-    # The value of a constant; the constant itself where its text leaves the value out.
+    # The value of a constant, or the constant itself if its text leaves the value out.
     own = instruction if is_alone else _literal(instruction) if instruction._has("literal") else None
     shape = str(instruction.shape.without_layout())
     return opcode, shape, _texts(instruction), called, tuple(operands), own
