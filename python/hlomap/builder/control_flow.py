@@ -22,7 +22,7 @@ _Called: TypeAlias = tuple[list[Value], Callee]
 
 
 class ControlFlow(Core):
-    """Methods that call computations, and those that take tuples apart and put them together."""
+    """Methods that call computations, and methods that build and take apart tuples."""
 
     def get_tuple_element(self, operand: Value, index: int) -> Value:
         """An element of a tuple; also written ``t[index]``.

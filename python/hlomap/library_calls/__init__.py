@@ -1,4 +1,4 @@
-"""Library calls, defined by HLO: what a custom call to a well-known library computes, as a computation.
+"""Library calls, defined by HLO: the computations of custom calls to well-known libraries.
 
-``definitions.py`` finds the definition of a call.  Maps and values of a call are those of its definition.
+``definitions.py`` finds the definition of a call.  Maps and values of a call come from its definition.
 """

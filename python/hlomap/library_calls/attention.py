@@ -2,7 +2,7 @@
 
 The targets are those of ``jax.nn.dot_product_attention`` on GPUs; the dimension numbers of the configuration say which
 dimensions of queries, keys and values are batch, head and sequence.  Results are in the order batch, head, sequence,
-feature.  Masked positions have no weight, and :func:`band_of` says which positions those are.  The mask of dropout
+feature.  Masked positions have no weight, and :func:`band_of` gives these positions.  The mask of dropout
 comes from a call without a definition: maps go through, values need a function for it.
 """
 
@@ -26,7 +26,7 @@ TARGETS = (
 """The targets, by bias, dropout, direction and element type."""
 
 DROPOUT_MASK = "cudnn.dropout_mask"
-"""The target of the call, without operands, whose value is 1 where dropout keeps a weight and 0 elsewhere."""
+"""The target of the call, without operands, whose value is 1 if dropout keeps a weight and 0 elsewhere."""
 
 _UNDERSTOOD = {
     "algorithm", "bmm1_dot_dimension_numbers", "bmm2_dot_dimension_numbers", "bmm1_grad_gemm1_dot_dimension_numbers",
@@ -118,7 +118,7 @@ def attention(call: Call) -> list[Array]:
 
 
 def band_of(instruction: Instruction) -> Band | None:
-    """The keys that a query at a position sees, and where the arrays have queries and keys; None for all of them."""
+    """The keys that a query at a position sees, and the dimensions of queries and keys; None if it sees all keys."""
     options = _Options.of(instruction)
     if not options.causal:
         return None
@@ -298,7 +298,7 @@ def _over_groups(x: Array, n_heads: int) -> Array:
 
 
 def _scores(call: Call, options: _Options, q: Array, k: Array) -> tuple[Array, Array | None]:
-    """``scale * q k + bias``, very small where masked, and where it is not masked; None for everywhere."""
+    """``scale * q k + bias``, very small at masked positions, and a mask of the other positions; None for no mask."""
     scores = q.product(k, 2, (3, 3)) * options.config.number("fmha_scale", 1)
     sizes = scores.dimensions
     at_bias, at_lengths = (5, 6 + options.has_bias) if options.is_backward else (3, 3 + options.has_bias)
@@ -355,7 +355,7 @@ def _result(value: Array, part: Shape) -> Array:
     fits = list(part.dimensions) == sizes or (not sizes and all(n == 1 for n in part.dimensions))
     if len(sizes) < 4 and part.rank == 4:  # a gradient of a bias
         fits = [n for n in part.dimensions if n != 1] == [n for n in sizes if n != 1]
-    require(fits, f"a result {part.without_layout()}, where its value has sizes {sizes}")
+    require(fits, f"a result {part.without_layout()}, but its value has sizes {sizes}")
     return value.reshaped(part.dimensions).converted(part.dtype)
 
 

@@ -66,7 +66,7 @@ class _Forward(NamedTuple):
         return cls(call, kernel, labels, dims, _groups(call))
 
     def regrouped_kernel(self) -> Array:
-        """The filter with its groups among the input features, where they are the output features of the gradient."""
+        """The filter with its groups among the input features, if they are the output features of the gradient."""
         kernel = self.call.operands[1]
         if self.groups == 1:
             return kernel

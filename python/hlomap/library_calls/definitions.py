@@ -1,7 +1,7 @@
 """Definitions of library calls as computations of HLO.
 
 :func:`definition_of` is the entry point.  A target has one definition: a function that writes the instructions
-and returns the arrays that are the results; those that are workspace are zeros.  What a call says and its definition
+and returns the arrays that are the results; workspace results are zeros.  What a call says and its definition
 does not cover is a reason to know nothing.
 """
 
@@ -76,7 +76,7 @@ TARGETS: Mapping[str, Callable[[Call], list[Array]]] = {
 def definition_of(instruction: Instruction) -> Instruction | Unknown | None:
     """A call of the computation that defines a custom call, in a module of its own; ``None`` for other targets.
 
-    Unknown, with what was not understood, where the definition does not cover what the call says.
+    Unknown, with the reason, if the definition does not cover the configuration of the call.
     """
     target = str(instruction.attributes.get("custom_call_target", ""))
     define = TARGETS.get(target)

@@ -1,4 +1,4 @@
-"""``SliceToDynamic`` and ``PadToStatic``: between arrays of their bounds with sizes beside them, and dynamic arrays.
+"""``SliceToDynamic`` and ``PadToStatic``: convert between static arrays with separate sizes, and dynamic arrays.
 
 Also ``AllocateBuffer``: memory that nothing has written.
 """

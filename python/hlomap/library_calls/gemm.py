@@ -32,11 +32,11 @@ _EPILOGUES = {
     "SILU": (False, "silu", False),
     "BIAS_SILU": (True, "silu", False),
 }
-"""Whether there is a bias, the activation, and whether what it is applied to is a result, too."""
+"""Whether there is a bias, the activation, and whether the operand of the activation is also a result."""
 
 
 def gemm(call: Call) -> list[Array]:
-    """``__cublas$gemm`` and ``__cublas$lt$matmul``: a, b, c where beta is not 0, then the bias."""
+    """``__cublas$gemm`` and ``__cublas$lt$matmul``: a, b, c if beta is not 0, then the bias."""
     return _gemm(call, scaled=False)
 
 
@@ -49,7 +49,7 @@ def scaled_gemm(call: Call) -> list[Array]:
 
 
 def grouped_gemm(call: Call) -> list[Array]:
-    """``__cublas$lt$groupedMatmul``: a, b and the sizes of the groups, which are those of a ragged-dot."""
+    """``__cublas$lt$groupedMatmul``: a, b and the sizes of the groups, as in a ragged-dot."""
     config = Config.of(call.instruction, "grouped_gemm_backend_config")
     config.only({"gemm_backend_config", "ragged_dot_dimension_numbers"})
     gemm, ragged = config.part("gemm_backend_config"), config.part("ragged_dot_dimension_numbers")
@@ -72,7 +72,7 @@ def block_scaled_dot(call: Call) -> list[Array]:
     A fifth operand is a scalar that scales the product.
     """
     n, rank = len(call.operands), call.operands[0].rank if call.operands else 0
-    require(n == 4 or (n == 5 and call.operands[4].rank == 0), f"{n} operands, where a block-scaled dot has 4")
+    require(n == 4 or (n == 5 and call.operands[4].rank == 0), f"{n} operands, but a block-scaled dot has 4")
     require(rank in (2, 3) and all(one.rank == rank for one in call.operands[:4]), "operands that are not matrices")
     output = call.result()
     numbers = {"batch": range(rank - 2), "contracting": [rank - 1]}

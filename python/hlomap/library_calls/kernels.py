@@ -1,4 +1,4 @@
-"""Kernels: calls of code that the module does not show, and what their authors estimate that they take.
+"""Kernels: calls of code that is not in the module, and their authors' estimates of the cost.
 
 :func:`estimate_of` is the entry point.  An estimate is a part of the configuration: JAX writes the ``cost_estimate`` of
 ``pallas_call`` for TPUs and, for Mosaic on GPUs, as a text of its own; NKI counts multiply-adds.  Triton's calls have
@@ -18,7 +18,7 @@ from .config import Config, NotUnderstood, config_text, require
 
 
 class KernelCost(NamedTuple):
-    """What a kernel takes, as somebody says who knows its code.
+    """The cost of a kernel, as estimated by its author.
 
     >>> hm.results.KernelCost(flops=2 * 64**3)
     KernelCost(flops=524288, transcendentals=0, bytes_accessed=None)
@@ -27,7 +27,7 @@ class KernelCost(NamedTuple):
     flops: int = 0
     transcendentals: int = 0
     bytes_accessed: int | None = None
-    """The bytes that it reads and writes, those that it reads again included; None where nothing is said of them."""
+    """The bytes that it reads and writes, including repeated reads; None if there is no estimate."""
 
 
 class Estimate(NamedTuple):
@@ -38,7 +38,7 @@ class Estimate(NamedTuple):
 
 
 def estimate_of(instruction: Instruction) -> Estimate | Unknown | None:
-    """The estimate in the configuration of a kernel; None where there is none, and for other calls."""
+    """The estimate in the configuration of a kernel; None if there is none, and for other calls."""
     target = str(instruction.attributes.get("custom_call_target", ""))
     read = KERNELS.get(target)
     try:
@@ -76,7 +76,7 @@ def _config(instruction: Instruction) -> Config:
         try:
             found: Mapping[str, Any] = JsonObject.parse(b64decode(config_text(instruction), validate=True).decode())
         except ValueError:
-            found = {}  # kernels have configurations of many forms, most of which say nothing of what they take
+            found = {}  # kernels have configurations of many forms, most without an estimate
         return Config(found, "backend_config")
 
 

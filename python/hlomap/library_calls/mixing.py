@@ -23,7 +23,7 @@ FACTORIZATIONS = (
     "potrf", "getrf", "geqrf", "geqp3", "orgqr", "ungqr", "ormqr", "unmqr", "gesdd", "gesvd", "gesvdj", "gesvdp",
     "syevd", "syevj", "heevd", "geev", "gees", "gtsv", "gtsv2", "sytrd", "hetrd", "gehrd",
 )  # fmt: skip
-"""Factorizations of LAPACK and of the libraries for GPUs, and what goes with them: their results mix whole matrices."""
+"""Factorizations of LAPACK and of the libraries for GPUs, and related calls, whose results mix whole matrices."""
 
 _FACTORIZATION = re.compile(
     rf"(?:lapack_[sdcz]?|(?:cu|hip|oneapi)(?:solver|sparse|blas)_)(?:{'|'.join(FACTORIZATIONS)})"
@@ -63,13 +63,13 @@ class Mixing:
 
 
 Find: TypeAlias = Callable[[Instruction, Shapes, Shapes], Mixing | None]
-"""How a call mixes its operands, by their shapes and those of the results; None for one with a definition."""
+"""How a call mixes its operands, from the shapes of operands and results; None for a call with a definition."""
 
 
 def mixing_of(instruction: Instruction) -> Mixing | Unknown | None:
     """How a call mixes its operands; ``None`` for other targets.
 
-    Unknown, with what was not understood, where the call does not fit.
+    Unknown, with the reason, if the call does not fit.
     """
     target = str(instruction.attributes.get("custom_call_target", ""))
     find = _factorization if is_factorization(target) else MIXING.get(target)
@@ -96,7 +96,7 @@ def _over_batches(reason: str, n: int, operands: Shapes, results: Shapes) -> Mix
 
 
 def _factorization(instruction: Instruction, operands: Shapes, results: Shapes) -> Mixing:
-    """The call says how many dimensions are batches, as JAX writes it; where it does not, every matrix may matter."""
+    """The call gives the number of batch dimensions, as JAX writes it; if it does not, every matrix may matter."""
     text = (instruction.attributes.get("frontend_attributes") or {}).get("num_batch_dims", "0")
     require(text.isdecimal() and len(text) <= 2, f"its num_batch_dims is {text!r}")
     return _over_batches("a factorization mixes whole matrices", int(text), operands, results)
@@ -130,9 +130,9 @@ def _sparse_product(_: Instruction, shapes: Shapes, results: Shapes) -> Mixing:
 
 
 def block_scaled_gemm(instruction: Instruction, shapes: Shapes, results: Shapes) -> Mixing:
-    """``__cublas$lt$matmul$mx``: a and b are those of a product, the other operands have an order of their own."""
+    """``__cublas$lt$matmul$mx``: a and b are factors of a product, the other operands have their own order."""
     output = results[0]
-    require(len(shapes) >= 4, f"{len(shapes)} operands, where a product with scales has at least 4")
+    require(len(shapes) >= 4, f"{len(shapes)} operands, but a product with scales has at least 4")
     config = gemm_config(instruction)
     dims, free = product_dimensions(shapes, config.part("dot_dimension_numbers"))
     n_batch, n_rows = len(dims["lhs_batch"]), len(free[0])
@@ -177,7 +177,7 @@ def _elementwise(instruction: Instruction, shapes: Shapes, results: Shapes) -> M
     same = all(one.dimensions == output.dimensions for one in shapes)
     require(same and not instruction.shape.is_tuple, "its operands are not those of an elementwise gradient")
     kept = [(d, d) for d in range(output.rank)]
-    return Mixing("what a gradient of the library reads is its own", {(k, 0): kept for k in range(len(shapes))})
+    return Mixing("the reads of a gradient depend on the library", {(k, 0): kept for k in range(len(shapes))})
 
 
 def _sparse_solve(_: Instruction, shapes: Shapes, results: Shapes) -> Mixing:
@@ -223,7 +223,7 @@ def _for_gpus(names: Iterable[str], find: Find) -> dict[str, Find]:
 
 
 def _callback(*_: object) -> Mixing:
-    return Mixing("a function on the host may read any element of what it is passed")
+    return Mixing("a function on the host may read any element of its operands")
 
 
 MIXING: Mapping[str, Find] = {
@@ -247,7 +247,7 @@ MIXING: Mapping[str, Find] = {
     **_for_gpus([f"sparse_{form}_{op}" for form in ("coo", "csr") for op in ("matvec", "matmat")], _sparse_product),
     **_for_gpus(
         [f"sparse_{form}_{op}" for form in ("coo", "csr") for op in ("fromdense", "todense")],
-        _whole("where the elements of a sparse matrix are is in its indices"),
+        _whole("the indices of a sparse matrix determine the places of its elements"),
     ),
     **dict.fromkeys(attention.TARGETS, _packed_attention),
 }

@@ -28,7 +28,7 @@ def rms_norm(call: Call) -> list[Array]:
     shapes, dim = call.shapes, _dimension(call)
     sizes = shapes[0].dimensions if shapes else ()
     fits = len(shapes) == 3 and tuple(shapes[1].dimensions) == (sizes[dim],) and shapes[2].rank == 0
-    require(fits, f"operands {[str(one) for one in shapes]}, where there are an array, its scale and an epsilon")
+    require(fits, f"operands {[str(one) for one in shapes]}, expected an array, its scale and an epsilon")
     others = [d for d in range(len(sizes)) if d != dim]
     x = call.operands[0].converted("f32")
     means = (x * x).reduced("add", {dim}) * (1 / max(sizes[dim], 1))
@@ -54,5 +54,5 @@ def _dimension(call: Call) -> int:
     text = config_text(call.instruction)
     rank = call.operands[0].rank if call.operands else 0
     dim = int(text) if re.fullmatch(r"-?[0-9]{1,3}", text) else rank
-    require(-rank <= dim < rank, f"its backend_config is {text[:80]!r}, where there is a dimension")
+    require(-rank <= dim < rank, f"its backend_config is {text[:80]!r}, expected a dimension")
     return dim % rank

@@ -33,7 +33,7 @@ def layer_norm(call: Call) -> list[Array]:
         found = [value * scale + bias, mean, deviation]
     results = []
     for one, part in zip(found[:n_values], call.results, strict=False):
-        # With size 1 where it was reduced.
+        # With size 1 if it was reduced.
         fits = part.is_array and [n for n in part.dimensions if n != 1] == [n for n in one.dimensions if n != 1]
         require(fits, f"a result {part} of the call")
         results.append(one.reshaped(part.dimensions).converted(part.dtype))

@@ -1,7 +1,7 @@
 """Matrix products, convolutions, layer normalization and softmax of oneDNN, as XLA calls it on CPU.
 
 The configurations are the messages of XLA's ``onednn_config.proto``.  Its lists of spatial dimensions, paddings,
-strides and dilations hold each number plus one.  A result that is followed by bytes has its scratchpad beside it.
+strides and dilations hold each number plus one.  If a second result consists of bytes, it is the scratchpad.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Calls of cuBLAS, cuBLASLt and hipBLASLt that are one product of matrices: what their configuration says about it.
+"""Calls of cuBLAS, cuBLASLt and hipBLASLt that compute one product of matrices: the product in their configuration.
 
 :func:`product_call_of` is the entry point.  It reads dimension numbers and scalars alone, so that it also knows
 products whose other fields no definition covers.  The targets are those of the definitions and of the mixed calls.
@@ -30,14 +30,15 @@ class ProductCall(NamedTuple):
 
 
 def product_call_of(instruction: Instruction) -> ProductCall | Unknown | None:
-    """What a call says of its product, unknown with what was not understood; None for other calls."""
+    """The product in the configuration of a call, unknown with the reason if it is not understood; None for other
+    calls."""
     target = str(instruction.attributes.get("custom_call_target", ""))
     if TARGETS.get(target) not in _DEFINED and mixing.MIXING.get(target) is not mixing.block_scaled_gemm:
         return None
     try:
         config = gemm.gemm_config(instruction)
         shapes = [operand.shape for operand in instruction.operands[:2]]
-        require(len(shapes) == 2 and all(shape.is_array for shape in shapes), "it has no two matrices")
+        require(len(shapes) == 2 and all(shape.is_array for shape in shapes), "expected two matrices")
         dims, free = gemm.product_dimensions(shapes, config.part("dot_dimension_numbers"))
         alpha = config.number("alpha_real", 1), config.number("alpha_imag", 0)
         epilogue = config.word("epilogue", "DEFAULT")

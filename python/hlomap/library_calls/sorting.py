@@ -26,7 +26,7 @@ def radix_sort(call: Call) -> list[Array]:
     config = Config.whole(call.instruction).only({"descending", "batch_size"})
     direction = "GT" if config.flag("descending", False) else "LT"
     n = len(call.operands)
-    require(n in (1, 2) and call.operands[0].rank > 0, f"{n} operands, where a radix sort has keys, and maybe values")
+    require(n in (1, 2) and call.operands[0].rank > 0, f"{n} operands, but a radix sort has keys, and maybe values")
     sizes = call.operands[0].dimensions
     rows = math.prod(sizes[:-1])
     require(config.integer("batch_size", rows) in (0, rows), "a batch_size that is not the number of rows")
@@ -54,7 +54,7 @@ def running_sum(call: Call) -> list[Array]:
     require(output.dimensions == source.dimensions, f"a result {output} for {source}")
     sizes = [config.integer(f"{name}_length") for name in ("column", "row", "vector")]
     fits = min(sizes) > 0 and math.prod(sizes) == source.n_elements == source.buffer_elements
-    require(fits, f"{sizes} elements, where the operand is {source}")
+    require(fits, f"{sizes} elements, but the operand is {source}")
 
     order, back = _memory_order(source), _memory_order(output)
     rows = call.operands[0].converted(output.dtype).transposed(order).reshaped(sizes)

@@ -38,7 +38,7 @@ def returns_operands(instruction: Instruction) -> bool:
 
 
 def listed_groups(instruction: Instruction) -> list[tuple[int, ...]]:
-    """The groups in ``replica_groups``; none where all devices are one group."""
+    """The groups in ``replica_groups``; none if all devices are one group."""
     groups = instruction.attributes.get("replica_groups")
     require(not isinstance(groups, str), "its replica_groups cannot be read")
     return [] if groups is None else [tuple(group) for group in groups if len(group)]
@@ -48,12 +48,12 @@ def source_target_pairs(instruction: Instruction) -> list[tuple[int, int]]:
     """The pairs of a collective-permute."""
     pairs = instruction.attributes["source_target_pairs"]
     is_read = not isinstance(pairs, str) and all(len(pair) == 2 for pair in pairs)
-    require(is_read, "its source_target_pairs are no pairs")
+    require(is_read, "its source_target_pairs are not pairs")
     return [(int(a), int(b)) for a, b in pairs]
 
 
 def root_operand(instruction: Instruction) -> int | None:
-    """The operand with the position of the root of each operand before it; None where all are at position 0."""
+    """The last operand, which holds the root position of each other operand; None if all roots are at position 0."""
     return len(instruction.operands) - 1 if instruction.attributes.get("has_dynamic_root") else None
 
 
@@ -123,7 +123,7 @@ class WindowedDim(NamedTuple):
 
     @property
     def matrix_role(self) -> MatrixRole | None:
-        """What a convolution along this dimension is in a product of matrices; None where it is none.
+        """The role of this dimension of a convolution in a product of matrices; None if it has none.
 
         Output o sums over operand elements i and window elements w, below ``size``, where ``base_dilation * i =
         stride * o + window_dilation * w - pad_low``; the kernel element is w, or ``size - 1 - w`` where it is reversed.
@@ -178,7 +178,7 @@ class MatrixProduct(NamedTuple):
 
     Batch dimensions are paired in order in all three arrays, rows in operand 0 and output, columns in operand 1 and
     output; the columns of operand 0 are paired with the rows of operand 1.  The other fields are as the operation has
-    them; None where it says nothing.
+    them; None if it says nothing.
     """
 
     lhs: MatrixDims
@@ -196,7 +196,7 @@ def matrix_product(instruction: Instruction) -> MatrixProduct | Unknown:
     if sparse_sides(instruction) != (None, None):
         return Unknown(f"{instruction.name}: an operand is sparse")
     n_batch, n_rows, rank = len(left.batch), len(left.free), instruction.shape.rank
-    require(rank == n_batch + n_rows + len(right.free), f"the output of rank {rank} is that of another product")
+    require(rank == n_batch + n_rows + len(right.free), f"the output of rank {rank} does not fit the product")
     dims = tuple(range(rank))
     return MatrixProduct(
         MatrixDims(left.batch, left.free, left.contracted),
@@ -294,7 +294,7 @@ class GatherDimensions(NamedTuple):
     ``paired_dims``: indices dimension -> operand dimension with the same index (``operand_batching_dims``).
     ``start_components``: operand dimension -> component of the index vector where the window starts.
     ``indices_operand``: the operand number of the indices.
-    ``clamps``: windows are moved to fit into the operand; otherwise those that do not fit are left out.
+    ``clamps``: windows are moved to fit into the operand; otherwise windows that do not fit are left out.
     """
 
     operand_sizes: tuple[int, ...]

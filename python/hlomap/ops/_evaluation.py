@@ -36,7 +36,7 @@ class EvalContext(Protocol):
     grid: DeviceGrid
     """The state that all devices share: sizes, queues, registered functions."""
     pointwise: bool
-    """Whether values are whole arrays where the HLO has scalars (:meth:`apply`)."""
+    """Whether values are whole arrays in place of scalars in the HLO (:meth:`apply`)."""
 
     def call(self, computation: Computation, arguments: list[Value]) -> Request:
         """A request for the value of a computation.

@@ -25,7 +25,7 @@ from ._shapes import arrays
 
 
 class Exchange(NamedTuple):
-    """What devices send each other in one run of an operation."""
+    """The data that devices send each other in one run of an operation."""
 
     table: GroupTable
     is_pairs: bool
@@ -35,11 +35,11 @@ class Exchange(NamedTuple):
     wire_bytes: Count
     """The least that the busiest device sends."""
     wire_bytes_all_devices: Count
-    """What all devices together send then."""
+    """The bytes that all devices together send in that run."""
 
 
 class Sent(NamedTuple):
-    """What the devices of a group send, in any unit: n times what the busiest of n sends, and all together."""
+    """The amounts that the devices of a group send, in any unit: n times that of the busiest of n, and the total."""
 
     busiest_times_n: int
     together: int
@@ -48,7 +48,7 @@ class Sent(NamedTuple):
 SentInGroup: TypeAlias = Callable[[int, int], Sent]
 """From the number n of devices in a group, at least 2, and the size of the operands on each of them."""
 Exchanges: TypeAlias = Callable[[Instruction], Exchange | Unknown | None]
-"""None where devices send nothing."""
+"""None if devices send nothing."""
 
 
 def exchanges_nothing(instruction: Instruction) -> None:
@@ -106,7 +106,7 @@ def exchange_in_groups(
 
 
 def exchange_in_pairs(instruction: Instruction, table: GroupTable, n_operands: int, bits: tuple[int, int]) -> Exchange:
-    """The exchange between the sources and targets of pairs; a device keeps what it would send to itself."""
+    """The exchange between the sources and targets of pairs; a pair of a device with itself sends nothing."""
     n_targets = Counter(source for source, target in table.groups if source != target)
     most, total = max(n_targets.values(), default=0), n_targets.total()
 
@@ -130,7 +130,8 @@ def _exchange(
     *,
     is_pairs: bool,
 ) -> Exchange:
-    """The exchange where ``sent`` gives the bytes of the busiest device and the bits of all in one set of groups."""
+    """The exchange in which ``sent`` gives the amounts of the busiest device and of all devices in one set of
+    groups."""
     n_times = _n_same_groups(instruction, table.ids)
     most = sent(bits[1])
     least = most if bits[0] == bits[1] else sent(bits[0])

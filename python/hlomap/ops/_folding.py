@@ -1,8 +1,8 @@
 """Arrays that a program computes from constants alone, as XLA computes them.
 
-``OpRule.folds`` gives the elements of a result with their error: what compilers and devices may make of it.  Integers
-and moved elements are certain.  Floats are where no operation rounds: then neither the order of a sum, nor a product
-that is fused with one, makes a difference.
+``OpRule.folds`` gives the elements of a result with their error, which bounds what compilers and devices may compute.
+Integers and moved elements are certain.  Floats are certain if no operation rounds: then neither the order of a sum,
+nor a product that is fused with one, makes a difference.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAX_ELEMENTS = 1 << 16
 """Elements of an array that is computed."""
 
 UNCERTAIN = math.inf
-"""The error of an element of which nothing is known but that it is a number."""
+"""The error of an element that is only known to be a number."""
 
 
 class Folded:
@@ -49,13 +49,14 @@ class Folded:
 
 
 Fold: TypeAlias = Callable[[Instruction, Sequence[Any], EvalContext], Any]
-"""The folded value of an instruction, from those of its operands; None where nothing is certain.
+"""The folded value of an instruction, from the folded values of its operands; None if nothing is certain.
 
 The value of a tuple is a tuple of folded values."""
 
 
 def by_moving(evaluate: Evaluate, data: Sequence[int] = ()) -> Fold:
-    """That of an operation of which every element is one of the operands ``data`` (none: of any operand)."""
+    """The folding rule of an operation whose elements are all elements of the operands ``data`` (none: of any
+    operand)."""
 
     def folded(instruction: Instruction, operands: Sequence[Folded], context: EvalContext) -> Folded | None:
         numbers = data or range(len(operands))
@@ -75,7 +76,8 @@ def by_moving(evaluate: Evaluate, data: Sequence[int] = ()) -> Fold:
 
 
 def on_integers(evaluate: Evaluate, is_certain: Callable[[Instruction], bool] = lambda _: True) -> Fold:
-    """That of an operation whose results are certain where all numbers are integers and ``is_certain`` holds."""
+    """The folding rule of an operation whose results are certain if all numbers are integers and ``is_certain``
+    holds."""
 
     def folded(instruction: Instruction, operands: Sequence[Folded], context: EvalContext) -> Any:
         if not is_certain(instruction) or not all(x.is_known and has_integers(x.value) for x in operands):
@@ -90,7 +92,7 @@ def on_integers(evaluate: Evaluate, is_certain: Callable[[Instruction], bool] = 
 
 
 def by_handing_on(evaluate: Evaluate) -> Fold:
-    """That of an operation whose semantics hand on their operands as they are, or elements of tuples."""
+    """The folding rule of an operation whose semantics pass on operands unchanged, or elements of tuples."""
     return lambda instruction, operands, context: evaluate(instruction, list(operands), context)
 
 

@@ -1,7 +1,7 @@
-"""Values of an array that are known when a program is compiled: regions of its elements, and what each holds.
+"""Values of an array that are known at compile time, as regions of its elements with their values.
 
-The pieces of an array cover it, so that what is not known is a piece, too; what an operation makes of them stands
-beside its semantics (``OpRule.known_values``), and the walk over a program in :mod:`hlomap.analysis.known_values`.
+The pieces of an array cover it, so an unknown part is also a piece.  Each operation has its rule for pieces next to its
+semantics (``OpRule.known_values``); the walk over a program is in :mod:`hlomap.analysis.known_values`.
 Under the assumption of the walk, every element has one of the values of its piece.
 """
 
@@ -24,7 +24,7 @@ MAX_PIECES = 64
 
 
 MASK = -1e4
-"""The largest number that masks scores in programs in use: that of BERT in half precision."""
+"""The largest number that programs in use mask scores with: that of BERT in half precision."""
 
 
 class Some(Enum):
@@ -45,7 +45,7 @@ ANYTHING: Values = frozenset({Some.NUMBER, math.inf, -math.inf, math.nan})
 class Piece(NamedTuple):
     """A region of an array, as the domain of a map without results; None is the whole array.
 
-    ``values``: what each of its elements may be, or an integer that is affine in the index of the element.
+    ``values``: the possible values of each element, or an integer that is affine in the index of the element.
     """
 
     values: Values | Expr
@@ -53,7 +53,7 @@ class Piece(NamedTuple):
 
     @property
     def possible(self) -> Values:
-        """The values without those that depend on the index."""
+        """The values that do not depend on the index."""
         return NUMBER if isinstance(self.values, Expr) else self.values
 
     @property
@@ -111,7 +111,7 @@ def constant_or_affine(value: Expr) -> Values | Expr:
 
 
 def is_mask(value: Number | Some) -> bool:
-    """Whether a number masks, where masks are assumed."""
+    """Whether a number is a mask under the assumption of masks."""
     return value is Some.MASK or (not isinstance(value, Some) and -math.inf < value <= MASK)
 
 
@@ -145,7 +145,7 @@ def together(arrays: Sequence[Pieces]) -> Iterator[tuple[IndexingMap | None, tup
 
 
 def through(m: IndexingMap, piece: Piece) -> Piece | None:
-    """The piece of the array that a map without ranges and runtime variables starts from; None where it is empty."""
+    """The piece of the array that a map without ranges and runtime variables starts from; None if it is empty."""
     region = piece.region
     if region is None:
         return Piece(piece.values, _domain(m))
@@ -192,7 +192,7 @@ def fewer(regions: Sequence[IndexingMap | None]) -> Sequence[IndexingMap | None]
 
 
 def at_points(part: OperandIndexing | None, pieces: Known) -> Pieces | None:
-    """The pieces of an operand by the points of the one map to it; None where that has runtime variables."""
+    """The pieces of an operand by the points of the one map to it; None if that has runtime variables."""
     if not isinstance(part, Footprint) or len(part.maps) != 1 or isinstance(pieces, Parts):
         return None
     ((_, m),) = part.maps
@@ -205,9 +205,9 @@ def at_points(part: OperandIndexing | None, pieces: Known) -> Pieces | None:
 def used_where(
     plain: Mapping[int, OperandIndexing], arrays: Sequence[Pieces], matters: Callable[[int, Sequence[Values]], bool]
 ) -> Mapping[int, OperandIndexing]:
-    """The maps to operands at the points where these may change the result.
+    """The maps to operands at the points at which these may change the result.
 
-    ``matters(k, values)`` tells that of operand k, where the operands have these values.
+    ``matters(k, values)`` says whether operand k may, if the operands have these values.
     """
     keep: dict[int, list[IndexingMap | None]] = {k: [] for k in plain}
     cases = list(together(arrays))
@@ -238,7 +238,7 @@ def restricted(part: OperandIndexing, regions: Sequence[IndexingMap | None]) -> 
 
 
 def moved(*data: int) -> KnownValues:
-    """For an operation of which every element of the output is one of these operands (none: of any operand)."""
+    """The rule of an operation whose output elements are all elements of these operands (none: of any operand)."""
 
     def known_values(instruction: Instruction, operands: Sequence[Known], context: KnownContext) -> Known:
         numbers = data or range(len(operands))

@@ -1,4 +1,4 @@
-"""What the file of every operation names: its rule, what the functions of the rule take and return, and traits."""
+"""Names for the file of every operation: its rule, the arguments and results of the rule's functions, and traits."""
 
 from __future__ import annotations
 
@@ -35,4 +35,5 @@ register = _registering(OpRule)
 """Registers the op rule with these fields."""
 
 register_moving = _registering(_moving)
-"""Registers that of an operation of which every element is one of the operands ``data`` (none: of any operand)."""
+"""Registers the rule of an operation whose elements are all elements of the operands ``data`` (none: of any
+operand)."""

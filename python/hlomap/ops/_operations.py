@@ -18,8 +18,8 @@ from ._shapes import arrays
 
 
 class Operations(NamedTuple):
-    """A number of operations, and how often each called computation runs; ``exact`` is False where they are at most so
-    many, or where ``estimate`` says in words who estimates them, and maybe the bytes that are accessed.
+    """A number of operations, and how often each called computation runs; ``exact`` is False if they are at most so
+    many, or if ``estimate`` says in words who estimates them, and maybe the bytes that are accessed.
 
     The compiled core counts with the first four.
     """
@@ -47,7 +47,7 @@ Cost: TypeAlias = Counted | Callable[[Instruction], Operations | Computation | U
 
 
 def n_elements(instruction: Instruction) -> int:
-    """The elements of the output; of a tuple those of its first array."""
+    """The elements of the output; for a tuple those of its first array."""
     return next((shape.n_elements for _, shape in arrays(instruction.shape)), 0)
 
 
@@ -67,7 +67,7 @@ def _n_elements_of_all(instruction: Instruction) -> int:
 
 
 def scattered(instruction: Instruction) -> Operations:
-    """The called computation for each element of an update, of which those out of bounds are left out."""
+    """The called computation for each element of an update, without elements out of bounds."""
     n_arrays = (len(instruction.operands) - 1) // 2
     return Operations(calls=(instruction.operands[n_arrays + 1].shape.n_elements,))
 
@@ -93,7 +93,7 @@ def compared(instruction: Instruction) -> Operations:
 
 
 def transformed(instruction: Instruction) -> Operations:
-    """``5 N log2 N`` flops for a Fourier transform of N elements, half of that where one side is real."""
+    """``5 N log2 N`` flops for a Fourier transform of N elements, half of that if one side is real."""
     lengths = [int(n) for n in instruction.attributes["fft_length"]]
     shapes = instruction.operands[0].shape, instruction.shape
     is_real = any(not shape.dtype.startswith("c") for shape in shapes)
@@ -121,5 +121,5 @@ def random_bits(instruction: Instruction) -> Operations:
 
 
 def unknown_operations(reason: str) -> Cost:
-    """A trait of which nothing is known."""
+    """A trait with an unknown value."""
     return lambda instruction: Unknown(f"{instruction.name}: {reason}")

@@ -1,4 +1,4 @@
-"""Known values of sums of products, and what they use: a factor does not matter where the other one is zero."""
+"""Known values of sums of products, and their used elements: a factor does not matter if the other one is zero."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ._rule import OperandIndexing
 
 
 def known_values(instruction: Instruction, operands: Sequence[Known], context: KnownContext) -> Known:
-    """Zero where all terms are; what is not finite in a term may be in any sum."""
+    """Zero if all terms are; a value of a term that is not finite may be in any sum."""
     if len(operands) != 2 or all(map(is_plain, operands)):
         return UNKNOWN
     left, right = (uniform(pieces)[0].possible for pieces in operands if not isinstance(pieces, Parts))
@@ -41,7 +41,7 @@ def known_values(instruction: Instruction, operands: Sequence[Known], context: K
 
 
 def _times(a: Number | Some, b: Number | Some) -> Values:
-    """The values of a product, where numbers that are not known are finite."""
+    """The values of a product, if unknown numbers are finite."""
     known = [value for value in (a, b) if not isinstance(value, Some)]
     special = [value for value in known if not math.isfinite(value)]
     if not special:

@@ -27,7 +27,7 @@ def elements_of(shape: Shape) -> tuple[Shape, ...]:
 
 
 def shape_at(shape: Shape, leaf: tuple[int, ...]) -> Shape:
-    """The shape at a shape index; :class:`ShapeError` where there is none."""
+    """The shape at a shape index; raises :class:`ShapeError` if there is none."""
     try:
         return shape.at(leaf) if leaf else shape
     except OverflowError:

@@ -51,7 +51,7 @@ class _Run(NamedTuple):
 
 
 def pieces_of(values: Array, known: Array | None = None) -> Pieces:
-    """The pieces of a constant array of numbers, of which only those elements are known that ``known`` marks."""
+    """The pieces of a constant array of numbers; only the elements marked by ``known`` are known."""
     if values.size == 0:
         return UNKNOWN
     if values.dtype.kind == "c" or not (known is None or known.any()):
@@ -81,7 +81,7 @@ def pieces_of(values: Array, known: Array | None = None) -> Pieces:
 
 
 def _numbers(values: Array) -> Pieces:
-    """The one piece of an array of which nothing is told apart."""
+    """The single piece of an array whose elements are not distinguished."""
     are_finite = values.dtype.kind == "b" or is_integer(values.dtype) or bool(np.isfinite(values).all())
     return UNKNOWN if are_finite else (Piece(ANYTHING),)
 
@@ -124,14 +124,14 @@ def _n_changes(values: Array, known: Array | None) -> int:
 
 
 class _Part(NamedTuple):
-    """A function of one index where the index, or its remainder by a period, is in an interval."""
+    """A function of one index, defined if the index, or its remainder by a period, is in an interval."""
 
     value: Expr
     condition: tuple[Expr, int, int] | None
 
 
 def _sum_of_functions(values: Array) -> Pieces | None:
-    """The pieces of integers that are a sum of functions of one index each; None where these are not simple."""
+    """The pieces of integers that are a sum of functions of one index each; None if these are not simple."""
     parts = _functions(values)
     if parts is None:
         return None
@@ -144,7 +144,7 @@ def _sum_of_functions(values: Array) -> Pieces | None:
 
 
 def _functions(values: Array) -> list[list[_Part]] | None:
-    """The parts of each function of which integers are the sum, beside the first element."""
+    """The parts of each function whose sum, plus the first element, gives the integers."""
     if np.abs(values.astype(np.float64)).max() >= 2**31:
         return None
     wide = values.astype(np.int64)
@@ -178,7 +178,7 @@ def _function(line: Array, index: Expr) -> list[_Part] | None:
 
 
 def _runs_of_index(line: Array, index: Expr, base: Expr) -> list[_Part] | None:
-    """The runs of equal steps of a function of an index, on top of ``base``; None where they are many."""
+    """The runs of equal steps of a function of an index, on top of ``base``; None if they are many."""
     if len(line) > 2 and (np.diff(line, 2) != 0).sum() > 2 * _MAX_PARTS:
         return None
     runs = [run.numbers for run in _runs(line.tolist(), steps=True)]
@@ -262,7 +262,7 @@ def _band_along(is_zero: Array, along: int) -> Pieces | None:
 
 
 def _end(end: Array, outer: Sequence[int], n: int) -> Expr | None:
-    """The first or last index of a band as an expression, which may leave the array where the band is cut."""
+    """The first or last index of a band as an expression, which may leave the array if the band is cut."""
     if (end == end.reshape(-1)[0]).all():
         return Expr.constant(int(end.reshape(-1)[0]))
     inside = (end > 0) & (end < n - 1)
@@ -294,7 +294,7 @@ def numbers_of(values: Array) -> list[Any]:
 
 
 def _affine_steps(values: Array) -> list[int] | None:
-    """The step along each dimension, where the elements are an affine function of their index; else None."""
+    """The step along each dimension if the elements are an affine function of their index; else None."""
     if np.abs(values.astype(np.float64)).max() >= 2**31:
         return None
     wide = values.astype(np.int64)
@@ -345,7 +345,7 @@ def _stacked(rows: Sequence[Sequence[_Run]]) -> list[_Run]:
 
 
 def _steps(a: Sequence[_Run], b: Sequence[_Run]) -> list[tuple[int, ...]] | None:
-    """By how much each number of each run moves; None where the rows differ otherwise."""
+    """By how much each number of each run moves; None if the rows differ otherwise."""
     if [(run.kind, run.steps) for run in a] != [(run.kind, run.steps) for run in b]:
         return None
     return [tuple(y - x for x, y in zip(p.numbers, q.numbers, strict=True)) for p, q in zip(a, b, strict=True)]

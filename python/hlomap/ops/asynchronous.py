@@ -68,14 +68,14 @@ def is_start(instruction: Instruction) -> bool:
 
 
 def result_shape(instruction: Instruction) -> Shape:
-    """The shape of the result, as far as it is there at this step."""
+    """The shape of the part of the result that exists at this step."""
     return instruction.shape if is_done(instruction) else shape_at(instruction.shape, (1,))
 
 
 def bound_operands(instruction: Instruction) -> list[Instruction]:
     """The values that the steps up to this one bind, in the order of the wrapped operation's operands.
 
-    Raises :class:`UnsupportedError` where the start is not known, as in a loop that carries the operation on.
+    Raises :class:`UnsupportedError` if the start is not known, as in a loop that carries the operation on.
     """
     first, *later = instruction.async_steps
     if not is_start(first):
@@ -90,7 +90,7 @@ def wrapped_operation(instruction: Instruction) -> Instruction:
 
 
 def _operation_of(instruction: Instruction, op: OpRule) -> Instruction:
-    """:func:`wrapped_operation`, where what is called has a parameter for each operand that is bound."""
+    """:func:`wrapped_operation`, if the called computation has a parameter for each bound operand."""
     found = wrapped_operation(instruction)
     if op.inlines:
         n = min((len(called.parameters) for called in found.called_computations), default=0)
@@ -104,7 +104,7 @@ def n_bound_before(instruction: Instruction) -> int:
 
 
 def new_results(instruction: Instruction, context: object = None) -> frozenset[ShapeIndex]:
-    """The leaves of the result that are not those of the step before: all of them where the step binds operands."""
+    """The leaves of the result that differ from the previous step: all leaves if the step binds operands."""
     own = frozenset(array_leaves(result_shape(instruction)))
     if is_start(instruction) or len(instruction.operands) > 1:
         return own
@@ -124,7 +124,7 @@ def is_whole(instruction: Instruction) -> bool:
 
 
 def bound_value(instruction: Instruction, called: int, parameter: int) -> Instruction | None:
-    """The value that any step binds to a parameter of the wrapped computation; None where no step is known to."""
+    """The value that any step binds to a parameter of the wrapped computation; None if no step is known to."""
     start = instruction.async_steps[0]
     if not is_start(start):
         return None
@@ -141,7 +141,7 @@ def bound_value(instruction: Instruction, called: int, parameter: int) -> Instru
 def step_rules(opcode: str, wrapped: Callable[[], OpRule]) -> tuple[OutputToInput, InputToOutput]:
     """Element 0 of the output holds the bound operands, element 1 the result, the rest is the context of the operation.
 
-    The done has the result alone.  What the step before has is forwarded.
+    The done has only the result.  The leaves of the previous step are forwarded.
     """
 
     def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -160,7 +160,7 @@ def step_rules(opcode: str, wrapped: Callable[[], OpRule]) -> tuple[OutputToInpu
     def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
         if is_start(instruction):
             found = wrapped().input_to_output(_operation_of(instruction, wrapped()), operand, leaf, context)
-            return _beside_operand(instruction, operand, leaf, found)
+            return _start_outputs(instruction, operand, leaf, found)
 
         def back(output: ShapeIndex) -> RuleResult:
             try:
@@ -174,10 +174,11 @@ def step_rules(opcode: str, wrapped: Callable[[], OpRule]) -> tuple[OutputToInpu
     return output_to_input, input_to_output
 
 
-def _beside_operand(
+def _start_outputs(
     instruction: Instruction, operand: int, leaf: ShapeIndex, found: RuleResult
 ) -> Mapping[int, OperandIndexing]:
-    """What an operand of a start affects: itself among the bound operands, and the leaves of the result so far."""
+    """The outputs that an operand of a start affects: itself among the bound operands, and the current leaves of the
+    result."""
     new, parts = new_results(instruction), by_number(found).values()
     kept = [p if isinstance(p, Unknown) else p.of((own, m) for own, m in p.maps if own in new) for p in parts]
     forwarded = forward_to_outputs(instruction, operand, leaf, (0, operand, *leaf))
@@ -234,7 +235,7 @@ def start_collective(rule: CollectiveRule) -> CollectiveRule:
         instruction: Instruction, operand: int, leaf: ShapeIndex, table: GroupTable | None
     ) -> Mapping[int, OperandIndexing]:
         crossing = rule.input_to_output(wrapped_operation(instruction), operand, leaf, table)
-        return _beside_operand(instruction, operand, leaf, crossing)
+        return _start_outputs(instruction, operand, leaf, crossing)
 
     return CollectiveRule(
         lambda instruction: rule.groups(wrapped_operation(instruction)),
@@ -265,7 +266,7 @@ def evaluate_step(wrapped: Callable[[], Evaluate]) -> Evaluate:
 
 
 def _extended(value: Value, whole: Value, shape: Shape) -> Value:
-    """A result, of which the step before has a prefix, up to ``shape``, which is a prefix of the whole."""
+    """A result up to ``shape``, a prefix of the whole result, given the shorter prefix of the previous step."""
     if not shape.is_tuple:
         return whole if isinstance(value, tuple) else value
     parts = [*value, *[()] * (n_outputs(shape) - len(value))]
@@ -316,7 +317,7 @@ def _unknown_product(instruction: Instruction) -> Unknown:
 
 
 def _operations_of(op: OpRule) -> Cost | None:
-    """What the start of an operation takes; what is counted by name needs the shapes of the operation itself."""
+    """The cost of the start of an operation; costs by opcode need the shapes of the operation itself."""
     count = op.operations
     if op.runs is not None:
         return None

@@ -30,7 +30,7 @@ from ._rule import ExprLike, Footprint, OperandIndexing
 
 
 def major_to_minor(shape: Shape) -> tuple[int, ...]:
-    """The dimensions in the order of the layout, by default that of the shape."""
+    """The dimensions in the order of a layout, by default the shape's."""
     layout = shape.layout
     if layout is None or (not layout.minor_to_major and shape.rank):
         return tuple(range(shape.rank))

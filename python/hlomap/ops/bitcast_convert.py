@@ -17,7 +17,7 @@ from ._op import EvalContext, Value, register
 
 
 def _rows(instruction: Instruction, operand: int, output: int) -> dict[int, int]:
-    """All dimensions but that of the elements which are narrower."""
+    """All dimensions except the last one of the narrower elements."""
     return {i: i for i in range(min(instruction.operands[0].shape.rank, instruction.shape.rank))}
 
 

@@ -20,7 +20,7 @@ _REASON = "cholesky: every element depends on whether the matrix is positive def
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The triangle of the same matrix: any two indices, as ranges, where row and column are in the triangle."""
+    """The triangle of the same matrix: any two indices, as ranges, with row and column in the triangle."""
     sizes = instruction.shape.dimensions
     row, column = range_exprs(2)
     below = row - column if bool(instruction.attributes.get("lower", False)) else column - row

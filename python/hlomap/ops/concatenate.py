@@ -17,7 +17,7 @@ from ._rule import Bounds, Footprint, OperandIndexing
 
 
 class _Starts(NamedTuple):
-    """Where the operands start along the dimension, and where the last one ends."""
+    """The starts of the operands along the dimension, and the end of the last one."""
 
     along: int
     starts: Sequence[int]

@@ -37,7 +37,7 @@ ANNOTATIONS = {
 """Targets that return their operand."""
 
 SINKS = {"control_dep", "dce_sink", "xla.sdy.ShardingGroup"}
-"""Targets that only order or keep what they read: their result is an empty tuple."""
+"""Targets that only order or keep their operands: their result is an empty tuple."""
 
 
 def target_of(instruction: Instruction) -> str:
@@ -126,7 +126,7 @@ def _mixed(instruction: Instruction, leaf: ShapeIndex, number: int, mixing: Mixi
             part = map_keeping(sizes, operand.shape.dimensions, dict(mixing.kept.get((k, number), ())))
             parts.append(Footprint(part.maps, False, mixing.reason))
         else:
-            parts.append(Unknown("what was done before a token may matter to the call"))
+            parts.append(Unknown("effects before a token may matter to the call"))
     return parts
 
 
@@ -158,7 +158,7 @@ def _why_unknown(instruction: Instruction) -> Unknown:
     return Unknown(why)
 
 
-# Changes to the maps of a definition: what the definition's HLO does not say.
+# Changes to the maps of a definition that its HLO cannot express.
 
 
 def within_band(
@@ -224,7 +224,8 @@ def _shard_map(instruction: Instruction, number: int, *, to_output: bool) -> Foo
 
 
 def _operations(instruction: Instruction) -> Operations | Computation | Unknown:
-    """Those of the definition of a library call, or of the estimate of a kernel; annotations and sinks take none."""
+    """The operations of the definition of a library call, or of the estimate of a kernel; annotations and sinks have
+    none."""
     if is_annotation(instruction) or target_of(instruction) in SINKS:
         return Operations()
     definition = definition_of(instruction)
@@ -240,7 +241,7 @@ def _operations(instruction: Instruction) -> Operations | Computation | Unknown:
 
 
 def _matrix_product(instruction: Instruction) -> MatrixProduct | Computation | Unknown | None:
-    """What a call of cuBLAS says of its product; of another library call what its definition has."""
+    """The product in the configuration of a cuBLAS call, or in the definition of another library call."""
     found = product_call_of(instruction)
     if isinstance(found, ProductCall):
         dims = found.dims
@@ -273,7 +274,8 @@ def _scratch(instruction: Instruction) -> list[ShapeIndex]:
 
 
 def _exchange(instruction: Instruction) -> Unknown | None:
-    """Code that nobody describes may exchange anything, where there is another device; libraries run on one."""
+    """The exchange of a custom call: unknown code may exchange anything if there is another device; libraries use
+    one."""
     target = target_of(instruction)
     is_known = target in ANNOTATIONS | SINKS | SHARDS or has_custom_maps(instruction.opcode, target)
     if is_known or not has_several_devices(instruction):

@@ -31,7 +31,7 @@ _LISTED_PAIRS = re.compile(rf"\s*\{{\s*(?:{_PAIR.pattern}\s*,?\s*)*\}}\s*")
 
 
 def _after_token(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """What arrives may answer what was sent before the token."""
+    """The received data may be an answer to data sent before the token."""
     return {0: map_to_scalar(shape_at(instruction.shape, leaf))}
 
 
@@ -60,11 +60,11 @@ def _is_for_host(instruction: Instruction) -> bool:
 
 
 def _pairs(instruction: Instruction) -> list[tuple[int, int]] | None:
-    """The pairs of source and target ids; None where the instruction has none."""
+    """The pairs of source and target ids; None if the instruction has none."""
     text = (instruction.attributes.get("frontend_attributes") or {}).get(_PAIRS)
     if text is None:
         return None
-    require(_LISTED_PAIRS.fullmatch(text) is not None, f"its {_PAIRS} are no pairs")
+    require(_LISTED_PAIRS.fullmatch(text) is not None, f"its {_PAIRS} are not pairs")
     return [(int(a), int(b)) for a, b in _PAIR.findall(text)]
 
 
@@ -151,7 +151,7 @@ def _sent(instruction: Instruction) -> Exchange | Unknown | None:
     pairs = _pairs(instruction)
     pairs = _pairs_of_channel(instruction) if pairs is None else pairs
     if pairs is None:
-        return Unknown(f"which devices a transfer is between is not known: it has no {_PAIRS}")
+        return Unknown(f"the devices of a transfer are not known: it has no {_PAIRS}")
     several = device_counts(instruction.module).grid[1] > 1
     table = GroupTable("partition" if several else "replica", pairs)
     return exchange_in_pairs(instruction, table, 1, operand_bits(instruction, 1))

@@ -36,7 +36,7 @@ BUILDER_METHODS: dict[str, tuple[str, ...]] = {
 
 
 def _copied_operand(instruction: Instruction) -> Mapping[ShapeIndex, InPlace]:
-    """The start of a copy hands on the operand beside the copy."""
+    """The start of a copy passes on the operand together with the copy."""
     return {(1,): InPlace(0, replaces=False)}
 
 

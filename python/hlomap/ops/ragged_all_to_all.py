@@ -1,4 +1,4 @@
-"""ragged-all-to-all: every device sends rows to each device of its group; other rows keep those of the output operand.
+"""ragged-all-to-all: every device sends rows to each device of its group; other rows are those of the output operand.
 
 Elements p * m to p * m + m - 1 of a sender's offsets and sizes are its m messages to position p: the first row of each,
 the number of rows, and the row of the output where they go.  Section RaggedAllToAll of XLA's operation semantics.

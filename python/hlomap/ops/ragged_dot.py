@@ -63,7 +63,7 @@ _REASON = "ragged-dot: the group of a row is known only at run time"
 
 
 def _map_side(d: RaggedDotDimensions, side: Sequence[int]) -> Footprint:
-    """From the output to one side, a map for each group: the sum of the sizes before it is where it starts."""
+    """The maps from the output to one side, one for each group, which starts at the sum of the sizes before it."""
     dims, results, ranges = map_by_labels(d.output, side, d.sizes)
     whole = single_map(dims, results, ranges=ranges)
     n_groups, n_rows = d.sizes[d.group], d.sizes[d.ragged]

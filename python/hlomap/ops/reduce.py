@@ -123,8 +123,8 @@ def _n_rows(regions: tuple[IndexingMap, ...], kept: tuple[int, ...]) -> int:
 def used(
     instruction: Instruction, operands: Sequence[Known], plain: Mapping[int, OperandIndexing], context: KnownContext
 ) -> Mapping[int, OperandIndexing]:
-    """The maps to the data without what the computation does not use beside the other operands, and without masks,
-    where an operation ignores them beside any number."""
+    """The maps to the data without elements that the computation does not use, given the other operands, and without
+    masks, if an operation ignores them relative to any number."""
     if len(operands) > 2:
         return _used_of_several(instruction, operands, plain, context)
     part, data = plain.get(0), operands[0]
@@ -145,7 +145,7 @@ def used(
 def _used_of_several(
     instruction: Instruction, operands: Sequence[Known], plain: Mapping[int, OperandIndexing], context: KnownContext
 ) -> Mapping[int, OperandIndexing]:
-    """The maps to the data at the points where some result may need it, whatever was accumulated before."""
+    """The maps to the data at the points at which some result may need it, for any accumulated value."""
     n, computation = len(operands) // 2, instruction.called_computations[0]
     data = {k: plain[k] for k in range(n) if k in plain}
     found = [at_points(next(iter(data.values()), None), pieces) for pieces in operands[:n]]

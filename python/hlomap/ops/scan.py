@@ -75,7 +75,7 @@ def _map_between(instruction: Instruction, result: int, operand: int, dependence
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The steps up to that of the element, all steps for a carry, and the init values of the carries."""
+    """The steps up to the element's step, all steps for a carry, and the init values of the carries."""
     dependence = step_dependence(instruction, leaf[0], context)
     operands = range(len(instruction.operands))
     return [_map_between(instruction, leaf[0], k, dependence) for k in operands]

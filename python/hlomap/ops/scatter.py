@@ -2,7 +2,7 @@
 
 Updates are combined one after the other.  A window that does not lie in the operand as a whole is skipped.  The
 operands are n arrays, the indices, and n updates; each of the n results depends on the indices and on those arrays from
-which the computation computes it.  If it ignores the old element, those that are certainly replaced are not read:
+which the computation computes it.  If it ignores the old element, elements that are certainly replaced are not read:
 ``x.at[1:5].set(u)`` is a dynamic-update-slice.  Section Scatter of XLA's operation semantics.
 """
 
@@ -76,7 +76,7 @@ class _Indices(NamedTuple):
 def used(
     instruction: Instruction, operands: Sequence[Known], plain: Mapping[int, OperandIndexing], context: KnownContext
 ) -> Mapping[int, OperandIndexing]:
-    """The maps to the old elements without those that are replaced whatever they are."""
+    """The maps to the old elements without elements that are replaced regardless of their values."""
     n, d = scatter_dimensions(instruction)
     computation = instruction.called_computations[0]
     if n > 1 or not isinstance(plain.get(0), Footprint):

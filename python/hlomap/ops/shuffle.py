@@ -18,7 +18,7 @@ _DIRECTION = "XLA does not document which way a shuffle rotates"
 
 
 def rotations(instruction: Instruction, *_: object) -> RuleResult:
-    """Both rotations, which are the inverse of each other; the exact one where they are the same."""
+    """Both rotations, which are inverses of each other; one exact map if they are equal."""
     sizes = instruction.shape.dimensions
     shifts = dict(zip(instruction.attributes["dimensions"], instruction.attributes["shifts"], strict=True))
     # Rotations by less than the size; those by 0 move nothing.

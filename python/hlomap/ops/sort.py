@@ -1,8 +1,7 @@
 """sort: rows along one dimension in the order of a comparator; the operands are n arrays that are permuted together.
 
-The comparator receives a pair of elements of each operand; those that it does not compare have no influence on others.
-The sort is stable even without ``is_stable``.  Section
-Sort of XLA's operation semantics.
+The comparator receives a pair of elements of each operand; operands that it does not compare have no influence on
+others. The sort is stable even without ``is_stable``.  Section Sort of XLA's operation semantics.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _REASON = "which elements change places depends on the comparator"
 
 
 def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The rows of the operand that is permuted, and of those that the comparator compares."""
+    """The rows of the permuted operand, and of the operands that the comparator compares."""
     compared, output = _compared(instruction, context), leaf[0] if leaf else 0
     rows = _rows(instruction)
     return {k: compared.part(rows, k, output) for k in sorted({output, *compared.sometimes})}

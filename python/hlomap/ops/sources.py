@@ -53,7 +53,7 @@ def _known_constant(instruction: Instruction, operands: Sequence[Known], context
 
 
 def _known_iota(instruction: Instruction, operands: Sequence[Known], context: KnownContext) -> Known:
-    """The index along the dimension, where the type holds it."""
+    """The index along the dimension, if the type can hold it."""
     sizes, along = instruction.shape.dimensions, int(instruction.attributes["iota_dimension"])
     interval = dtype_interval(instruction.shape.dtype)
     if interval is None or sizes[along] - 1 > interval[1] or 0 in sizes:

@@ -38,7 +38,7 @@ def wrong_type(argument: str, value: object, expected: str) -> TypeError:
 
 
 def shown(value: object) -> str:
-    """The ``repr`` of a value for a message, shortened where the value is long or deeply nested."""
+    """The ``repr`` of a value for a message, shortened if the value is long or deeply nested."""
     return _brief.repr(value)
 
 

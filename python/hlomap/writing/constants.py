@@ -105,7 +105,7 @@ def _real(number: Any) -> str:
 
 
 def _nan(number: np.ndarray[Any, np.dtype[Any]], is_negative: bool) -> str:
-    """A NaN with its payload, if it has one besides the quiet bit."""
+    """A NaN with its payload, if it has more than the quiet bit."""
     sign = "-" if is_negative else ""
     mantissa = _MANTISSAS.get(number.dtype.name)
     if mantissa is None:

@@ -63,7 +63,7 @@ def _parsed(head: str, shape: str, tail: str) -> tuple[Shape | None, str]:
 
 
 def _determined(head: str, tail: str) -> tuple[Shape | None, str]:
-    """The shape of an operation whose text always states one, where operands and attributes determine it."""
+    """The shape of an operation whose text always states one, if operands and attributes determine it."""
     root, problem = _read(f"{head}token[] {tail}")
     if root is not None and root.inferred_shape is not None:
         return _parsed(head, f"{root.inferred_shape.without_layout()} ", tail)
@@ -73,7 +73,7 @@ def _determined(head: str, tail: str) -> tuple[Shape | None, str]:
 
 
 def _read(text: str) -> tuple[_core.Instruction | None, _core.Diagnostic | None]:
-    """The last instruction of a module, where any of it can be read, and the first problem."""
+    """The last instruction of a module, if any part can be read, and the first problem."""
     try:
         module = _core.parse_text(text)[0]
     except HloSyntaxError as error:

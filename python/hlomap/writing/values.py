@@ -1,7 +1,7 @@
 """Objects that a builder writes: values of instructions, with Python's operators, and computations that they call.
 
 A Value is valid in the computation and the builder that created it; operators ask that builder for an instruction.
-Shapes have no layouts beyond those that the caller wrote.
+Shapes have only the layouts that the caller wrote.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which operands matter where a computation combines elements one after the other: reductions and scatters.
+"""Finds the operands that matter if a computation combines elements one after the other: reductions and scatters.
 
 The computation has n accumulated elements, then n new ones as parameters, and n results that become the accumulated
 elements of the next step.  :func:`combined` says which parameters matter to the result of all steps.
@@ -68,5 +68,5 @@ def combined(
             reached |= more.keys()
     if may_have_none:
         reached.add(result)
-    # A result that depends on itself in the step before has what it reads in any step.
+    # A result that depends on its previous step has the reads of all steps.
     return Combined(frozenset(reached), certain if result in certain else frozenset(), certain)

@@ -163,9 +163,9 @@ def collective_rules(
 
 
 def exchange(rule: CollectiveRule, sent: SentInGroup, instruction: Instruction) -> Exchange | Unknown:
-    """What devices send each other, of all operands together; of a permutation in place the slices.
+    """The data that devices send each other, for all operands together; for a permutation in place only the slices.
 
-    ``sent`` is what the devices of a group send for the operands that each of them has.
+    ``sent`` gives the amounts that the devices of a group send for the operands of each device.
     """
     slices = permuted_slices(instruction)
     n_operands = 1 if slices else n_data_operands(instruction)
@@ -209,7 +209,7 @@ def matching_groups(instruction: Instruction, n: int | None) -> GroupTable | Unk
 
 
 def _group_size_of_shapes(instruction: Instruction, transfer: Transfer | None, operand: int) -> int | None:
-    """The number of devices in a group, where an operand and its result determine it: as many as there are parts."""
+    """The number of devices in a group, equal to the number of parts, if an operand and its result determine it."""
     if (
         instruction.shape.is_tuple
         and (transfer is None or transfer.split is None)
@@ -264,7 +264,7 @@ def _transfer_maps(
 def _split(
     instruction: Instruction, transfer: Transfer, source: Sequence[int], target: Sequence[int]
 ) -> tuple[int, int | None]:
-    """The split dimension of a transfer, and the number of parts where the shapes determine it."""
+    """The split dimension of a transfer, and the number of parts if the shapes determine it."""
     if transfer.split in (None, "both"):
         require_sizes(source, target, "the output")
         return (split_dimension(instruction, len(source)) if transfer.split else 0), None
@@ -279,7 +279,7 @@ def _split(
 
 
 def _groups_by_size(instruction: Instruction, n: int | None) -> GroupTable | None:
-    """One group of each size that occurs, where the instruction alone determines the sizes."""
+    """One group of each size that occurs, if the instruction alone determines the sizes."""
     if "source_target_pairs" in instruction.attributes:
         return GroupTable("", [(0, 1)] if instruction.attributes["source_target_pairs"] else [])
     sizes = group_sizes(instruction) if n is None else {n}
@@ -369,7 +369,7 @@ _IDS = {
 
 
 def group_sizes(instruction: Instruction) -> set[int]:
-    """The sizes of the groups, where the instruction alone determines them."""
+    """The sizes of the groups, if the instruction alone determines them."""
     if group_mode(instruction) == "cross_replica_and_partition":
         return set()
     size = getattr(instruction.attributes.get("replica_groups"), "group_size", None)
@@ -377,7 +377,7 @@ def group_sizes(instruction: Instruction) -> set[int]:
 
 
 def group_table(instruction: Instruction, n: int | None = None) -> GroupTable | Unknown:
-    """The table of groups, each of ``n`` devices if given; unknown where only a run determines the groups."""
+    """The table of groups, each of ``n`` devices if given; unknown if only a run determines the groups."""
     mode, (replicas, partitions) = group_mode(instruction), device_counts(instruction.module)
     written = instruction.attributes.get("replica_groups")
     group_size = getattr(written, "group_size", None)

@@ -25,7 +25,7 @@ _MAX_REGIONS = 8
 
 
 class KnownIntegers(Protocol):
-    """What rules by index vectors ask of their context."""
+    """The questions that rules with index vectors ask their context."""
 
     def known_integers(self, instruction: Instruction) -> Known:
         """Known values of an integer array."""
@@ -61,7 +61,7 @@ def within(region: IndexingMap | None, sizes: Sequence[int], vector: Sequence[Ex
 
 
 def clamp(value: ExprLike, value_bounds: Bounds, bounds: Bounds) -> ExprLike:
-    """The value clamped to ``bounds`` on the sides where it can leave them."""
+    """The value clamped to ``bounds`` on the sides at which it can leave them."""
     lower, upper = bounds
     if value_bounds[0] < lower:
         value = max(value, lower) if isinstance(value, int) else Expr.maximum(value, lower)
@@ -109,7 +109,7 @@ Constraints = list[tuple[ExprLike, int, int]]
 def _starts(
     instruction: Instruction, d: GatherDimensions, vector: Sequence[Expr], context: KnownIntegers
 ) -> Iterator[tuple[dict[int, ExprLike], list[Any], Constraints]]:
-    """By operand dimension the start of a vector's window, with the runtime variables and what holds of the vector.
+    """By operand dimension the start of a vector's window, with the runtime variables and constraints on the vector.
 
     The vectors are those in regions without common vectors.  Where the values of the indices are known, so are the
     starts; any other is a new runtime variable.  Without clamping, that has one value more on either side, which

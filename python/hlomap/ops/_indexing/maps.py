@@ -86,7 +86,7 @@ def rules_between(between: Callable[[Shape, Shape], OperandIndexing]) -> tuple[O
 
 
 def inverted(output_to_input: OutputToInput) -> InputToOutput:
-    """The rule in the other direction: it relates the same elements, seen from those of an operand."""
+    """The rule in the other direction, which maps elements of an operand to the same related elements."""
 
     def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
         return inverted_at(instruction, operand, leaf, lambda output: output_to_input(instruction, output, context))
@@ -101,7 +101,7 @@ def inverted_at(
     output_to_input: Callable[[ShapeIndex], RuleResult],
     devices: Sequence[int] = (),
 ) -> dict[int, OperandIndexing]:
-    """The outputs that depend on a leaf; ``devices``: the numbers of groups and of positions, where maps have both."""
+    """The outputs that depend on a leaf; ``devices``: the numbers of groups and of positions, if maps have both."""
     sizes = *shape_at(instruction.operands[operand].shape, leaf).dimensions, *devices
     parts: dict[int, OperandIndexing] = {}
     for output in array_leaves(instruction.shape):
@@ -114,7 +114,7 @@ def inverted_at(
 
 
 def over_approximate(footprint: Footprint) -> Footprint:
-    """Mark maps as having more elements than those that are read, where an element lies as the sizes in use say."""
+    """Mark maps as over-approximate if the positions of elements depend on the sizes in use."""
     return Footprint(footprint.maps, False, "the sizes in use are values")
 
 
@@ -168,7 +168,7 @@ def reads_nothing(*_: object) -> RuleResult:
 
 
 def by_number(result: RuleResult) -> Mapping[int, OperandIndexing]:
-    """The parts of a rule's result by the number of the operand or output; those that are left out are ``NOTHING``."""
+    """The parts of a rule's result by the number of the operand or output; missing parts are ``NOTHING``."""
     return result if isinstance(result, Mapping) else dict(enumerate(result))
 
 

@@ -21,7 +21,7 @@ def rendezvous_key(instruction: Instruction) -> Hashable:
 
 
 def group_of(instruction: Instruction, context: EvalContext) -> list[int] | None:
-    """The numbers of the devices in this device's group, in order; None where it is in none."""
+    """The numbers of the devices in this device's group, in order; None if it is in none."""
     grid, device = context.grid, context.device
     groups = listed_groups(instruction)
     mode = group_mode(instruction)
@@ -36,7 +36,7 @@ def group_of(instruction: Instruction, context: EvalContext) -> list[int] | None
 
 
 def own_group(instruction: Instruction, context: EvalContext) -> list[int]:
-    """As :func:`group_of`; :class:`ShapeError` where the device is in no group."""
+    """As :func:`group_of`; raises :class:`ShapeError` if the device is in no group."""
     group = group_of(instruction, context)
     if group is None:
         raise ShapeError(f"device {context.device.number} is in none of the groups {listed_groups(instruction)}")

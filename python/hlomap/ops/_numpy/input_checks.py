@@ -30,7 +30,7 @@ def call_user_function(function: Callable[..., Any], *arguments: Any, **keywords
 
 
 def owned(value: Value) -> Value:
-    """A copy that shares no memory with the value: what one side keeps, the other may overwrite."""
+    """A copy that shares no memory with the value, so that either can be overwritten."""
     return on_arrays(np.array, value)
 
 
@@ -40,7 +40,7 @@ def check_value(value: Any, shape: Shape, where: str) -> Value:
         parts = shape.tuple_shapes
         if not isinstance(value, (tuple, list)) or len(value) != len(parts):
             found = f"{len(value)} values were" if isinstance(value, (tuple, list)) else f"{type(value).__name__} was"
-            raise ShapeError(f"{where} is {shape}; {found} given: give a tuple of {len(parts)}")
+            raise ShapeError(f"{where} is {shape}; {found} given: pass a tuple of {len(parts)}")
         return tuple(
             check_value(x, part, f"{where} element {i}") for i, (x, part) in enumerate(zip(value, parts, strict=True))
         )
@@ -61,7 +61,7 @@ def check_value(value: Any, shape: Shape, where: str) -> Value:
 def _from_python(value: Any, dtype: np.dtype[Any], shape: Shape, where: str) -> Array:
     """NumPy scalars and array-likes keep their dtype; Python numbers and lists take that of the shape.
 
-    Floats are rounded; integers and bools are exact, where NumPy truncates and wraps.
+    Floats are rounded; integers and bools must be exact, unlike in NumPy, which truncates and wraps.
     """
     is_inexact = is_float(dtype) or dtype.kind == "c"
     no_numbers: tuple[type, ...] = (str, bytes, type(None), np.datetime64, np.timedelta64)  # NumPy converts them

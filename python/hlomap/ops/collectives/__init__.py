@@ -63,7 +63,7 @@ def part_to_part(element: ElementOnDevice) -> Peer:
 
 @Transfer
 def same_position(element: ElementOnDevice) -> Peer:
-    """A scalar beside arrays that are gathered: that of the device itself."""
+    """A scalar among gathered arrays, which keeps the device's own value."""
     return Peer(dim_exprs(element.rank), element.position)
 
 
@@ -135,14 +135,14 @@ def _register(
 
 
 def _bound(instruction: Instruction) -> dict[ShapeIndex, InPlace]:
-    """The operands that a start hands on beside its result; a permutation in place replaces slices in the result."""
+    """The operands that a start passes on with its result; a permutation in place replaces slices in the result."""
     n = len(instruction.operands)
     handed_on = {(0,) if n == 1 else (0, k): InPlace(k, replaces=False) for k in range(n)}
     return handed_on | {(1, *index): place for index, place in _replaced(instruction).items()}
 
 
 def _replaced(instruction: Instruction) -> dict[ShapeIndex, InPlace]:
-    """The array whose slices a permutation in place replaces: that of operand 1."""
+    """The array of operand 1, whose slices a permutation in place replaces."""
     is_array = len(instruction.operands) == 4 and instruction.operands[1].shape.is_array
     return {(): InPlace(1)} if is_array and instruction.attributes.get("slice_sizes") else {}
 

@@ -21,7 +21,7 @@ from .._shapes import require
 
 
 def _value(instruction: Instruction, operands: Sequence[Value], results: Sequence[Value]) -> Value:
-    """The value with these results; that of a start also has its operands, and states without content."""
+    """The value with these results; the value of a start also has its operands, and states without content."""
     shape = instruction.shape
     if not returns_operands(instruction):
         return pack_results(shape.is_tuple, results)
@@ -51,7 +51,7 @@ def _combined(instruction: Instruction, values: Sequence[Sequence[Array]], conte
 
 
 def all_gather(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
-    """The arrays of the group, concatenated; scalars stay as they are."""
+    """The arrays of the group, concatenated; scalars are unchanged."""
     values = yield context.rendezvous(rendezvous_key(instruction), own_group(instruction, context), operands)
     results = [
         np.concatenate(arrays, split_dimension(instruction, own.ndim)) if own.ndim else own
@@ -87,7 +87,7 @@ def all_to_all(instruction: Instruction, operands: list[Value], context: EvalCon
 
 
 def collective_permute(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
-    """The arrays of the source; zeros where a device has no source."""
+    """The arrays of the source; zeros if a device has no source."""
     pairs = source_target_pairs(instruction)
     require_ids(instruction, [i for pair in pairs for i in pair], context)
     for side in zip(*pairs, strict=True):

@@ -49,7 +49,7 @@ Box: TypeAlias = list[Bounds]
 
 
 def _moves(instruction: Instruction, buffer: ShapeIndex) -> list[tuple[Box, list[int]]] | None:
-    """The slices of one array: where each is in the output, and by how much less than in the input; None if their
+    """The slices of one array: the position of each in the output, and its offset from the input; None if their
     offsets are not known."""
     offsets = _known_offsets(instruction)
     if offsets is None:
@@ -109,7 +109,7 @@ def _between(
 
 
 def or_in_place(whole: CollectiveRule) -> CollectiveRule:
-    """The rule of a permutation, which that in place replaces where slices move."""
+    """The rule of a permutation, replaced by the in-place rule if slices move."""
 
     def either(replaced: Callable[..., Any], own: Callable[..., Any]) -> Callable[..., Any]:
         return lambda i, *at: own(i, *at) if i.attributes.get("slice_sizes") else replaced(i, *at)

@@ -53,7 +53,7 @@ def _logistic(x: Array) -> Array:
 
 
 Row: TypeAlias = "tuple[str | Callable[..., Array], str, str, str]"
-"""A name in place of the function is that of one of NumPy, which is imported when a program runs."""
+"""A name in place of a function names a NumPy function; NumPy is imported when a program runs."""
 
 UNARY: dict[str, Row] = {
     "abs": ("abs", "abs", "int float complex", "The absolute value; a real number for complex operands."),
@@ -147,7 +147,7 @@ COMPARISONS: dict[str, tuple[str, str, str, str]] = {
 }
 """By direction."""
 NARROW = {"copy", "count-leading-zeros", "mulhi", "popcnt", *(name for name in BINARY if name.startswith("shift"))}
-"""These take operands as they are, and count the bits of a narrow type; for all others its operands are widened."""
+"""These operations take operands unconverted and count the bits of a narrow type; others get widened operands."""
 
 TRANSCENDENTAL = frozenset(
     """

@@ -1,7 +1,7 @@
 """Results of elementwise operations on constants: integers are certain, floats within an error.
 
 The error bounds what compilers may do: fuse a product with a sum, multiply by a reciprocal, keep more bits.  It is 0
-where nothing is rounded, so that all of these agree.  An integer or a truth value that follows from a float is certain
+if nothing is rounded, so that all of these agree.  An integer or a truth value that follows from a float is certain
 if all floats within the error give the same.
 """
 
@@ -15,7 +15,7 @@ from .._evaluation import Array, EvalContext, Evaluate
 from .._folding import UNCERTAIN, Fold, Folded, has_integers
 
 _ROUNDING = {"float16": 2.0**-9, "bfloat16": 2.0**-6, "float32": 2.0**-22, "float64": 2.0**-51}
-"""By type the error of an operation beside the size of its result: four times half a unit in the last place."""
+"""For each type the error of an operation relative to its result: four times half a unit in the last place."""
 
 _SMALLEST = 2.0**-14
 """The smallest float that is normal in each of the types; smaller ones may become zero."""
@@ -42,11 +42,11 @@ class _Operation:
         return np.asarray(sum(self.errors) == 0)
 
     def rounded(self, error: Array, is_exact: Array) -> Array:
-        """The error of the result where the operands cause this error: with that of rounding, if there is one."""
+        """The error of the result if the operands cause this error, plus the error of rounding, if there is one."""
         return np.where(is_exact & self.are_certain, 0.0, error + self.rounding)
 
     def unless_crossed(self) -> Array:
-        """No error where the ends of the intervals of all operands give the result."""
+        """No error if the ends of the intervals of all operands give the same result."""
         ends = [(x - e, x + e) for x, e in zip(self.values, self.errors, strict=True)]
         below = self.evaluated(*(low for low, _ in ends))
         above = self.evaluated(*(high for _, high in ends))
@@ -152,7 +152,7 @@ def _largest_error(op: _Operation) -> Array:
 
 
 _OF_NATURALS = {"count-leading-zeros"}
-"""Operations on integers of which XLA's own evaluation of constants has other values for negative numbers."""
+"""Operations on integers for which XLA's own evaluation of constants has other values for negative numbers."""
 
 _ERRORS: Mapping[str, Errors] = {
     **dict.fromkeys(("abs", "clamp", "maximum", "minimum", "negate"), _largest_error),

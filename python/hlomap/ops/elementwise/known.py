@@ -1,7 +1,7 @@
 """Known values of elementwise operations: constants by their semantics, integers as expressions.
 
-:func:`possible` gives the values of a result where those of the operands are known in part.  NumPy has the
-result of constants; a table says what remains of a number that is not known.
+:func:`possible` gives the values of a result if the operands are partly known.  NumPy computes the result of
+constants; a table gives the results for unknown numbers.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _result(
 
 
 def _of_integers(instruction: Instruction, region: IndexingMap, operands: Sequence[Scalar]) -> list[Piece] | None:
-    """The pieces of a result in a region where the operands are affine; None where it is not."""
+    """The pieces of a result in a region where the operands are affine; None if it is not."""
     result = arithmetic(instruction, [*operands])
     if isinstance(result, Comparison):
         return [Piece(frozenset([holds]), part) for holds, part in _split(region, result)]
@@ -110,7 +110,7 @@ def _of_integers(instruction: Instruction, region: IndexingMap, operands: Sequen
 
 
 _Cases = Callable[[Sequence[Scalar]], "list[tuple[list[Comparison], Expr]]"]
-"""Conditions of which one holds everywhere, each with the result where it does."""
+"""Conditions that cover all cases, each with its result."""
 
 _ZERO = Scalar.constant(0)
 
@@ -147,7 +147,7 @@ def _extreme(first: str, other: str) -> _Cases:
 
 
 def _cases_of_clamp(operands: Sequence[Scalar]) -> list[tuple[list[Comparison], Expr]]:
-    """The upper bound counts where the bounds cross."""
+    """The values of clamp; the upper bound wins if the bounds cross."""
     low, value, high = operands
     return [
         ([Comparison("GE", value, high)], high.expr),
@@ -176,7 +176,7 @@ def _scalar(value: Values | Expr, region: IndexingMap) -> Scalar | None:
 
 
 def _split(region: IndexingMap, comparison: Comparison) -> list[tuple[bool, IndexingMap]]:
-    """The parts of a region where a comparison holds, and where it does not."""
+    """The parts of a region in which a comparison holds, and in which it does not."""
     difference = comparison.left.expr - comparison.right.expr
     lower, upper = region.bounds(difference)
     below, equal, above = (HOLDS[comparison.direction](sign, 0) for sign in (-1, 0, 1))
@@ -196,7 +196,7 @@ def _split(region: IndexingMap, comparison: Comparison) -> list[tuple[bool, Inde
 
 
 def possible(evaluate: Evaluate) -> Callable[[Instruction, Sequence[Values], bool], Values]:
-    """The values of a result, from those of the operands."""
+    """The values of a result, from the values of the operands."""
 
     def values(instruction: Instruction, operands: Sequence[Values], masks: bool) -> Values:
         if all(values == NUMBER for values in operands):
@@ -219,7 +219,7 @@ def possible(evaluate: Evaluate) -> Callable[[Instruction, Sequence[Values], boo
 
 
 def used(evaluate: Evaluate) -> Any:
-    """The maps to the operands without those elements whatever value of which gives the same result."""
+    """The maps to the operands without elements whose values do not affect the result."""
     of = possible(evaluate)
 
     def maps(
@@ -240,7 +240,7 @@ def used(evaluate: Evaluate) -> Any:
 def used_by_map(
     instruction: Instruction, operands: Sequence[Known], plain: Mapping[int, OperandIndexing], context: KnownContext
 ) -> Mapping[int, OperandIndexing]:
-    """The maps to the operands without those elements that the computation does not use beside the others."""
+    """The maps to the operands without elements that the computation does not use, given the other operands."""
     (computation,) = instruction.called_computations
     arrays = [pieces for pieces in operands if not isinstance(pieces, Parts)]
     return used_where(plain, arrays, lambda k, values: k in context.parameters_read(computation, (), values))
@@ -249,7 +249,7 @@ def used_by_map(
 def _matters(
     instruction: Instruction, k: int, values: Sequence[Values], of: Callable[[Sequence[Values]], Values]
 ) -> bool:
-    """Whether the value of operand k may change that of the result."""
+    """Whether the value of operand k may change the result."""
     if instruction.opcode == "select" and k > 0 and is_constant(values[0]) and (True in values[0]) != (k == 1):
         return False
     others = [[frozenset([value]) for value in values[i]] for i in range(len(values)) if i != k]
@@ -263,7 +263,7 @@ _Set: TypeAlias = "AbstractSet[Number | Some]"
 
 
 def _with_unknown(instruction: Instruction, operands: Sequence[Number | Some], masks: bool) -> _Set | None:
-    """The values of a result where some operand is any number; None where they are those for the number 0."""
+    """The values of a result if some operand is any number; None if they are the same as for the number 0."""
     if not any(isinstance(value, Some) for value in operands):
         return None
     rule = _WITH_UNKNOWN.get(instruction.opcode)
@@ -299,7 +299,7 @@ def _is_nan(value: Number | Some) -> bool:
 
 
 _Rule = Callable[[Sequence["Number | Some"], bool], "_Set | None"]
-"""The values where some operand is not known, None where nothing is special."""
+"""The values if some operand is not known; None without a special case."""
 
 
 def _add(operands: Sequence[Number | Some], masks: bool) -> _Set | None:
