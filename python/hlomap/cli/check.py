@@ -26,7 +26,7 @@ _RULES = ("max_bytes", "max_reads", "forbid", "max_count", "max_wire_bytes", "bi
 @PROGRAM
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array with an object for each module.")
 def check(file: Path, rules: Path, as_json: bool) -> None:
-    """Check limits on the data that FILE moves, reads, copies and exchanges.
+    """Check limits on what FILE moves, reads, copies and exchanges.
 
     RULES.toml has the limits of hm.check by name: max_bytes and max_wire_bytes (a number), max_reads and max_count (a
     table of names and numbers), forbid and bitcasts_only (a list of opcodes); executed (true or false).
