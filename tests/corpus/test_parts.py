@@ -157,7 +157,7 @@ def test_other_inputs_repair_nothing(corpus: Path, tmp_path: Path) -> None:
     (output / "rows" / "part-000001.parquet").unlink()
     (corpus / "a_new_one.hlo").write_text(GOOD)
     for _ in range(2):
-        with pytest.raises(DatasetError, match="the inputs are not those"):
+        with pytest.raises(DatasetError, match="the inputs have changed"):
             analyze_corpus(corpus, output)
         with pytest.warns(UserWarning, match="unfinished"):
             hm.scan(output)

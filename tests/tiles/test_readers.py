@@ -147,7 +147,7 @@ def test_arguments() -> None:
     module = hm.parse((CASES / "readers" / "loops.hlo").read_text())
     with pytest.raises(TypeError, match=r"hm\.readers: expected an Instruction, got Module"):
         hm.readers(module)  # type: ignore[arg-type]
-    with pytest.raises(hm.errors.ShapeError, match="inside total, so its value is in no memory: ask for total"):
+    with pytest.raises(hm.errors.ShapeError, match="inside total, so its value is not in memory: pass total"):
         hm.readers(module.computation("add").parameters[0])
     plain = hm.parse((CASES / "readers" / "plain.hlo").read_text())
     with pytest.raises(hm.errors.ShapeError, match="inside rows"):

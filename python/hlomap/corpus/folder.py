@@ -118,7 +118,7 @@ class LocalFolder:
         """Raises :class:`OutputError` if a subfolder is a link: its files do not belong to the dataset."""
         path = self._path / folder
         if path.is_symlink():
-            message = "expected a folder of the dataset, found a link, which hlomap does not follow; remove it"
+            message = "expected a folder of the dataset, found a link, and nothing is written through links; remove it"
             raise OutputError(errno.ELOOP, message, str(path))
 
     def names(self, folder: str) -> list[str]:
