@@ -69,7 +69,7 @@ def test_figures_of_xla() -> None:
 
 
 def test_every_opcode_has_the_trait() -> None:
-    assert [o for o in registered() if lookup(o).operations is None and lookup(o).runs is None] == []
+    assert [o for o in registered() if lookup(o).semantics.operations is None and lookup(o).calls.runs is None] == []
 
 
 @pytest.mark.parametrize(("title", "module", "comments", "text"), [*EQUAL, *DIFFERS])
@@ -79,7 +79,7 @@ def test_columns_have_the_figures_of_each_instruction(title: str, module: str, c
     for computation, name, *figures in zip(*map(table.__getitem__, names), strict=True):
         instruction = parsed.computation(computation)[name]
         found = hm.cost(instruction)
-        runs_others = lookup(instruction.opcode).runs is not None and instruction.opcode != "fusion"
+        runs_others = lookup(instruction.opcode).calls.runs is not None and instruction.opcode != "fusion"
         expected = [found.flops, found.transcendentals, found.recomputed]
         assert figures == ([None] * 3 if runs_others or found.notes else expected), name
 

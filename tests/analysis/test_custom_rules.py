@@ -124,9 +124,9 @@ def test_an_exchange_is_unknown_without_maps(register: Callable[..., hm.Instruct
     """A cost does not say what a kernel exchanges with other devices."""
     register(cost=lambda _: (1, 0))
     call = hm.parse(f"HloModule m, num_partitions=2\n{CALL}").entry.root
-    assert lookup("custom-call").exchange(call) is not None
+    assert lookup("custom-call").memory.exchange(call) is not None
     register(lambda *_: [NOTHING, NOTHING], cost=lambda _: (1, 0))
-    assert lookup("custom-call").exchange(call) is None
+    assert lookup("custom-call").memory.exchange(call) is None
 
 
 EXPECTED = "expected flops and transcendentals, and maybe bytes, as integers of at least 0"
@@ -163,3 +163,14 @@ def test_costs_that_are_refused() -> None:
             hm.register_rule(opcode, cost=lambda _: (1, 0))
     with pytest.raises(hm.errors.NotFoundError):
         hm.unregister_rule("rule")
+
+
+def test_a_rule_for_what_the_core_knows_is_asked() -> None:
+    """Without it, the elements of a tuple are found without a rule."""
+    module = hm.parse("ENTRY e { p = (f32[5], f32[6]) parameter(0)  ROOT r = f32[6] get-tuple-element(p), index=1 }")
+    assert str(hm.output_to_input(module.entry.root)[0][0]).startswith("(d0) -> (d0)")
+    hm.register_rule("get-tuple-element", raising(ValueError("asked")))
+    try:
+        assert "asked" in str(hm.output_to_input(module.entry.root)[0].reason)
+    finally:
+        hm.unregister_rule("get-tuple-element")

@@ -117,7 +117,7 @@ def test_wrong_devices_are_unsound(monkeypatch: pytest.MonkeyPatch) -> None:
         "  p = f32[2] parameter(0)\n  ROOT c = f32[2] collective-permute(p), source_target_pairs={{0,1},{1,2}}"
     )
     assert [verdict.status for verdict in hm.verify(permute.root)] == ["exact", "exact"]
-    rule = lookup("collective-permute").collective
+    rule = lookup("collective-permute").maps.collective
     assert rule is not None
 
     def backwards(
@@ -125,8 +125,9 @@ def test_wrong_devices_are_unsound(monkeypatch: pytest.MonkeyPatch) -> None:
     ) -> dict[int, OperandIndexing]:
         return dict(rule.input_to_output(instruction, 0, leaf, table))
 
-    rule_with_wrong_maps = lookup("collective-permute")._replace(collective=rule._replace(output_to_input=backwards))
-    monkeypatch.setitem(_registry._registry, "collective-permute", rule_with_wrong_maps)
+    op = lookup("collective-permute")
+    wrong_maps = op.maps._replace(collective=rule._replace(output_to_input=backwards))
+    monkeypatch.setitem(_registry._registry, "collective-permute", op._replace(maps=wrong_maps))
     found = hm.verify(permute.root)
     assert [(v.status, v.reason) for v in found] == [("unsound", "from device 0 to device 1"), ("exact", None)]
 

@@ -309,5 +309,5 @@ def test_what_moves_by_inexact_maps_may_have_the_value_of_any_piece() -> None:
     reverse = hm.parse("ENTRY e { p = s32[4] parameter(0)  ROOT r = s32[4] reverse(p), dimensions={0} }").entry.root
     halves = [hm.IndexingMap([(lower, lower + 1)], []) for lower in (0, 2)]
     pieces = tuple(Piece(frozenset({value}), region) for value, region in zip((5, 9), halves, strict=True))
-    hook = lookup("reverse").known_values
+    hook = lookup("reverse").values.known
     assert hook is not None and hook(reverse, [pieces], _Inexact()) == (Piece(frozenset({5, 9})),)

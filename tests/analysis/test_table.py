@@ -84,7 +84,8 @@ def test_rules_run_once_per_signature(monkeypatch: pytest.MonkeyPatch) -> None:
     cache.clear()
     for opcode in ("add", "negate", "cosine", "transpose"):
         op = lookup(opcode)
-        monkeypatch.setitem(_registry, opcode, op._replace(output_to_input=counted(op.output_to_input)))
+        maps = op.maps._replace(output_to_input=counted(op.maps.output_to_input))
+        monkeypatch.setitem(_registry, opcode, op._replace(maps=maps))
     assert len(hm.analyze(module(50))) == 102
     assert sorted(computed) == ["add", "negate", "transpose"]
     hm.analyze(module(80))

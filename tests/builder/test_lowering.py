@@ -143,7 +143,10 @@ def test_every_written_method_has_a_case() -> None:
 
 
 POINTWISE = [
-    (opcode, row) for opcode in registered() for row in lookup(opcode).builder_methods if not isinstance(row, str)
+    (opcode, row)
+    for opcode in registered()
+    for row in lookup(opcode).semantics.builder_methods
+    if not isinstance(row, str)
 ]
 
 

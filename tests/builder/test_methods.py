@@ -134,9 +134,7 @@ def test_a_new_op_rule_has_its_method() -> None:
     """Registering an op rule suffices: the builder writes it, the interpreter runs it, maps pass through it."""
     assert not hasattr(hm.Builder, "my_double")
     like = lookup("negate")
-    _registry.register(
-        _rule.OpRule("my-double", like.output_to_input, like.input_to_output, lambda i, operands, run: 2 * operands[0])
-    )
+    _registry.register(_rule.OpRule("my-double", like.maps, _rule.Semantics(lambda i, operands, run: 2 * operands[0])))
     b = hm.Builder("m")
     x = b.parameter(0, "f32[3]", "x")
     with pytest.raises(hm.errors.ShapeError, match="my_double: shape=None: required, since my-double is not"):
@@ -152,12 +150,12 @@ def test_an_op_rule_names_its_methods() -> None:
     """An op rule names written methods, and the name and the element types of elementwise ones."""
     like = lookup("negate")
     triple = _rule.ElementwiseMethod("triple", 1, "float", "Three times as much.")
-    rules = like.output_to_input, like.input_to_output, like.evaluate
-    _registry.register(_rule.OpRule("my-triple", *rules, builder_methods=("rev", triple)))
+    semantics = like.semantics._replace(builder_methods=("rev", triple))
+    _registry.register(like._replace(opcode="my-triple", semantics=semantics))
     assert inspect.getdoc(hm.Builder.triple).startswith("Three times as much.")  # type: ignore[attr-defined]
     assert hm.Builder.rev is generate_builder.written()["rev"]
     with pytest.raises(hm.errors.ShapeError, match=r"triple: operand=x s32\[3\]: expected floats"):
         b = hm.Builder("m")
         b.triple(b.parameter(0, "s32[3]", "x"))  # type: ignore[attr-defined]
     with pytest.raises(RuntimeError, match="two op rules for the method 'triple'"):
-        _registry.register(_rule.OpRule("my-triples", *rules, builder_methods=(triple,)))
+        _registry.register(like._replace(opcode="my-triples", semantics=semantics))

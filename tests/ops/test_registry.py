@@ -23,12 +23,13 @@ def test_first_lookup_finds_the_rule_that_later_ones_find(opcode: str) -> None:
 from hlomap.ops import lookup, registered
 first = lookup({opcode!r})
 registered()
-print(first is lookup({opcode!r}), first.opcode, first.evaluate.__module__)
+print(first is lookup({opcode!r}), first.opcode, first.semantics.evaluate.__module__)
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.split() == ["True", opcode, lookup(opcode).evaluate.__module__]
+    assert run.stdout.split() == ["True", opcode, lookup(opcode).semantics.evaluate.__module__]
 
 
 def test_every_opcode_has_a_rule_and_its_number_of_operations() -> None:
     assert [opcode for opcode in known_opcodes() if opcode not in registered()] == []
-    assert [opcode for opcode in registered() if not (lookup(opcode).operations or lookup(opcode).runs)] == []
+    rules = [lookup(opcode) for opcode in registered()]
+    assert [op.opcode for op in rules if not (op.semantics.operations or op.calls.runs)] == []

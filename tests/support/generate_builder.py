@@ -113,7 +113,7 @@ def written() -> dict[str, Callable[..., Any]]:
 
 def declared(opcode: str) -> Iterator[tuple[str, str | ElementwiseMethod]]:
     """The methods that an op rule names, each with its row."""
-    for row in lookup(opcode).builder_methods or (method_name(opcode),):
+    for row in lookup(opcode).semantics.builder_methods or (method_name(opcode),):
         yield (row if isinstance(row, str) else row.name), row
 
 

@@ -80,11 +80,11 @@ def _may_be_known(at: Instruction) -> bool:
     if at.parameter_number is not None or is_looked_through(at):
         return True
     shape = at.shape
-    return op.folds is not None and (shape.is_tuple or (shape.is_array and shape.n_elements <= MAX_ELEMENTS))
+    return op.values.folds is not None and (shape.is_tuple or (shape.is_array and shape.n_elements <= MAX_ELEMENTS))
 
 
 def _fold(at: Instruction, values: Sequence[Any], context: _Evaluation) -> Any:
-    fold = op_of(at).folds
+    fold = op_of(at).values.folds
     try:
         return fold(at, values, context) if fold is not None else None  # type: ignore[arg-type]
     except (HlomapError, ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError):
@@ -123,7 +123,7 @@ class _Evaluation:
             if number is not None:
                 found[at.number] = Folded.of(np.array(arguments[number]))
                 continue
-            if not op_of(at).pointwise or at.inconsistency is not None:
+            if not op_of(at).semantics.pointwise or at.inconsistency is not None:
                 raise UnsupportedError(f"{at.opcode} is not applied to constants")
             found[at.number] = _fold(at, [found[operand.number] for operand in at.operands], self)
             if found[at.number] is None:

@@ -88,7 +88,7 @@ def register_rule(
         expect(Callable, output_to_input, "register_rule", "a function as `output_to_input`")  # type: ignore[arg-type]
     if cost is not None:
         expect(Callable, cost, "register_rule", "a function as `cost`")  # type: ignore[arg-type]
-        if lookup(name).runs is not None:
+        if lookup(name).calls.runs is not None:
             raise ValueError(f"hm.register_rule: the cost of {name!r} follows from the computations that it runs")
     if input_to_output is not None:
         expect(Callable, input_to_output, "register_rule", "a function as `input_to_output`")  # type: ignore[arg-type]

@@ -44,7 +44,7 @@ def device_questions(questions: Questions, subjects: Iterable[Instruction | Comp
     own = [i for one in subjects for i in ([one] if isinstance(one, Instruction) else one.instructions)]
     below = reachable((called for instruction in own for called in instruction.called_computations), callees)
     for instruction in (*own, *(instruction for computation in below for instruction in computation.instructions)):
-        collective = op_of(instruction).collective
+        collective = op_of(instruction).maps.collective
         groups = collective.groups(instruction) if collective is not None else None
         if isinstance(groups, Unknown):
             return groups
@@ -103,13 +103,13 @@ class DeviceQuestions(Questions):
         op = op_of(instruction)
         crossing = {k for k, part in plain.items() if isinstance(part, Footprint) and part.crosses_devices}
         parts: Mapping[int, OperandIndexing]
-        if op.collective is not None:
-            parts = self._collective(op.collective, instruction, index, direction, rank)
-        elif op.forwards_calls and crossing:
+        if op.maps.collective is not None:
+            parts = self._collective(op.maps.collective, instruction, index, direction, rank)
+        elif op.calls.forwards and crossing:
             if direction < 0:
-                result = op.output_to_input(instruction, index, self)
+                result = op.maps.output_to_input(instruction, index, self)
             else:
-                result = op.input_to_output(instruction, direction, index, self)
+                result = op.maps.input_to_output(instruction, direction, index, self)
             followed = dict(result) if isinstance(result, Mapping) else dict(enumerate(result))
             parts = {k: followed.get(k, Unknown("not followed")) for k in plain}
         else:

@@ -83,7 +83,7 @@ class Run(ABC, Generic[A]):
 
     def counts(self, instruction: Instruction) -> bool:
         """Whether an instruction has an amount by itself."""
-        return runs_once(instruction) and not lookup(instruction.opcode).moves_nothing
+        return runs_once(instruction) and not lookup(instruction.opcode).memory.moves_nothing
 
     def key(self, instruction: Instruction) -> Hashable:
         """A key that is equal for instructions with equal amounts; an instruction without named operands has a unique
@@ -185,7 +185,7 @@ class Run(ABC, Generic[A]):
         missing = next((c for c in called if c not in known), None)
         if missing is not None:
             return self.noted(f"not counted: {missing.name} calls itself", is_unknown=True)
-        kind = lookup(instruction.opcode).runs
+        kind = lookup(instruction.opcode).calls.runs
         notes: dict[str, None] = {}
         if kind == "branch" and called:
             heaviest = max(called, key=lambda c: self.weight(known[c]))
@@ -299,7 +299,9 @@ def effects(fused: Computation) -> dict[Instruction, list[Instruction]]:
 def _may_act(instruction: Instruction) -> bool:
     """Whether an operation may read arrays for a purpose other than an output array."""
     op = lookup(instruction.opcode)
-    if op.moves_nothing or op.runs is not None or (not op.has_side_effect and array_leaves(instruction.shape)):
+    if op.memory.moves_nothing or op.calls.runs is not None:
+        return False
+    if not op.semantics.has_side_effect and array_leaves(instruction.shape):
         return False
     return any(array_leaves(operand.shape) for operand in instruction.operands)
 
@@ -338,8 +340,8 @@ def _runs(caller: Instruction, called: Computation, questions: Questions) -> int
         if trips is None:
             return Unknown(f"{caller.name}: unknown trip count")
         return trips + int(called == caller.attributes.get("condition"))
-    if op.runs is not None or op.moves_nothing:
-        return int(op.runs is not None)  # a later step of an asynchronous operation runs nothing again
+    if op.calls.runs is not None or op.memory.moves_nothing:
+        return int(op.calls.runs is not None)  # a later step of an asynchronous operation runs nothing again
     return Unknown(f"{caller.name}: the number of applications of {called.name} is not known")
 
 

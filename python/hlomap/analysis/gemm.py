@@ -156,7 +156,7 @@ _Inside: TypeAlias = tuple[Instruction, MatrixProduct, list[Instruction]]
 def _unwrapped(instruction: Instruction) -> Instruction:
     """The only instruction that a call or an ``async-start`` runs; the instruction itself if it runs several."""
     seen = {instruction}
-    while lookup(instruction.opcode).runs == "once" and fused_by(instruction) is None:
+    while lookup(instruction.opcode).calls.runs == "once" and fused_by(instruction) is None:
         called = instruction.called_computations
         inside = list(islice(filter(_acts, called[0]), 2)) if len(called) == 1 else []
         if len(inside) != 1 or inside[0] in seen:
@@ -167,18 +167,18 @@ def _unwrapped(instruction: Instruction) -> Instruction:
 
 
 def _acts(instruction: Instruction) -> bool:
-    return not lookup(instruction.opcode).moves_nothing or bool(instruction.called_computations)
+    return not lookup(instruction.opcode).memory.moves_nothing or bool(instruction.called_computations)
 
 
 def _trait(instruction: Instruction) -> MatrixProduct | Computation | Unknown | None:
     op = lookup(instruction.opcode)
-    if op.matrix_product is None:
-        if op.operations is not None or op.runs is not None:
+    if op.semantics.matrix_product is None:
+        if op.semantics.operations is not None or op.calls.runs is not None:
             return None
         return Unknown(f"{instruction.name}: {instruction.inconsistency or 'nothing is known of its opcode'}")
     if instruction.inconsistency is not None or instruction.has_unnamed_operands:
         return Unknown(f"{instruction.name}: {instruction.inconsistency or 'the text names no operands'}")
-    return asked(op.matrix_product, instruction)
+    return asked(op.semantics.matrix_product, instruction)
 
 
 def _only_product(fused: Computation) -> _Inside | Unknown | None:
@@ -241,7 +241,7 @@ def _only_converts(instruction: Instruction) -> bool:
 
 
 def _is_pointwise(instruction: Instruction) -> bool:
-    return lookup(instruction.opcode).pointwise and instruction.shape.is_array
+    return lookup(instruction.opcode).semantics.pointwise and instruction.shape.is_array
 
 
 def _described(

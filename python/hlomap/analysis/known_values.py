@@ -26,7 +26,7 @@ from ..ops._known import (
     Known,
     Parts,
     Piece,
-    Values,
+    ValueSet,
     converted,
     leaves,
     merged,
@@ -137,7 +137,7 @@ class KnownValues:
         callers = computation.callers
         if self._own_computation_alone or len(callers) != 1 or callers[0].inconsistency is not None:
             return None
-        return callers[0] if op_of(callers[0]).known_parameter is not None else None
+        return callers[0] if op_of(callers[0]).calls.known_parameter is not None else None
 
     def _computed(self, at: Instruction, calls: Calls, sources: Sequence[Known]) -> Known:
         if self._is_skipped(at):
@@ -150,7 +150,7 @@ class KnownValues:
         try:
             if is_parameter:
                 return self._of_repeated(at.computation, sources)
-            hook = op_of(at).known_values
+            hook = op_of(at).values.known
             known: Known = converted(at, sources) if hook is None else hook(at, sources, self)
             return known if all(piece.is_known for piece in leaves(known)) else self._of_constants(at, calls) or known
         except (HlomapError, OverflowError):  # a number does not fit in 64 bits
@@ -164,7 +164,7 @@ class KnownValues:
 
     def _of_repeated(self, computation: Computation, sources: Sequence[Known]) -> Known:
         caller = computation.callers[0]
-        hook = op_of(caller).known_parameter
+        hook = op_of(caller).calls.known_parameter
         known: Known = UNKNOWN if hook is None else hook(caller, sources)
         return known
 
@@ -172,14 +172,14 @@ class KnownValues:
         """The maps from an element of the output to the operands, by number."""
         return self._questions.parts(instruction)
 
-    def apply(self, computation: Computation, arguments: Sequence[Values]) -> Values:
+    def apply(self, computation: Computation, arguments: Sequence[ValueSet]) -> ValueSet:
         """The values of a computation on scalars."""
         if all(values == NUMBER for values in arguments):
             return NUMBER
         return self._applied(computation, arguments)[computation.root.number]
 
     def parameters_read(
-        self, computation: Computation, index: ShapeIndex, arguments: Sequence[Values]
+        self, computation: Computation, index: ShapeIndex, arguments: Sequence[ValueSet]
     ) -> frozenset[int]:
         """The parameters from which a computation on scalars computes an array of its root."""
         if not self._questions.parameters_read(computation, index):  # which raises where they are not known
@@ -202,10 +202,10 @@ class KnownValues:
         return frozenset(found)
 
     def _used_of_element(
-        self, at: Instruction, index: ShapeIndex, known: Mapping[int, Values]
+        self, at: Instruction, index: ShapeIndex, known: Mapping[int, ValueSet]
     ) -> Mapping[int, OperandIndexing]:
         """The operand elements that an array of an instruction uses, in a computation on scalars."""
-        mentioned, hook = self._questions.parts(at, index), op_of(at).used
+        mentioned, hook = self._questions.parts(at, index), op_of(at).values.used
         values = [known[operand.number] for operand in at.operands]
         if hook is None or at.inconsistency is not None or all(value == NUMBER for value in values):
             return mentioned
@@ -215,9 +215,9 @@ class KnownValues:
             return mentioned
         return parts
 
-    def _applied(self, computation: Computation, arguments: Sequence[Values]) -> dict[int, Values]:
+    def _applied(self, computation: Computation, arguments: Sequence[ValueSet]) -> dict[int, ValueSet]:
         """The values of each instruction of a computation on scalars."""
-        found: dict[int, Values] = {}
+        found: dict[int, ValueSet] = {}
         for at in computation.instructions:
             number = at.parameter_number
             if number is not None:
@@ -225,8 +225,8 @@ class KnownValues:
                 continue
             op = op_of(at)
             operands = [found.get(operand.number, ANYTHING) for operand in at.operands]
-            if op.possible_values is not None:
-                found[at.number] = op.possible_values(at, operands, self.masks)
+            if op.values.possible is not None:
+                found[at.number] = op.values.possible(at, operands, self.masks)
             elif not at.operands:
                 known = self.of(at)
                 found[at.number] = ANYTHING if isinstance(known, Parts) else known[0].possible

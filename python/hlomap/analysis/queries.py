@@ -190,7 +190,7 @@ def indexing(
         start, ends, inside = root.root, root.parameters, list(root.instructions)
     elif within is not None:
         start, inside = root, [one for one in [root, *within] if one.module == root.module]
-    elif root.computation.is_fusion and not lookup(root.opcode).inlines:
+    elif root.computation.is_fusion and not lookup(root.opcode).calls.inlines:
         start, inside = root, list(root.computation.instructions)
     else:
         start, ends, inside, entered = root, root.operands, [root], root

@@ -54,7 +54,7 @@ class RuleTraits(NamedTuple):
     inlines: bool
     follows_tokens: bool
     structural: bool
-    hands_on: bool
+    is_built_in: bool
     rules: tuple[OutputToInput, InputToOutput] | None
     """The rules themselves, which the propagation may call, where all instructions of this opcode have these traits."""
     sizes_class: str | None
@@ -113,21 +113,22 @@ class Questions(Propagation):
     def traits(self, instruction: Instruction) -> RuleTraits:
         """The traits that decide how the rule is used."""
         op, plain = op_of(instruction), lookup(instruction.opcode)
+        count = op.semantics.operations
         return RuleTraits(
-            inlines=op.inlines,
-            follows_tokens=op.follows_tokens,
-            structural=op.structural,
-            hands_on=op.hands_on,
-            rules=None if custom_rules else (op.output_to_input, op.input_to_output),
-            sizes_class=op.sizes_class,
-            work="counted" if callable(op.operations) else op.operations or plain.runs or "unknown",
-            moves_nothing=plain.moves_nothing,
-            updates=plain.updated_operand is not None,
+            inlines=op.calls.inlines,
+            follows_tokens=op.maps.follows_tokens,
+            structural=op.maps.structural,
+            is_built_in=op.maps is plain.maps,
+            rules=None if custom_rules else (op.maps.output_to_input, op.maps.input_to_output),
+            sizes_class=op.maps.sizes_class,
+            work="counted" if callable(count) else count or plain.calls.runs or "unknown",
+            moves_nothing=plain.memory.moves_nothing,
+            updates=plain.memory.updated_operand is not None,
         )
 
     def updated_operand(self, instruction: Instruction) -> int | None:
         """The operand with the new elements of an operation that changes some of operand 0."""
-        updated = lookup(instruction.opcode).updated_operand
+        updated = lookup(instruction.opcode).memory.updated_operand
         return None if updated is None else updated(instruction)
 
     def has_custom_rule(self, instruction: Instruction) -> bool:
@@ -138,8 +139,8 @@ class Questions(Propagation):
         """The result of a rule for an array of the output (direction -1), or of operand ``direction``."""
         op = op_of(instruction._bare)
         if direction < 0:
-            return checked_rule(instruction, index, -1, op.output_to_input, instruction, index, self)
-        return checked_rule(instruction, index, direction, op.input_to_output, instruction, direction, index, self)
+            return checked_rule(instruction, index, -1, op.maps.output_to_input, instruction, index, self)
+        return checked_rule(instruction, index, direction, op.maps.input_to_output, instruction, direction, index, self)
 
     def answer_text(self, instruction: Instruction, question: str) -> str:
         """The text of the answer to a question, which tells instructions apart that share results otherwise."""
@@ -177,7 +178,7 @@ class Questions(Propagation):
 
     def counted(self, instruction: Instruction) -> Operations | Computation | Unknown:
         """What the function of an instruction for its operations says."""
-        count = op_of(instruction).operations
+        count = op_of(instruction).semantics.operations
         return asked(count, instruction) if callable(count) else Unknown("")
 
     def distinct(self, maps: Sequence[IndexingMap]) -> tuple[int, int]:

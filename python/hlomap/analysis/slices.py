@@ -193,10 +193,10 @@ def _pass_to_callers(
     callers = computation.callers
     for caller in callers:
         op = lookup(caller.opcode)
-        if op.parameter_to_operands is not None:
-            _pass_to_operands(pending, caller, op.parameter_to_operands, maps, questions)
+        if op.calls.parameter_to_operands is not None:
+            _pass_to_operands(pending, caller, op.calls.parameter_to_operands, maps, questions)
             continue
-        value_of_parameter = op.value_of_parameter
+        value_of_parameter = op.calls.value_of_parameter
         if value_of_parameter is None:
             for operand in caller.operands:
                 for index in leaves(operand.shape):

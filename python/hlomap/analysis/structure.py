@@ -15,7 +15,7 @@ from ..ops.asynchronous import begun_by
 
 def is_container(instruction: Instruction) -> bool:
     """Whether the instruction stands for the instructions of the computation that it calls: a fusion or a call."""
-    return lookup(instruction.opcode).inlines and bool(instruction.called_computations)
+    return lookup(instruction.opcode).calls.inlines and bool(instruction.called_computations)
 
 
 def is_fusion(instruction: Instruction) -> bool:
@@ -25,12 +25,12 @@ def is_fusion(instruction: Instruction) -> bool:
 
 def is_looked_through(instruction: Instruction) -> bool:
     """Whether its value is that of one computation at its operands, by the rules of users, too."""
-    return op_of(instruction).inlines and len(instruction.called_computations) == 1
+    return op_of(instruction).calls.inlines and len(instruction.called_computations) == 1
 
 
 def is_loop(instruction: Instruction) -> bool:
     """Whether it runs computations in a loop, by the rules of users, too."""
-    return op_of(instruction).runs == "loop"
+    return op_of(instruction).calls.runs == "loop"
 
 
 def is_copy(instruction: Instruction) -> bool:
@@ -40,13 +40,13 @@ def is_copy(instruction: Instruction) -> bool:
 
 def elements_of(instruction: Instruction) -> Sequence[Instruction] | None:
     """The values of which an instruction makes a tuple; None where it does something else."""
-    is_structural = lookup(instruction.opcode).structural
+    is_structural = lookup(instruction.opcode).maps.structural
     return instruction.operands if is_structural and element_index(instruction) is None else None
 
 
 def element_index(instruction: Instruction) -> int | None:
     """The number of the element of a tuple that an instruction takes out; None where it does something else."""
-    index = instruction.attributes.get("index") if lookup(instruction.opcode).structural else None
+    index = instruction.attributes.get("index") if lookup(instruction.opcode).maps.structural else None
     return index if isinstance(index, int) else None
 
 
@@ -54,18 +54,18 @@ def fused_by(instruction: Instruction) -> Computation | None:
     """The computation of a fusion, also of one that runs asynchronously."""
     called = instruction.called_computations
     op = lookup(begun_by(instruction.opcode))
-    return called[0] if op.inlines and not op.moves_nothing and len(called) == 1 else None
+    return called[0] if op.calls.inlines and not op.memory.moves_nothing and len(called) == 1 else None
 
 
 def runs_once(instruction: Instruction) -> bool:
     """Whether the instruction is one kernel: an operation or a fusion."""
-    return lookup(instruction.opcode).runs is None or fused_by(instruction) is not None
+    return lookup(instruction.opcode).calls.runs is None or fused_by(instruction) is not None
 
 
 def runs_calls(instruction: Instruction) -> bool:
     """Whether the instruction runs the computations that it calls as they are: a call, a loop or a branch."""
     op = lookup(instruction.opcode)
-    return op.inlines or op.value_of_parameter is not None or op.parameter_to_operands is not None
+    return op.calls.inlines or op.calls.value_of_parameter is not None or op.calls.parameter_to_operands is not None
 
 
 def run_by(instruction: Instruction) -> Sequence[Computation]:

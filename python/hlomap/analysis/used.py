@@ -64,18 +64,18 @@ class UsedQuestions(Questions):
         Instructions do not share such a rule, unless they only take tuples apart.
         """
         op = op_of(instruction._bare)
-        if op.structural:
+        if op.maps.structural:
             return super().rule(instruction, index, direction)
         instruction = self.module.instruction(instruction.number)
         mentioned = super().rule(instruction, index, direction)
-        if direction >= 0 or op.used is None or instruction.inconsistency is not None:
+        if direction >= 0 or op.values.used is None or instruction.inconsistency is not None:
             return mentioned
         known = [self.values.of(operand) for operand in instruction.operands]
         if all(map(is_plain, known)):
             return mentioned
         parts = mentioned.parts
         try:
-            used = op.used(instruction, known, parts, self.values)
+            used = op.values.used(instruction, known, parts, self.values)
         except (HlomapError, OverflowError):  # a number does not fit in 64 bits
             return mentioned
         return mentioned if used == parts else InstructionIndexing(instruction, index, -1, used)

@@ -62,7 +62,7 @@ _opcodes: dict[str, str] = {}
 
 def _add_methods(rule: OpRule) -> None:
     """Adds the methods of an op rule that the class lacks."""
-    for declared in rule.builder_methods or (method_name(rule.opcode),):
+    for declared in rule.semantics.builder_methods or (method_name(rule.opcode),):
         name = declared if isinstance(declared, str) else declared.name
         if isinstance(declared, str) and name in _WRITTEN:
             continue  # A written method may serve several op rules.

@@ -56,7 +56,7 @@ def module_contents(module: Module, numbers: dict[Instruction, int]) -> dict[str
     for instruction, number in numbers.items():
         opcode = instruction.opcode
         columns["name"].append(printable(instruction.name))
-        columns["opcode"].append(opcodes.add(opcode, [printable(opcode, 60), lookup(opcode).moves_nothing]))
+        columns["opcode"].append(opcodes.add(opcode, [printable(opcode, 60), lookup(opcode).memory.moves_nothing]))
         columns["shape"].append(table.shape(instruction.shape))
         columns["operands"].append([numbers[operand] for operand in instruction.operands])
         columns["outputs"].append(table.outputs(instruction))

@@ -446,7 +446,7 @@ def _roots(fusion: Instruction) -> Iterator[Instruction]:
             continue
         seen.add(root)
         yield root
-        if lookup(root.opcode).moves_nothing:
+        if lookup(root.opcode).memory.moves_nothing:
             pending += root.operands
         elif is_fusion(root):
             pending.append(root.called_computations[0].root)
@@ -458,7 +458,7 @@ def _moves_data(instruction: Instruction) -> Answer[None]:
 
     The reason of the answer says why a question about layouts is undecided, or answered in this way.
     """
-    if lookup(instruction.opcode).moves_nothing:
+    if lookup(instruction.opcode).memory.moves_nothing:
         return Answer(False)
     operands = instruction.operands
     if not instruction._has("moves") or len(operands) != 1:
@@ -470,7 +470,7 @@ def _moves_data(instruction: Instruction) -> Answer[None]:
 
 
 def _n_bytes(instruction: Instruction) -> int:
-    written = lookup(instruction.opcode).written(instruction)
+    written = lookup(instruction.opcode).memory.written(instruction)
     return sum(-(-shape.n_elements * shape.element_bits // 8) for _, shape in written)
 
 

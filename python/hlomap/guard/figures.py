@@ -46,7 +46,7 @@ class Figures:
             "instructions": sum(self.opcodes.values()),
             "fusions": self.opcodes.get("fusion", 0),
             "copies": self.opcodes.get("copy", 0),
-            "collectives": sum(n for opcode, n in self.opcodes.items() if lookup(opcode).collective is not None),
+            "collectives": sum(n for opcode, n in self.opcodes.items() if lookup(opcode).maps.collective is not None),
             "wire bytes": self.wire_bytes,
         }
 
@@ -81,7 +81,7 @@ def figures(module: Module) -> Figures:
     for instruction, moved in found.moved.items():
         if (line := _line(instruction)) is not None:
             lines[line] += moved.total
-    opcodes = Counter(begun_by(i.opcode) for i in executed if not lookup(i.opcode).moves_nothing)
+    opcodes = Counter(begun_by(i.opcode) for i in executed if not lookup(i.opcode).memory.moves_nothing)
     n_bytes, n_sent = (None if n.unknown else n.total for n in (found.total, sent))
     return Figures(n_bytes, n_sent, ReadOnlyDict(opcodes), ReadOnlyDict(lines))
 

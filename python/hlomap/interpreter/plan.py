@@ -88,7 +88,9 @@ class Plans:
         plan = self._known.get(number)
         if plan is None:
             roots = [
-                i for i in computation.instructions if lookup(i.opcode).has_side_effect or self._calls_side_effect(i)
+                i
+                for i in computation.instructions
+                if lookup(i.opcode).semantics.has_side_effect or self._calls_side_effect(i)
             ]
             live = postorder([*roots, computation.root], lambda one: one.operands)
             order = _schedule_elements_early(live)
@@ -111,7 +113,7 @@ class Plans:
             plan.pointwise = True
             while pending and plan.pointwise:
                 for step in pending.pop().steps:
-                    plan.pointwise = plan.pointwise and lookup(step.instruction.opcode).pointwise
+                    plan.pointwise = plan.pointwise and lookup(step.instruction.opcode).semantics.pointwise
                     for called in step.instruction.called_computations:
                         if called.number not in visited:
                             visited.add(called.number)
@@ -123,7 +125,7 @@ class Plans:
         known, called = self._side_effects, instruction.called_computations
         for here in postorder(called, lambda one: () if one.number in known else callees(one)):
             if here.number not in known:
-                own = any(lookup(i.opcode).has_side_effect for i in here.instructions)
+                own = any(lookup(i.opcode).semantics.has_side_effect for i in here.instructions)
                 known[here.number] = own or any(known.get(c.number) for c in callees(here))
         return any(known[computation.number] for computation in called)
 
@@ -155,13 +157,13 @@ def _build_plan(order: list[Instruction], root: Instruction) -> Plan:
 
 def _step(instruction: Instruction, reads: tuple[int, ...], dying: tuple[int, ...], slot: int) -> Step:
     shape = instruction.shape
-    evaluate = lookup(instruction.opcode).evaluate
+    evaluate = lookup(instruction.opcode).semantics.evaluate
     if not shape.is_array:
-        passes = lookup(instruction.opcode).structural or not instruction.operands
+        passes = lookup(instruction.opcode).maps.structural or not instruction.operands
         return Step(instruction, evaluate, reads, dying, slot, None if passes else _dtypes(shape), (), False)
     try:
         dynamic = any(shape.dynamic)
-        if dynamic and lookup(instruction.opcode).pointwise and not instruction.called_computations:
+        if dynamic and lookup(instruction.opcode).semantics.pointwise and not instruction.called_computations:
             evaluate = _trim_operands(evaluate)
         return Step(instruction, evaluate, reads, dying, slot, dtype_of(shape), tuple(shape.dimensions), dynamic)
     except HlomapError as error:
@@ -172,7 +174,7 @@ def _schedule_elements_early(order: list[Instruction]) -> list[Instruction]:
     """Moves structural instructions with one operand right after that operand, so that the operand is freed earlier."""
     followers: dict[int, list[Instruction]] = {}
     for instruction in order:
-        if lookup(instruction.opcode).structural and len(instruction.operands) == 1:
+        if lookup(instruction.opcode).maps.structural and len(instruction.operands) == 1:
             followers.setdefault(instruction.operands[0].number, []).append(instruction)
     scheduled: dict[int, Instruction] = {}
     for instruction in order:

@@ -163,7 +163,7 @@ class Collective:
 
 def _result(operation: Instruction) -> Shape:
     """The shape of the received value, which is a part of the value of an asynchronous start."""
-    state = lookup(operation.opcode).first_state
+    state = lookup(operation.opcode).memory.first_state
     if state is None:
         return operation.shape
     return shape_at(operation.shape, (state - 1,))
@@ -430,7 +430,7 @@ def _walk(run: WireRun, start: Computation | Instruction) -> Iterator[_Found]:
 def _place(caller: Instruction, called: Computation) -> str:
     """The caller of a computation, in words."""
     name = printable(caller.name, 60)
-    kind = lookup(caller.opcode).runs
+    kind = lookup(caller.opcode).calls.runs
     if kind == "branch":
         return f"branch {[*caller.called_computations].index(called)} of {name}"
     if kind == "loop":

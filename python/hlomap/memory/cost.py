@@ -394,11 +394,11 @@ class _Run(Run[_Figures]):
         operations = self.questions.operations(instruction.number)  # of the whole output
         n = None if isinstance(operations, str) else operations.flops + operations.transcendentals
         figures = self._arithmetic([_Counted(instruction, operations, n)])
-        if op.moves_nothing:
+        if op.memory.moves_nothing:
             return figures
         if instruction.has_unnamed_operands:
             return figures
-        update_of = lookup(begun_by(instruction.opcode)).updated_operand
+        update_of = lookup(begun_by(instruction.opcode)).memory.updated_operand
         updated = update_of(instruction) if update_of is not None else None
         if updated is not None and updated < len(instruction.operands):
             combines = bool(instruction.called_computations) and (
@@ -409,9 +409,9 @@ class _Run(Run[_Figures]):
             return figures + self._of_effect(instruction)
         reads: dict[Instruction, list[MapSet]] = {}
         kept = {alias.output_index for alias in instruction.attributes.get("output_to_operand_aliasing", ())}
-        written = op.written(instruction)
+        written = op.memory.written(instruction)
         # An operation may replace only a part of the memory of an operand; the rest is not read.
-        replaced = {index: place.operand for index, place in op.in_place(instruction).items() if place.replaces}
+        replaced = {index: place.operand for index, place in op.memory.in_place(instruction).items() if place.replaces}
         unsure = [shape for index, shape in written if index in replaced]
         for index in array_leaves(instruction.shape):
             found = operand_maps(self.questions, instruction, index)

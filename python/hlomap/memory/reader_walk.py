@@ -106,7 +106,7 @@ class Walk:
     def _above(self, caller: Instruction, computation: Computation, outs: dict[ShapeIndex, MapSet]) -> _Found:
         """Follow an array that one execution of a called computation returns."""
         reads: Reads = {}
-        if op_of(caller).parameter_to_operands is not None:
+        if op_of(caller).calls.parameter_to_operands is not None:
             if computation != condition_and_body(caller)[1]:
                 return _Found({}, {})  # only the loop uses the result of the condition
             found = self._run(self._loop(caller, outs, is_after_one=True))
@@ -209,7 +209,7 @@ class Walk:
         if value not in self._users_of:
             every, by_leaf = self._users_of[value] = [], {}
             for user in value.users:
-                if not op_of(user).structural:
+                if not op_of(user).maps.structural:
                     every.append(user)
                     continue
                 numbers = set(self._numbers(user)[value])
@@ -237,19 +237,19 @@ class Walk:
         if called and self._is_unclear(user, called[0]):
             return _Found(_unknown_reads(user, list(arguments.values())), {})
         is_entered = not any(computation.is_fusion or computation in self._entered for computation in called)
-        if is_entered and op.parameter_to_operands is not None:
+        if is_entered and op.calls.parameter_to_operands is not None:
             return (yield from self._loop(user, {leaf: maps for (_, leaf), maps in arguments.items()}))
         is_like_root = called and all(computation.root.shape == user.shape for computation in called)
-        if is_entered and is_like_root and op.value_of_parameter is not None:
+        if is_entered and is_like_root and op.calls.value_of_parameter is not None:
             return (yield from self._call(user, arguments))
-        if op.moves_nothing and not user.called_computations:
+        if op.memory.moves_nothing and not user.called_computations:
             return _Found({}, self._handed_on(user, arguments))
         return self._read(user, arguments)
 
     def _call(self, user: Instruction, arguments: Mapping[tuple[int, ShapeIndex], MapSet]) -> _Steps:
         """Follow the value through a call or a branch."""
         op, called, operands = op_of(user), user.called_computations, user.operands
-        assert op.value_of_parameter is not None, "the user is a call"
+        assert op.calls.value_of_parameter is not None, "the user is a call"
         given: dict[Instruction, dict[ShapeIndex, MapSet]] = {}
         for (k, leaf), maps in arguments.items():
             given.setdefault(operands[k], {})[leaf] = maps
@@ -260,7 +260,7 @@ class Walk:
         for position, computation in enumerate(called):
             sources: dict[tuple[Instruction, ShapeIndex], MapSet] = {}
             for number, parameter in enumerate(computation.parameters):
-                value = op.value_of_parameter(user, position, number)
+                value = op.calls.value_of_parameter(user, position, number)
                 passed.add(value)
                 if value is not None:
                     sources |= {(parameter, leaf): maps for leaf, maps in given.get(value, {}).items()}
@@ -393,7 +393,7 @@ class Walk:
         """How an instruction that moves data uses the memory of an array of an operand."""
         op = op_of(user)
         if not is_looked_through(user):
-            own = {(*out, *leaf): one for out, one in op.in_place(user).items() if one.operand == operand}
+            own = {(*out, *leaf): one for out, one in op.memory.in_place(user).items() if one.operand == operand}
             kept = {out: one.replaces for out, one in own.items()}
             for alias in user.attributes.get("output_to_operand_aliasing", ()):
                 n = len(alias.operand_index)
@@ -415,7 +415,7 @@ class Walk:
                 is_read |= not is_updated
             uses = [(user, k) for user in value.users for k, one in enumerate(user.operands) if one == value]
             for inner, k in uses:
-                if op_of(inner).moves_nothing and not inner.called_computations:
+                if op_of(inner).memory.moves_nothing and not inner.called_computations:
                     following = [(inner, out, is_updated) for out in self._outputs_of(inner, k, at)]
                 else:
                     place = self._in_place(inner, k, at)

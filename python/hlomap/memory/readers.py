@@ -213,7 +213,7 @@ def applied_by(computation: Computation) -> Instruction | None:
     for inside in reverse_postorder(computation, callers):
         for caller in inside.callers:
             op = op_of(caller)
-            if inside.is_fusion or (op.value_of_parameter is None and op.parameter_to_operands is None):
+            if inside.is_fusion or (op.calls.value_of_parameter is None and op.calls.parameter_to_operands is None):
                 return caller
     return None
 
@@ -337,7 +337,7 @@ def _branches(reader: Instruction, known: dict[Computation, tuple[_Branches, boo
     for computation in reversed(inside):
         (caller,) = computation.callers
         called = caller.called_computations
-        repeats = repeats or op_of(caller).parameter_to_operands is not None
+        repeats = repeats or op_of(caller).calls.parameter_to_operands is not None
         positions = Counter(called)
         for position, branch in enumerate(called if len(called) > 1 else ()):
             if len(branch.callers) == 1:

@@ -31,7 +31,7 @@ def operation_of(instruction: Instruction) -> Instruction:
     if not instruction.async_steps:
         return instruction
     start = instruction.async_steps[0]
-    called = start.called_computations if lookup(start.opcode).forwards_calls else ()
+    called = start.called_computations if lookup(start.opcode).calls.forwards else ()
     if len(called) != 1:
         return start
     root = called[0].root
@@ -42,7 +42,7 @@ def operation_of(instruction: Instruction) -> Instruction:
 
 def exchange_of(instruction: Instruction) -> Exchange | Unknown | None:
     """The data that devices send each other in one run of an instruction; None if they send nothing."""
-    exchange = lookup(instruction.opcode).exchange
+    exchange = lookup(instruction.opcode).memory.exchange
     if exchange is exchanges_nothing and not instruction.has_unnamed_operands:
         return None
     if instruction.inconsistency is not None or instruction.has_unnamed_operands:
@@ -53,7 +53,9 @@ def exchange_of(instruction: Instruction) -> Exchange | Unknown | None:
 
 def is_collective(operation: Instruction, exchange: Exchange | Unknown | None) -> bool:
     """Whether an operation exchanges data, even if its groups are unknown."""
-    return isinstance(exchange, Exchange) or (exchange is not None and lookup(operation.opcode).collective is not None)
+    if isinstance(exchange, Exchange):
+        return True
+    return exchange is not None and lookup(operation.opcode).maps.collective is not None
 
 
 def _why_not_partitioned(instruction: Instruction) -> str | None:
@@ -201,7 +203,7 @@ class WireRun(Run[WireBytes]):
     def run_by(self, instruction: Instruction) -> Sequence[Computation]:
         """The computations of all operations; an asynchronous end names those of its start again."""
         op = lookup(instruction.opcode)
-        called = () if op.moves_nothing and op.runs is None else instruction.called_computations
+        called = () if op.memory.moves_nothing and op.calls.runs is None else instruction.called_computations
         return [computation for computation in called if computation in self._within]
 
     def counts(self, instruction: Instruction) -> bool:
@@ -238,7 +240,7 @@ def _may_send(module: Module) -> tuple[Mapping[Computation, Sequence[Instruction
     for i in module.instructions:
         opcode = i.opcode
         if opcode not in sends:
-            sends[opcode] = lookup(opcode).exchange is not exchanges_nothing
+            sends[opcode] = lookup(opcode).memory.exchange is not exchanges_nothing
         may_send = sends[opcode] or i.has_unnamed_operands
         if may_send or not (is_scheduled or i.attributes.get("sharding") is None):
             found.append(i)

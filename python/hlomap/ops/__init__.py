@@ -10,9 +10,10 @@ To add an operation ``my-op``, write two files and edit no list:
 
 1. ``python/hlomap/ops/my_op.py``, with ``transpose.py`` as a model: the functions ``output_to_input``,
    ``input_to_output`` and ``evaluate`` (see :class:`OpRule`), then
-   ``register("my-op", output_to_input, input_to_output, evaluate)``.  One statement gives both rules where
-   elements correspond by dimensions (``rules_by_dims``), and ``inverted(output_to_input)`` is the other rule of any
-   operation: in some 20 microseconds, which only a frequent one needs to avoid.
+   ``register("my-op", Maps(output_to_input, input_to_output), Semantics(evaluate))``, and in it ``Values``, ``Memory``
+   or ``Calls`` where their defaults do not fit.  One statement gives both rules where elements correspond by dimensions
+   (``rules_by_dims``), and ``inverted(output_to_input)`` is the other rule of any operation: in some 20 microseconds,
+   which only a frequent one needs to avoid.
 2. ``tests/cases/ops/my_op.hlo``: small modules whose roots are the operation.  Run the tests with ``HLOMAP_BLESS=1`` to
    write the maps as comments, and read them.  Every case is also checked against the interpreter.
 

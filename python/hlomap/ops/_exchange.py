@@ -1,4 +1,4 @@
-"""The bytes that devices send each other: the trait ``exchange`` of an :class:`OpRule`, and its values.
+"""The bytes that devices send each other: ``exchange`` of :class:`Memory`, and its values.
 
 *Wire bytes* are the least that the busiest device sends, whichever algorithm moves the data.  For S bytes of operands
 on each of the n devices of a group these are, as NCCL's documentation of bus bandwidth derives them:

@@ -35,11 +35,11 @@ class Some(Enum):
 
 
 Number: TypeAlias = "bool | int | float"
-Values: TypeAlias = "frozenset[Number | Some]"
+ValueSet: TypeAlias = "frozenset[Number | Some]"
 """The values that an element may have; NaN is ``math.nan`` itself."""
 
-NUMBER: Values = frozenset({Some.NUMBER})
-ANYTHING: Values = frozenset({Some.NUMBER, math.inf, -math.inf, math.nan})
+NUMBER: ValueSet = frozenset({Some.NUMBER})
+ANYTHING: ValueSet = frozenset({Some.NUMBER, math.inf, -math.inf, math.nan})
 
 
 class Piece(NamedTuple):
@@ -48,11 +48,11 @@ class Piece(NamedTuple):
     ``values``: the possible values of each element, or an integer that is affine in the index of the element.
     """
 
-    values: Values | Expr
+    values: ValueSet | Expr
     region: IndexingMap | None = None
 
     @property
-    def possible(self) -> Values:
+    def possible(self) -> ValueSet:
         """The values that do not depend on the index."""
         return NUMBER if isinstance(self.values, Expr) else self.values
 
@@ -90,22 +90,22 @@ class KnownContext(Protocol):
     def maps(self, instruction: Instruction) -> Mapping[int, OperandIndexing]:
         """From an element of the output to the operands, by number."""
 
-    def apply(self, computation: Computation, arguments: Sequence[Values]) -> Values:
+    def apply(self, computation: Computation, arguments: Sequence[ValueSet]) -> ValueSet:
         """The values of a computation on scalars."""
 
     def parameters_read(
-        self, computation: Computation, index: ShapeIndex, arguments: Sequence[Values]
+        self, computation: Computation, index: ShapeIndex, arguments: Sequence[ValueSet]
     ) -> frozenset[int]:
         """The parameters from which a computation on scalars computes an array of its root, for these arguments;
         ``UnsupportedError`` as :meth:`RuleContext.parameters_read <hlomap.ops._rule.RuleContext.parameters_read>`."""
 
 
-def is_constant(values: Values) -> bool:
+def is_constant(values: ValueSet) -> bool:
     """Whether there is one value, which is known."""
     return len(values) == 1 and not any(isinstance(value, Some) for value in values)
 
 
-def constant_or_affine(value: Expr) -> Values | Expr:
+def constant_or_affine(value: Expr) -> ValueSet | Expr:
     """The values of an integer, which may not depend on the index."""
     return frozenset([value.value or 0]) if value.kind == "constant" else value
 
@@ -169,7 +169,7 @@ def with_ranges_as_dims(m: IndexingMap) -> IndexingMap:
 
 def merged(pieces: Iterable[Piece], sizes: Sequence[int]) -> Pieces:
     """Merge pieces, which together cover an array of these sizes, into fewer."""
-    by_values: dict[Values | Expr, list[IndexingMap | None]] = {}
+    by_values: dict[ValueSet | Expr, list[IndexingMap | None]] = {}
     for piece in pieces:
         by_values.setdefault(piece.values, []).append(piece.region)
     if not by_values:
@@ -203,7 +203,7 @@ def at_points(part: OperandIndexing | None, pieces: Known) -> Pieces | None:
 
 
 def used_where(
-    plain: Mapping[int, OperandIndexing], arrays: Sequence[Pieces], matters: Callable[[int, Sequence[Values]], bool]
+    plain: Mapping[int, OperandIndexing], arrays: Sequence[Pieces], matters: Callable[[int, Sequence[ValueSet]], bool]
 ) -> Mapping[int, OperandIndexing]:
     """The maps to operands at the points at which these may change the result.
 

@@ -1,6 +1,6 @@
-"""How many arithmetic operations an operation takes: the trait ``operations`` of an :class:`OpRule`, and its values.
+"""How many arithmetic operations an operation takes: ``operations`` of :class:`Semantics`, and its values.
 
-A trait counts the operations of the whole output: by a name that ``rust/flow`` knows (``Work``), or by a function of
+It counts the operations of the whole output: by a name that ``rust/flow`` knows (``Work``), or by a function of
 shapes and attributes.  One addition, one comparison and one conversion are one flop each, whatever the element type, as
 XLA counts them; functions such as ``exp`` count apart.
 """

@@ -17,7 +17,7 @@ from ._known import (
     Parts,
     Piece,
     Some,
-    Values,
+    ValueSet,
     at_points,
     is_plain,
     uniform,
@@ -40,7 +40,7 @@ def known_values(instruction: Instruction, operands: Sequence[Known], context: K
     return (Piece(frozenset({math.nan, Some.NUMBER}) if special == {math.nan} else ANYTHING),)
 
 
-def _times(a: Number | Some, b: Number | Some) -> Values:
+def _times(a: Number | Some, b: Number | Some) -> ValueSet:
     """The values of a product, if unknown numbers are finite."""
     known = [value for value in (a, b) if not isinstance(value, Some)]
     special = [value for value in known if not math.isfinite(value)]
@@ -58,14 +58,14 @@ def used(
     found = (at_points(plain.get(k), pieces) for k, pieces in enumerate(operands))
     terms = [pieces for pieces in found if pieces is not None]
 
-    def matters(k: int, values: Sequence[Values]) -> bool:
+    def matters(k: int, values: Sequence[ValueSet]) -> bool:
         own, other = values if k == 0 else reversed(values)
         return any(isinstance(value, Some) or not _settles(value, own) for value in other)
 
     return used_where(plain, terms, matters) if len(terms) == 2 else plain
 
 
-def _settles(value: Number, others: Values) -> bool:
+def _settles(value: Number, others: ValueSet) -> bool:
     """Whether the product of a known value with any of these others is one value."""
     return value is math.nan or (
         value == 0 and all(isinstance(other, Some) or math.isfinite(other) for other in others)

@@ -18,7 +18,7 @@ from ..base.answers import Unknown
 from ..base.types import ShapeIndex
 from ..errors import UnsupportedError
 from ._evaluation import EvalContext, Value
-from ._rule import CustomRule, OpRule, RuleContext, RuleResult, has_several_devices
+from ._rule import CustomRule, Maps, Memory, OpRule, RuleContext, RuleResult, Semantics, has_several_devices
 from ._shapes import n_outputs
 
 Derive: TypeAlias = Callable[[str, Mapping[str, OpRule]], OpRule | None]
@@ -105,10 +105,10 @@ def op_of(instruction: Instruction) -> OpRule:
     if custom_rules:
         rule = custom_rule_of(instruction)
         if rule is not None:
-            operations = op.operations if rule.operations is None else rule.operations
+            operations = op.semantics.operations if rule.operations is None else rule.operations
             if rule.maps is None:
-                return op._replace(operations=operations)
-            return OpRule(op.opcode, *rule.maps, op.evaluate, operations=operations)
+                return op._replace(semantics=op.semantics._replace(operations=operations))
+            return OpRule(op.opcode, Maps(*rule.maps), Semantics(op.semantics.evaluate, operations))
     return op
 
 
@@ -131,7 +131,8 @@ def unknown_op(opcode: str) -> OpRule:
     def exchange(instruction: Instruction) -> Unknown | None:
         return unknown if has_several_devices(instruction) and not has_custom_maps(opcode) else None
 
-    return OpRule(opcode, output_to_input, input_to_output, _unsupported, exchange=exchange)
+    maps, semantics = Maps(output_to_input, input_to_output), Semantics(_unsupported)
+    return OpRule(opcode, maps, semantics, memory=Memory(exchange=exchange))
 
 
 def _unsupported(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:

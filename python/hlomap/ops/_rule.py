@@ -185,47 +185,56 @@ class ElementwiseMethod(NamedTuple):
     on_floats: tuple[tuple[str, str], ...] = ()
 
 
-class OpRule(NamedTuple):
-    """The rule of one operation: its indexing maps in both directions, and its semantics."""
+class Maps(NamedTuple):
+    """The indexing maps of an operation in both directions, and how the propagation uses them."""
 
-    opcode: str
     output_to_input: OutputToInput
     """``output_to_input(instruction, leaf, context)``: for each operand the elements that an element of the output leaf
     ``leaf`` depends on."""
     input_to_output: InputToOutput
     """``input_to_output(instruction, operand, leaf, context)``: for each output (the elements of a tuple, else one) the
     elements that depend on an element of the leaf of that operand."""
+    collective: CollectiveRule | None = None
+    """The maps between devices, for an operation that exchanges elements within device groups."""
+    follows_tokens: bool = False
+    """The rules know what tokens and opaque values carry, as those through called computations do."""
+    structural: bool = False
+    """The operation only creates tuples or extracts elements of them; its rules are cheaper than the signature under
+    which their results would be cached."""
+    sizes_class: str | None = None
+    """The rules depend on the dimensions of operands and output alone, and operations with the same name here have the
+    same rules, so that they share results."""
+
+
+class Semantics(NamedTuple):
+    """What an operation computes, what that takes, and how the builder writes it."""
+
     evaluate: Evaluate
     """``evaluate(instruction, operands, context)``: the value of the instruction at the values of its operands."""
-    inlines: bool = False
-    """The value is that of the one called computation at the operands (fusion, call), so that a propagation may go
-    through the computation in its place."""
-    follows_tokens: bool = False
-    """The indexing rules know what tokens and opaque values carry, as those through called computations do."""
+    operations: Cost | None = None
+    """How many arithmetic operations the whole output takes.  None for an operation that runs computations: see
+    :attr:`Calls.runs`."""
     pointwise: bool = False
     """``evaluate`` also accepts arrays for the scalar operands of a scalar instruction, and applies elementwise; see
     :meth:`EvalContext.apply`."""
     has_side_effect: bool = False
     """The interpreter runs the operation even if its value is not used."""
-    collective: CollectiveRule | None = None
-    """The maps between devices, for an operation that exchanges elements within device groups."""
-    exchange: Exchanges = exchanges_nothing
-    """What devices send each other in one run (:mod:`hlomap.ops._exchange`).  What the computations send that a call or
-    a loop runs is that of their instructions."""
-    forwards_calls: bool = False
-    """The rules return the context's maps through called computations as they are."""
-    sizes_class: str | None = None
-    """The rules depend on the dimensions of operands and output alone, and operations with the same name here have the
-    same rules, so that they share results."""
-    chooses: bool = False
-    """An element of the output is that of one of the other operands, which the first operand chooses."""
-    known_values: Callable[[Instruction, Sequence[Any], Any], Any] | None = None
-    """``known_values(instruction, operands, context)``: what is known of the values of the output, from what is known
-    of those of the operands (:mod:`hlomap.ops._known`).  Without this function nothing is."""
-    known_parameter: Callable[[Instruction, Sequence[Any]], Any] | None = None
-    """``known_parameter(instruction, operands)``: what is known of the one parameter of the computations that the
-    operation calls repeatedly, in any of the calls.  Without this function nothing is."""
-    possible_values: Callable[[Instruction, Sequence[Any], bool], Any] | None = None
+    matrix_product: Callable[[Instruction], MatrixProduct | Computation | Unknown | None] | None = None
+    """The product of matrices that the operation computes; a computation of another module in which it is; None where
+    there is none, as where the attribute itself is None."""
+    builder_methods: tuple[str | ElementwiseMethod, ...] = ()
+    """The methods of :class:`hlomap.Builder` that write the operation: names of methods in :mod:`hlomap.builder`, or
+    :class:`ElementwiseMethod`.  If empty, the method is named like the opcode, and is derived from the
+    attributes of the operation where :mod:`hlomap.builder` has none of that name."""
+
+
+class Values(NamedTuple):
+    """What is known of the values of an operation without running it."""
+
+    known: Callable[[Instruction, Sequence[Any], Any], Any] | None = None
+    """``known(instruction, operands, context)``: what is known of the values of the output, from what is known of those
+    of the operands (:mod:`hlomap.ops._known`).  Without this function nothing is."""
+    possible: Callable[[Instruction, Sequence[Any], bool], Any] | None = None
     """The values that a single element may have, from those that the operands' elements may have."""
     used: Callable[[Instruction, Sequence[Any], Mapping[int, Any], Any], Mapping[int, Any]] | None = None
     """``used(instruction, operands, maps, context)``: the maps from the output to the operands without the elements
@@ -233,48 +242,32 @@ class OpRule(NamedTuple):
     folds: Fold | None = None
     """The value of the output where it is computed from constants alone, with the error of each element
     (:mod:`hlomap.ops._folding`).  Without this function it is not known."""
-    structural: bool = False
-    """The operation only creates tuples or extracts elements of them; its rules are cheaper than the signature under
-    which their results would be cached."""
-    hands_on: bool = False
-    """Some arrays of the output are arrays of an operand as they are.  The compiled core knows which ones, so that the
-    rule from output to input is asked about the others alone: ``Module::handed_on`` in ``rust/hlo``."""
+    chooses: bool = False
+    """An element of the output is that of one of the other operands, which the first operand chooses."""
+    valid_operand: ValidOperand | None = None
+    """``valid_operand(instruction, operand, context, seed)``: numbers on one device for an operand whose numbers the
+    operation restricts, so that all restricted operands fit together on all devices; None for an operand that may have
+    any.  Another seed may give other numbers.  Without this function every operand may."""
+
+
+class Memory(NamedTuple):
+    """The arrays that an operation writes, takes over or only names, and what devices send each other."""
+
     moves_nothing: bool = False
     """The operation hands values on or names them: it reads and writes no array in memory.  The instructions of the
     computations that a call, loop or branch runs do that themselves."""
     in_place: Callable[[Instruction], Mapping[ShapeIndex, InPlace]] = nothing_in_place
     """The arrays of the output that take over the memory of an operand."""
+    updated_operand: Callable[[Instruction], int | None] | None = None
+    """The operand that has the new elements of the output.  The output takes the memory of operand 0 of the same
+    number of arrays, whose other elements stay where they are."""
     first_state: int | None = None
     """The first element of the output that is the state of an asynchronous operation: nothing that a program reads."""
     scratch: Callable[[Instruction], Collection[ShapeIndex]] = nothing_to_work_in
     """The elements of the output that are memory to work in, whose contents nobody reads."""
-    parameter_to_operands: OutputToInput | None = None
-    """``parameter_to_operands(instruction, leaf, context)``: the elements of each operand on which an element of a
-    called computation's parameter depends, in any of the calls.  For an operation that calls a computation repeatedly,
-    each time with another value; in place of ``value_of_parameter``."""
-    value_of_parameter: Callable[[Instruction, int, int], Instruction | None] | None = None
-    """``value_of_parameter(instruction, called, parameter)``: the value that the parameter of that number of the called
-    computation has, None if that is not known.  Without this function a parameter may depend on all operands."""
-    valid_operand: ValidOperand | None = None
-    """``valid_operand(instruction, operand, context, seed)``: numbers on one device for an operand whose numbers the
-    operation restricts, so that all restricted operands fit together on all devices; None for an operand that may have
-    any.  Another seed may give other numbers.  Without this function every operand may."""
-    builder_methods: tuple[str | ElementwiseMethod, ...] = ()
-    """The methods of :class:`hlomap.Builder` that write the operation: names of methods in :mod:`hlomap.builder`, or
-    :class:`ElementwiseMethod`.  If empty, the method is named like the opcode, and is derived from the
-    attributes of the operation where :mod:`hlomap.builder` has none of that name."""
-    operations: Cost | None = None
-    """How many arithmetic operations the whole output takes.  None for an operation that runs computations: see
-    ``runs``."""
-    runs: Literal["once", "loop", "branch"] | None = None
-    """How often the called computations run, if they are the work of the operation: once, in a loop (the body and a
-    condition), or one of them."""
-    matrix_product: Callable[[Instruction], MatrixProduct | Computation | Unknown | None] | None = None
-    """The product of matrices that the operation computes; a computation of another module in which it is; None where
-    there is none, as where the attribute itself is None."""
-    updated_operand: Callable[[Instruction], int | None] | None = None
-    """The operand that has the new elements of the output.  The output takes the memory of operand 0 of the same
-    number of arrays, whose other elements stay where they are."""
+    exchange: Exchanges = exchanges_nothing
+    """What devices send each other in one run (:mod:`hlomap.ops._exchange`).  What the computations send that a call or
+    a loop runs is that of their instructions."""
 
     def written(self, instruction: Instruction) -> list[tuple[ShapeIndex, Shape]]:
         """The arrays of the output that the operation writes for others to read: no operand in its own memory, no state
@@ -287,6 +280,41 @@ class OpRule(NamedTuple):
             for index, shape in arrays(instruction.shape)
             if (state is None or index[:1] < state) and not any(index[: len(at)] == at for at in left_out)
         ]
+
+
+class Calls(NamedTuple):
+    """How an operation calls its computations, and what their parameters are."""
+
+    runs: Literal["once", "loop", "branch"] | None = None
+    """How often the called computations run, if they are the work of the operation: once, in a loop (the body and a
+    condition), or one of them."""
+    inlines: bool = False
+    """The value is that of the one called computation at the operands (fusion, call), so that a propagation may go
+    through the computation in its place."""
+    forwards: bool = False
+    """The indexing rules return the context's maps through called computations as they are."""
+    value_of_parameter: Callable[[Instruction, int, int], Instruction | None] | None = None
+    """``value_of_parameter(instruction, called, parameter)``: the value that the parameter of that number of the called
+    computation has, None if that is not known.  Without this function a parameter may depend on all operands."""
+    parameter_to_operands: OutputToInput | None = None
+    """``parameter_to_operands(instruction, leaf, context)``: the elements of each operand on which an element of a
+    called computation's parameter depends, in any of the calls.  For an operation that calls a computation repeatedly,
+    each time with another value; in place of ``value_of_parameter``."""
+    known_parameter: Callable[[Instruction, Sequence[Any]], Any] | None = None
+    """``known_parameter(instruction, operands)``: what is known of the one parameter of the computations that the
+    operation calls repeatedly, in any of the calls.  Without this function nothing is."""
+
+
+class OpRule(NamedTuple):
+    """The rule of one operation.  The first two records are required; a part that is left out says that the operation
+    calls nothing, that nothing is known of its values, and that it reads its operands and writes its output."""
+
+    opcode: str
+    maps: Maps
+    semantics: Semantics
+    values: Values = Values()
+    memory: Memory = Memory()
+    calls: Calls = Calls()
 
 
 class CustomRule(NamedTuple):

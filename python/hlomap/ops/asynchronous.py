@@ -17,9 +17,8 @@ from ..base.answers import Unknown
 from ..errors import HlomapError, UnsupportedError
 from ..maps.device_groups import GroupTable
 from ._evaluation import Evaluate
-from ._exchange import exchanges_nothing
 from ._indexing.maps import by_number, forward_from_operand, forward_to_outputs, inverted_at, merge_parts
-from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value
+from ._op import Calls, EvalContext, Maps, Memory, RuleContext, RuleResult, Semantics, ShapeIndex, Value
 from ._operations import Cost, unknown_operations
 from ._registry import lookup, register, register_derived
 from ._rule import (
@@ -30,7 +29,6 @@ from ._rule import (
     OperandIndexing,
     OpRule,
     OutputToInput,
-    nothing_to_work_in,
 )
 from ._shapes import array_leaves, n_outputs, require, shape_at
 
@@ -92,7 +90,7 @@ def wrapped_operation(instruction: Instruction) -> Instruction:
 def _operation_of(instruction: Instruction, op: OpRule) -> Instruction:
     """:func:`wrapped_operation`, if the called computation has a parameter for each bound operand."""
     found = wrapped_operation(instruction)
-    if op.inlines:
+    if op.calls.inlines:
         n = min((len(called.parameters) for called in found.called_computations), default=0)
         require(len(found.operands) <= n, f"{len(found.operands)} operands are bound to {n} parameters")
     return found
@@ -154,12 +152,12 @@ def step_rules(opcode: str, wrapped: Callable[[], OpRule]) -> tuple[OutputToInpu
         result = leaf if is_done(instruction) else leaf[1:]
         if result not in context.fact(instruction, new_results):
             return forward_from_operand(instruction, leaf, 0, (1, *result))
-        found = wrapped().output_to_input(_operation_of(instruction, wrapped()), result, context)
+        found = wrapped().maps.output_to_input(_operation_of(instruction, wrapped()), result, context)
         return _at_operands(instruction, found)
 
     def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
         if is_start(instruction):
-            found = wrapped().input_to_output(_operation_of(instruction, wrapped()), operand, leaf, context)
+            found = wrapped().maps.input_to_output(_operation_of(instruction, wrapped()), operand, leaf, context)
             return _start_outputs(instruction, operand, leaf, found)
 
         def back(output: ShapeIndex) -> RuleResult:
@@ -284,32 +282,33 @@ def short_form(opcode: str, registered: Mapping[str, OpRule]) -> OpRule | None:
 
 
 def _rule(opcode: str, wrapped: Callable[[], OpRule]) -> OpRule:
-    rules = *step_rules(opcode, wrapped), evaluate_step(lambda: wrapped().evaluate)
+    rules, evaluate = step_rules(opcode, wrapped), evaluate_step(lambda: wrapped().semantics.evaluate)
     if not opcode.endswith("-start"):
-        return OpRule(opcode, *rules, follows_tokens=True, operations="moves", moves_nothing=True)
-    is_long = opcode == "async-start"
-    op = None if is_long else wrapped()
-    has_product = op is not None and op.matrix_product is not None
+        maps, semantics = Maps(*rules, follows_tokens=True), Semantics(evaluate, "moves")
+        return OpRule(opcode, maps, semantics, memory=Memory(moves_nothing=True))
+    started = Memory(moves_nothing=True, in_place=_bound_operands, first_state=2)
+    if opcode == "async-start":
+        calls = Calls("once", forwards=True, value_of_parameter=bound_value)
+        return OpRule(opcode, Maps(*rules, follows_tokens=True), Semantics(evaluate), memory=started, calls=calls)
+    op = wrapped()
+    collective = op.maps.collective and start_collective(op.maps.collective)
+    product = _unknown_product if op.semantics.matrix_product is not None else None
+    binds = op.calls.inlines or op.calls.value_of_parameter is not None
     return OpRule(
         opcode,
-        *rules,
-        follows_tokens=op.follows_tokens if op else True,
-        collective=start_collective(op.collective) if op and op.collective else None,
-        exchange=(lambda instruction: op.exchange(wrapped_operation(instruction))) if op else exchanges_nothing,
-        forwards_calls=is_long,
-        in_place=lambda instruction: {(0, k): InPlace(k, replaces=False) for k in range(len(instruction.operands))},
-        first_state=2,
-        operations=None if op is None else _operations_of(op),
-        runs=op.runs if op else "once",
-        moves_nothing=op.moves_nothing if op else True,
-        scratch=(lambda instruction: _scratch(op, instruction)) if op else nothing_to_work_in,
-        matrix_product=_unknown_product if has_product else None,
-        value_of_parameter=bound_value if op is None or op.value_of_parameter or op.inlines else None,
+        Maps(*rules, collective, op.maps.follows_tokens),
+        Semantics(evaluate, _operations_of(op), matrix_product=product),
+        memory=started._replace(
+            moves_nothing=op.memory.moves_nothing,
+            scratch=lambda i: [(1, *index) for index in op.memory.scratch(wrapped_operation(i))],
+            exchange=lambda i: op.memory.exchange(wrapped_operation(i)),
+        ),
+        calls=Calls(op.calls.runs, value_of_parameter=bound_value if binds else None),
     )
 
 
-def _scratch(op: OpRule, instruction: Instruction) -> list[ShapeIndex]:
-    return [(1, *index) for index in op.scratch(wrapped_operation(instruction))]
+def _bound_operands(instruction: Instruction) -> dict[ShapeIndex, InPlace]:
+    return {(0, k): InPlace(k, replaces=False) for k in range(len(instruction.operands))}
 
 
 def _unknown_product(instruction: Instruction) -> Unknown:
@@ -318,8 +317,8 @@ def _unknown_product(instruction: Instruction) -> Unknown:
 
 def _operations_of(op: OpRule) -> Cost | None:
     """The cost of the start of an operation; costs by opcode need the shapes of the operation itself."""
-    count = op.operations
-    if op.runs is not None:
+    count = op.semantics.operations
+    if op.calls.runs is not None:
         return None
     if callable(count):
         return lambda instruction: count(wrapped_operation(instruction))

@@ -13,7 +13,7 @@ from .._core import Instruction
 from ..base.lazy import np
 from ._indexing.maps import rules_by_dims
 from ._numpy.numeric import widened
-from ._op import Array, EvalContext, Value, register
+from ._op import Array, EvalContext, Maps, Semantics, Value, register
 from ._operations import unknown_operations
 
 # The same element, all elements of the feature, the one element of the feature, no element.
@@ -85,7 +85,6 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
 for _name in DEPENDENCES:
     register(
         _name,
-        *rules_by_dims(_kept),
-        evaluate,
-        operations=unknown_operations("XLA expands a batch norm before it runs"),
+        Maps(*rules_by_dims(_kept)),
+        Semantics(evaluate, operations=unknown_operations("XLA expands a batch norm before it runs")),
     )

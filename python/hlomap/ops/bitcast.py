@@ -25,7 +25,7 @@ from ..base.lazy import np
 from ..errors import UnsupportedError
 from ._indexing.maps import full_bounds, rules_between, single_map
 from ._numpy.numeric import reinterpret_bits
-from ._op import Array, EvalContext, Value, register_moving
+from ._op import Array, EvalContext, Memory, Value, register_moving
 from ._rule import ExprLike, Footprint, OperandIndexing
 
 
@@ -143,4 +143,4 @@ def _buffer(array: Array, shape: Shape) -> Array:
     return np.ascontiguousarray(array).reshape(-1)
 
 
-register_moving("bitcast", *rules_between(_map_between), evaluate, moves_nothing=True)
+register_moving("bitcast", *rules_between(_map_between), evaluate, memory=Memory(moves_nothing=True))

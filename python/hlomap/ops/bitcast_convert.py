@@ -13,7 +13,7 @@ from ..base.lazy import np
 from ._folding import on_integers
 from ._indexing.maps import rules_by_dims
 from ._numpy.numeric import reinterpret_bits
-from ._op import EvalContext, Value, register
+from ._op import EvalContext, Maps, Semantics, Value, Values, register
 
 
 def _rows(instruction: Instruction, operand: int, output: int) -> dict[int, int]:
@@ -30,9 +30,7 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
 
 register(
     "bitcast-convert",
-    *rules_by_dims(_rows),
-    evaluate,
-    builder_methods=("bitcast_convert_type",),
-    folds=on_integers(evaluate),
-    operations="each",
+    Maps(*rules_by_dims(_rows)),
+    Semantics(evaluate, operations="each", builder_methods=("bitcast_convert_type",)),
+    values=Values(folds=on_integers(evaluate)),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from .._core import Computation, Instruction
 from ..base.types import ShapeIndex
 from ._evaluation import EvalContext, Steps, Value
-from ._op import register
+from ._op import Calls, Maps, Memory, Semantics, register
 from ._rule import RuleContext, RuleResult
 from ._shapes import require
 
@@ -36,15 +36,13 @@ def evaluate(instruction: Instruction, operands: list[Value], context: EvalConte
 for _name, _methods in (("fusion", ("fusion",)), ("call", ("call", "composite_call"))):
     register(
         _name,
-        output_to_input,
-        input_to_output,
-        evaluate,
-        inlines=True,
-        forwards_calls=True,
-        follows_tokens=True,
-        pointwise=True,
-        runs="once",
-        moves_nothing=_name == "call",
-        builder_methods=_methods,
-        value_of_parameter=lambda instruction, called, parameter: instruction._operand(parameter),
+        Maps(output_to_input, input_to_output, follows_tokens=True),
+        Semantics(evaluate, pointwise=True, builder_methods=_methods),
+        memory=Memory(moves_nothing=_name == "call"),
+        calls=Calls(
+            inlines=True,
+            forwards=True,
+            runs="once",
+            value_of_parameter=lambda instruction, called, parameter: instruction._operand(parameter),
+        ),
     )

@@ -12,7 +12,7 @@ from .._core import Instruction
 from ..base.lazy import np
 from ._indexing.maps import dim_exprs, inverted, range_exprs, single_map
 from ._numpy.numeric import accumulated
-from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
+from ._op import EvalContext, Maps, RuleContext, RuleResult, Semantics, ShapeIndex, Value, register
 from ._operations import factored
 from ._rule import Footprint
 
@@ -47,4 +47,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return factor if lower else np.conj(np.swapaxes(factor, -1, -2))
 
 
-register("cholesky", output_to_input, inverted(output_to_input), evaluate, operations=factored)
+register("cholesky", Maps(output_to_input, inverted(output_to_input)), Semantics(evaluate, operations=factored))

@@ -14,7 +14,7 @@ from ..base.lazy import np
 from ..base.types import ShapeIndex
 from ._evaluation import EvalContext, Steps, Value, on_arrays
 from ._indexing.maps import by_number, map_to_all, map_to_scalar, merge_parts
-from ._op import register
+from ._op import Calls, Maps, Memory, Semantics, register
 from ._rule import NOTHING, OperandIndexing, RuleContext, RuleResult
 from ._shapes import array_leaves, n_outputs, require, same_arrays, shape_at
 
@@ -90,12 +90,10 @@ def _in_range(index: np.ndarray, n: int) -> np.ndarray:
 
 register(
     "conditional",
-    output_to_input,
-    input_to_output,
-    evaluate,
-    follows_tokens=True,
-    pointwise=True,
-    runs="branch",
-    moves_nothing=True,
-    value_of_parameter=lambda instruction, called, parameter: instruction._operand(called + 1),
+    Maps(output_to_input, input_to_output, follows_tokens=True),
+    Semantics(evaluate, pointwise=True),
+    memory=Memory(moves_nothing=True),
+    calls=Calls(
+        runs="branch", value_of_parameter=lambda instruction, called, parameter: instruction._operand(called + 1)
+    ),
 )

@@ -22,7 +22,7 @@ from ._indexing.maps import inverted, single_map
 from ._indexing.window import operand_index, output_index, windows_along
 from ._numpy.contraction import dense_operands, sum_of_products
 from ._numpy.window import sliding_windows
-from ._op import Array, EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
+from ._op import Array, EvalContext, Maps, RuleContext, RuleResult, Semantics, ShapeIndex, Value, Values, register
 from ._products import known_values, used
 from ._rule import ExprLike, OperandIndexing
 from ._shapes import require
@@ -220,12 +220,7 @@ def _products(windows: Array, kernel: Array, n: int, to: Any) -> Array:
 
 register(
     "convolution",
-    output_to_input,
-    input_to_output,
-    evaluate,
-    known_values=known_values,
-    used=used,
-    builder_methods=("conv",),
-    operations="multiply-adds",
-    matrix_product=matrix_product,
+    Maps(output_to_input, input_to_output),
+    Semantics(evaluate, operations="multiply-adds", builder_methods=("conv",), matrix_product=matrix_product),
+    values=Values(known=known_values, used=used),
 )

@@ -22,7 +22,7 @@ from ..library_calls.products import ProductCall, product_call_of
 from ._attributes import MatrixDims, MatrixProduct
 from ._indexing.maps import by_number, forward_from_operand, forward_to_outputs, inverted, map_keeping, single_map
 from ._numpy.input_checks import call_user_function, check_value, owned
-from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Steps, Value, register
+from ._op import EvalContext, Maps, Memory, RuleContext, RuleResult, Semantics, ShapeIndex, Steps, Value, register
 from ._operations import Operations, estimated
 from ._registry import has_custom_maps
 from ._rule import NOTHING, Footprint, OperandIndexing, has_several_devices
@@ -286,12 +286,7 @@ def _exchange(instruction: Instruction) -> Unknown | None:
 
 register(
     "custom-call",
-    output_to_input,
-    input_to_output,
-    evaluate,
-    has_side_effect=True,
-    exchange=_exchange,
-    scratch=_scratch,
-    operations=_operations,
-    matrix_product=_matrix_product,
+    Maps(output_to_input, input_to_output),
+    Semantics(evaluate, operations=_operations, has_side_effect=True, matrix_product=_matrix_product),
+    memory=Memory(exchange=_exchange, scratch=_scratch),
 )

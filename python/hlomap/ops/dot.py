@@ -18,7 +18,7 @@ from ._folding import on_integers
 from ._indexing.contraction import extra_operand, whole_index
 from ._indexing.maps import dim_exprs, inverted, range_exprs, single_map
 from ._numpy.contraction import dense_operands, sum_of_products
-from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
+from ._op import EvalContext, Maps, RuleContext, RuleResult, Semantics, ShapeIndex, Value, Values, register
 from ._products import known_values, used
 from ._rule import Bounds, ExprLike, OperandIndexing
 
@@ -128,13 +128,9 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
 
 register(
     "dot",
-    output_to_input,
-    inverted(output_to_input),
-    evaluate,
-    known_values=known_values,
-    used=used,
-    folds=on_integers(evaluate),
-    builder_methods=("dot", "dot_general"),
-    operations="multiply-adds",
-    matrix_product=matrix_product,
+    Maps(output_to_input, inverted(output_to_input)),
+    Semantics(
+        evaluate, operations="multiply-adds", builder_methods=("dot", "dot_general"), matrix_product=matrix_product
+    ),
+    values=Values(known=known_values, used=used, folds=on_integers(evaluate)),
 )

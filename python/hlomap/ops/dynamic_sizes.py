@@ -13,7 +13,7 @@ from .._core import Instruction, _delinearize as delinearize
 from ..base.lazy import np
 from ..errors import UnsupportedError
 from ._indexing.maps import dim_exprs, inverted, map_to_all, map_to_scalar, rules_by_dims, single_map
-from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
+from ._op import EvalContext, Maps, RuleContext, RuleResult, Semantics, ShapeIndex, Value, Values, register
 from ._rule import NOTHING, Footprint, OperandIndexing
 from ._shapes import require
 
@@ -104,19 +104,20 @@ def dynamic_reshape(instruction: Instruction, operands: Sequence[Value], context
     return operands[0].reshape(sizes)
 
 
-register("get-dimension-size", _size_to_input, inverted(_size_to_input), get_dimension_size, operations="moves")
+register(
+    "get-dimension-size",
+    Maps(_size_to_input, inverted(_size_to_input)),
+    Semantics(get_dimension_size, operations="moves"),
+)
 register(
     "set-dimension-size",
-    *rules_by_dims(_same_element),
-    set_dimension_size,
-    operations="moves",
-    valid_operand=_valid_size,
+    Maps(*rules_by_dims(_same_element)),
+    Semantics(set_dimension_size, operations="moves"),
+    values=Values(valid_operand=_valid_size),
 )
 register(
     "dynamic-reshape",
-    reshape_output_to_input,
-    inverted(reshape_output_to_input),
-    dynamic_reshape,
-    operations="moves",
-    valid_operand=_valid_sizes,
+    Maps(reshape_output_to_input, inverted(reshape_output_to_input)),
+    Semantics(dynamic_reshape, operations="moves"),
+    values=Values(valid_operand=_valid_sizes),
 )

@@ -12,7 +12,7 @@ from .._core import Instruction
 from ..base.dtypes import numpy_dtype
 from ..base.lazy import np
 from ._indexing.maps import rules_by_dims
-from ._op import EvalContext, Value, register
+from ._op import EvalContext, Maps, Semantics, Value, register
 from ._operations import transformed
 from ._shapes import require_sizes
 
@@ -35,4 +35,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return transform(operands[0], s=length, axes=range(-len(length), 0)).astype(dtype)
 
 
-register("fft", *rules_by_dims(_batches), evaluate, operations=transformed)
+register("fft", Maps(*rules_by_dims(_batches)), Semantics(evaluate, operations=transformed))

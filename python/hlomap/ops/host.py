@@ -21,7 +21,7 @@ from ..maps.device_groups import GroupTable
 from ._exchange import Exchange, exchange_in_pairs, operand_bits
 from ._indexing.maps import forwarding, map_to_scalar, reads_nothing
 from ._numpy.input_checks import check_value, owned
-from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Steps, Value, register
+from ._op import EvalContext, Maps, Memory, RuleContext, RuleResult, Semantics, ShapeIndex, Steps, Value, register
 from ._rule import InPlace
 from ._shapes import require, shape_at
 
@@ -164,21 +164,13 @@ for _name, _rule, _evaluate in (
 ):
     register(
         _name,
-        _rule,
-        reads_nothing,
-        _evaluate,
-        has_side_effect=True,
-        first_state=1 if _name == "recv" else None,
-        operations="moves",
-        builder_methods=(_name, f"{_name}_with_token"),
+        Maps(_rule, reads_nothing),
+        Semantics(_evaluate, operations="moves", has_side_effect=True, builder_methods=(_name, f"{_name}_with_token")),
+        memory=Memory(first_state=1 if _name == "recv" else None),
     )
 register(
     "send",
-    *forwarding((), (0,)),
-    send,
-    has_side_effect=True,
-    exchange=_sent,
-    in_place=lambda instruction: {(0,): InPlace(0, replaces=False)},
-    first_state=1,
-    operations="moves",
+    Maps(*forwarding((), (0,))),
+    Semantics(send, operations="moves", has_side_effect=True),
+    memory=Memory(exchange=_sent, in_place=lambda instruction: {(0,): InPlace(0, replaces=False)}, first_state=1),
 )

@@ -21,7 +21,20 @@ from ._indexing.loops.maps import LoopMaps, Step
 from ._indexing.loops.window import known_branch, written_window
 from ._indexing.maps import identity_map, merge_parts
 from ._known import UNKNOWN, Known, KnownContext, Parts, converted
-from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Steps, Value, register
+from ._op import (
+    Calls,
+    EvalContext,
+    Maps,
+    Memory,
+    RuleContext,
+    RuleResult,
+    Semantics,
+    ShapeIndex,
+    Steps,
+    Value,
+    Values,
+    register,
+)
 from ._rule import NOTHING, Footprint, OperandIndexing, Question
 from ._shapes import array_leaves, n_outputs, require, same_arrays, shape_at
 
@@ -233,15 +246,9 @@ def evaluate(instruction: Instruction, operands: list[Value], context: EvalConte
 
 register(
     "while",
-    output_to_input,
-    input_to_output,
-    evaluate,
-    follows_tokens=True,
-    pointwise=True,
-    runs="loop",
-    hands_on=True,
-    moves_nothing=True,
-    parameter_to_operands=carried_to_input,
-    known_values=known_values,
-    known_parameter=known_parameter,
+    Maps(output_to_input, input_to_output, follows_tokens=True),
+    Semantics(evaluate, pointwise=True),
+    values=Values(known=known_values),
+    memory=Memory(moves_nothing=True),
+    calls=Calls(runs="loop", parameter_to_operands=carried_to_input, known_parameter=known_parameter),
 )

@@ -13,7 +13,7 @@ from .._core import Instruction
 from ._evaluation import Evaluate
 from ._folding import by_handing_on
 from ._indexing.maps import forwarding, reads_nothing
-from ._op import EvalContext, ShapeIndex, Value, register
+from ._op import EvalContext, Maps, Memory, Semantics, ShapeIndex, Value, Values, register
 from ._rule import InPlace, nothing_in_place
 from ._shapes import n_outputs
 
@@ -56,22 +56,21 @@ for _opcode, (_source, *_targets) in FORWARDED.items():
     _is_same = [_source] == _targets == [()]
     register(
         _opcode,
-        *forwarding(_source, *_targets),
-        _semantics(_source, _targets),
-        moves_nothing=_opcode != "copy-start",
-        known_values=(lambda instruction, operands, context: operands[0]) if _is_same else None,
-        folds=by_handing_on(_semantics(_source, _targets)) if _is_same else None,
-        builder_methods=BUILDER_METHODS.get(_opcode, ()),
-        operations="moves",
-        in_place=_copied_operand if _opcode == "copy-start" else nothing_in_place,
-        first_state=2 if _opcode == "copy-start" else None,
+        Maps(*forwarding(_source, *_targets)),
+        Semantics(_semantics(_source, _targets), operations="moves", builder_methods=BUILDER_METHODS.get(_opcode, ())),
+        values=Values(
+            known=(lambda instruction, operands, context: operands[0]) if _is_same else None,
+            folds=by_handing_on(_semantics(_source, _targets)) if _is_same else None,
+        ),
+        memory=Memory(
+            moves_nothing=_opcode != "copy-start",
+            in_place=_copied_operand if _opcode == "copy-start" else nothing_in_place,
+            first_state=2 if _opcode == "copy-start" else None,
+        ),
     )
 register(
     "send-done",
-    reads_nothing,
-    reads_nothing,
-    lambda instruction, operands, context: None,
-    builder_methods=("send",),
-    operations="moves",
-    moves_nothing=True,
+    Maps(reads_nothing, reads_nothing),
+    Semantics(lambda instruction, operands, context: None, operations="moves", builder_methods=("send",)),
+    memory=Memory(moves_nothing=True),
 )

@@ -16,7 +16,7 @@ from ._exchange import Exchange, exchange_in_groups, sent_for_parts
 from ._indexing.collectives import device_map, group_sizes, matching_groups, without_devices
 from ._indexing.maps import identity_map, map_to_all
 from ._numpy.device_groups import own_group, rendezvous_key
-from ._op import EvalContext, ShapeIndex, Steps, Value, register
+from ._op import EvalContext, Maps, Memory, Semantics, ShapeIndex, Steps, Value, Values, register
 from ._rule import CollectiveRule, Footprint, OperandIndexing
 from ._shapes import INT64_MAX, require
 
@@ -152,11 +152,8 @@ def exchange(instruction: Instruction) -> Exchange | Unknown:
 _RULE = CollectiveRule(groups, output_to_input, input_to_output)
 register(
     "ragged-all-to-all",
-    *_RULE.without_devices(),
-    evaluate,
-    has_side_effect=True,
-    collective=_RULE,
-    exchange=exchange,
-    operations="moves",
-    valid_operand=valid_operand,
+    Maps(*_RULE.without_devices(), collective=_RULE),
+    Semantics(evaluate, operations="moves", has_side_effect=True),
+    values=Values(valid_operand=valid_operand),
+    memory=Memory(exchange=exchange),
 )

@@ -17,7 +17,7 @@ from ._attributes import product_labels, product_sides
 from ._indexing.contraction import map_by_labels
 from ._indexing.maps import inverted, single_map
 from ._numpy.contraction import sum_of_products
-from ._op import Array, EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
+from ._op import Array, EvalContext, Maps, RuleContext, RuleResult, Semantics, ShapeIndex, Value, register
 from ._rule import NOTHING, Footprint
 from ._shapes import INT64_MAX
 
@@ -136,4 +136,6 @@ def _masked_by_group(
     return np.where(mask, array[..., None], np.zeros((), array.dtype)), wanted
 
 
-register("ragged-dot", output_to_input, inverted(output_to_input), evaluate, operations="multiply-adds")
+register(
+    "ragged-dot", Maps(output_to_input, inverted(output_to_input)), Semantics(evaluate, operations="multiply-adds")
+)

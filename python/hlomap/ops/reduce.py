@@ -25,7 +25,7 @@ from ._known import (
     Parts,
     Piece,
     Some,
-    Values,
+    ValueSet,
     at_points,
     converted,
     is_mask,
@@ -35,7 +35,7 @@ from ._known import (
     used_where,
 )
 from ._numpy.reduction import in_any_order, monoid, pack_results, reduce_axes
-from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
+from ._op import EvalContext, Maps, RuleContext, RuleResult, Semantics, ShapeIndex, Value, Values, register
 from ._rule import Footprint, OperandIndexing
 from ._shapes import result_shape
 
@@ -77,7 +77,7 @@ def known_values(instruction: Instruction, operands: Sequence[Known], context: K
     data, init = arrays
     combine = partial(context.apply, instruction.called_computations[0])
     values = uniform(init)[0].possible
-    alike: dict[Values, list[Piece]] = {}
+    alike: dict[ValueSet, list[Piece]] = {}
     for piece in data:
         alike.setdefault(piece.possible, []).append(piece)
     for possible, pieces in alike.items():
@@ -86,7 +86,7 @@ def known_values(instruction: Instruction, operands: Sequence[Known], context: K
     return (Piece(values),)
 
 
-def _repeated(values: Values, combine: Callable[[Sequence[Values]], Values]) -> Values:
+def _repeated(values: ValueSet, combine: Callable[[Sequence[ValueSet]], ValueSet]) -> ValueSet:
     """The values that one or more elements with these values combine to."""
     more = combine([values, values])
     if more <= values:
@@ -95,7 +95,7 @@ def _repeated(values: Values, combine: Callable[[Sequence[Values]], Values]) -> 
     return closed if _infinite(combine([closed, closed])) <= closed else ANYTHING
 
 
-def _infinite(values: Values) -> Values:
+def _infinite(values: ValueSet) -> ValueSet:
     return frozenset(value for value in values if not isinstance(value, Some) and not math.isfinite(value))
 
 
@@ -152,7 +152,7 @@ def _used_of_several(
     arrays = [pieces for pieces in found if pieces is not None]
     results = [(k,) for k in range(n)]
 
-    def matters(k: int, values: Sequence[Values]) -> bool:
+    def matters(k: int, values: Sequence[ValueSet]) -> bool:
         arguments = [ANYTHING] * n + list(values)
         return any(n + k in context.parameters_read(computation, result, arguments) for result in results)
 
@@ -186,11 +186,7 @@ def _folds(instruction: Instruction, operands: Sequence[Folded], context: EvalCo
 
 register(
     "reduce",
-    output_to_input,
-    inverted(output_to_input),
-    evaluate,
-    known_values=known_values,
-    used=used,
-    folds=_folds,
-    operations="reduced",
+    Maps(output_to_input, inverted(output_to_input)),
+    Semantics(evaluate, operations="reduced"),
+    values=Values(known=known_values, used=used, folds=_folds),
 )

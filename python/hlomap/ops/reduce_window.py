@@ -16,7 +16,7 @@ from ._indexing.maps import map_to_all, map_to_scalar
 from ._indexing.window import map_by_windows, operand_index, output_index
 from ._numpy.reduction import in_any_order, pack_results, reduce_axes
 from ._numpy.window import sliding_windows
-from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
+from ._op import EvalContext, Maps, RuleContext, RuleResult, Semantics, ShapeIndex, Value, Values, register
 from ._rule import Footprint
 from ._shapes import array_leaves, result_shape
 
@@ -70,9 +70,7 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
 
 register(
     "reduce-window",
-    output_to_input,
-    input_to_output,
-    evaluate,
-    folds=on_integers(evaluate, in_any_order),
-    operations="reduced",
+    Maps(output_to_input, input_to_output),
+    Semantics(evaluate, operations="reduced"),
+    values=Values(folds=on_integers(evaluate, in_any_order)),
 )

@@ -15,7 +15,7 @@ from ..base.lazy import np
 from ..errors import UnsupportedError
 from ._indexing.maps import inverted, map_to_all, reads_nothing
 from ._numpy.numeric import convert, widened
-from ._op import Array, EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
+from ._op import Array, EvalContext, Maps, RuleContext, RuleResult, Semantics, ShapeIndex, Value, register
 from ._operations import random_bits as bits_each
 from ._rule import Footprint
 from ._shapes import shape_at
@@ -138,11 +138,10 @@ def next_state(instruction: Instruction, operands: Sequence[Value], context: Eva
 
 register(
     "rng",
-    output_to_input,
-    inverted(output_to_input),
-    rng,
-    operations="transcendental",
-    builder_methods=("rng_normal", "rng_uniform"),
+    Maps(output_to_input, inverted(output_to_input)),
+    Semantics(rng, operations="transcendental", builder_methods=("rng_normal", "rng_uniform")),
 )
-register("rng-bit-generator", output_to_input, inverted(output_to_input), random_bits, operations=bits_each)
-register("rng-get-and-update-state", reads_nothing, reads_nothing, next_state, operations="moves")
+register(
+    "rng-bit-generator", Maps(output_to_input, inverted(output_to_input)), Semantics(random_bits, operations=bits_each)
+)
+register("rng-get-and-update-state", Maps(reads_nothing, reads_nothing), Semantics(next_state, operations="moves"))

@@ -15,7 +15,7 @@ from ._attributes import matrix_product, product_labels, product_sides
 from ._indexing.contraction import map_by_labels
 from ._indexing.maps import single_map
 from ._numpy.contraction import sum_of_products
-from ._op import Array, EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
+from ._op import Array, EvalContext, Maps, RuleContext, RuleResult, Semantics, ShapeIndex, Value, register
 
 
 class ScaledDotDimensions(NamedTuple):
@@ -71,9 +71,6 @@ def _scaled(side: Array, scales: Array) -> Array:
 
 register(
     "scaled-dot",
-    output_to_input,
-    input_to_output,
-    evaluate,
-    operations="multiply-adds",
-    matrix_product=matrix_product,
+    Maps(output_to_input, input_to_output),
+    Semantics(evaluate, operations="multiply-adds", matrix_product=matrix_product),
 )

@@ -15,7 +15,7 @@ from .._core import Expr, Instruction
 from ..base.answers import Unknown
 from ..base.lazy import np
 from ._indexing.maps import by_number, dim_exprs, full_bounds, identity_map, inverted, single_map
-from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Steps, Value, register
+from ._op import EvalContext, Maps, RuleContext, RuleResult, Semantics, ShapeIndex, Steps, Value, register
 from ._operations import Operations
 from ._rule import NOTHING, Bounds, ExprLike, Footprint, OperandIndexing
 from ._shapes import require
@@ -163,9 +163,6 @@ def step_dependence(instruction: Instruction, result: int, context: RuleContext)
 
 register(
     "scan",
-    output_to_input,
-    inverted(output_to_input),
-    evaluate,
-    operations=_operations,
-    follows_tokens=True,
+    Maps(output_to_input, inverted(output_to_input), follows_tokens=True),
+    Semantics(evaluate, operations=_operations),
 )

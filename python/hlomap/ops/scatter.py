@@ -22,7 +22,19 @@ from ._indexing.maps import identity_map, inverted, map_keeping
 from ._known import ANYTHING, Known, KnownContext, leaves
 from ._numpy.reduction import as_list, in_any_order, pack_results
 from ._numpy.window import index_vectors, window_indices
-from ._op import Array, EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
+from ._op import (
+    Array,
+    EvalContext,
+    Maps,
+    Memory,
+    RuleContext,
+    RuleResult,
+    Semantics,
+    ShapeIndex,
+    Value,
+    Values,
+    register,
+)
 from ._operations import scattered
 from ._rule import Footprint, InPlace, OperandIndexing
 
@@ -141,12 +153,10 @@ def _rounds(target: Array, vector: Array, updates: Array) -> list[Array]:
 
 register(
     "scatter",
-    output_to_input,
-    inverted(output_to_input),
-    evaluate,
-    in_place=updated_operands,
-    used=used,
-    folds=_folds,
-    operations=scattered,
-    updated_operand=lambda i: len(i.operands) // 2 + 1 if len(i.operands) == 3 else None,
+    Maps(output_to_input, inverted(output_to_input)),
+    Semantics(evaluate, operations=scattered),
+    values=Values(used=used, folds=_folds),
+    memory=Memory(
+        in_place=updated_operands, updated_operand=lambda i: len(i.operands) // 2 + 1 if len(i.operands) == 3 else None
+    ),
 )

@@ -16,7 +16,7 @@ from ._indexing.applied import combined, inexact
 from ._indexing.maps import inverted, map_to_scalar
 from ._indexing.window import map_by_windows, operand_index
 from ._numpy.window import sliding_windows
-from ._op import Array, EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
+from ._op import Array, EvalContext, Maps, RuleContext, RuleResult, Semantics, ShapeIndex, Value, register
 from ._operations import selected_and_scattered
 from ._rule import NOTHING
 from ._shapes import require
@@ -88,4 +88,8 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return output.reshape(data.shape)
 
 
-register("select-and-scatter", output_to_input, inverted(output_to_input), evaluate, operations=selected_and_scattered)
+register(
+    "select-and-scatter",
+    Maps(output_to_input, inverted(output_to_input)),
+    Semantics(evaluate, operations=selected_and_scattered),
+)

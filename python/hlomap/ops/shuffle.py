@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from .._core import Instruction
 from ..errors import UnsupportedError
 from ._indexing.maps import dim_exprs, identity_map, single_map
-from ._op import EvalContext, RuleResult, Value, register
+from ._op import EvalContext, Maps, RuleResult, Semantics, Value, register
 from ._rule import Footprint
 
 _DIRECTION = "XLA does not document which way a shuffle rotates"
@@ -36,4 +36,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     raise UnsupportedError(f"shuffle cannot be executed: {_DIRECTION}")
 
 
-register("shuffle", rotations, rotations, evaluate, operations="moves")
+register("shuffle", Maps(rotations, rotations), Semantics(evaluate, operations="moves"))

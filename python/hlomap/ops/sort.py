@@ -15,7 +15,7 @@ from ..base.lazy import np
 from ._folding import on_integers
 from ._indexing.applied import inexact
 from ._indexing.maps import map_keeping
-from ._op import Array, EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
+from ._op import Array, EvalContext, Maps, RuleContext, RuleResult, Semantics, ShapeIndex, Value, Values, register
 from ._operations import sorted_along
 from ._rule import Footprint
 
@@ -109,9 +109,9 @@ def _merged(order: Array, width: int, precedes: Callable[[Array, Array], Array])
 
 register(
     "sort",
-    output_to_input,
-    input_to_output,
-    evaluate,
-    folds=on_integers(evaluate, lambda instruction: bool(instruction.attributes.get("is_stable", False))),
-    operations=sorted_along,
+    Maps(output_to_input, input_to_output),
+    Semantics(evaluate, operations=sorted_along),
+    values=Values(
+        folds=on_integers(evaluate, lambda instruction: bool(instruction.attributes.get("is_stable", False)))
+    ),
 )

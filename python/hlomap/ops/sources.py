@@ -16,7 +16,7 @@ from ._folding import UNCERTAIN, Folded
 from ._indexing.loops.scalar_values import dtype_interval
 from ._indexing.maps import reads_nothing
 from ._known import UNKNOWN, Known, KnownContext, Piece
-from ._op import EvalContext, Value, register
+from ._op import EvalContext, Maps, Memory, Semantics, Value, Values, register
 from ._tables import pieces_of
 
 
@@ -92,12 +92,8 @@ for _name, _evaluate, _known, _folded in (
 ):
     register(
         _name,
-        reads_nothing,
-        reads_nothing,
-        _evaluate,
-        pointwise=_name not in ("iota", "after-all"),
-        known_values=_known,
-        folds=_folded,
-        moves_nothing=_name not in ("partition-id", "replica-id"),
-        operations="moves",
+        Maps(reads_nothing, reads_nothing),
+        Semantics(_evaluate, operations="moves", pointwise=_name not in ("iota", "after-all")),
+        values=Values(known=_known, folds=_folded),
+        memory=Memory(moves_nothing=_name not in ("partition-id", "replica-id")),
     )

@@ -12,7 +12,7 @@ from .._core import Instruction
 from ..base.lazy import np
 from ._indexing.maps import rules_by_dims
 from ._numpy.numeric import total_order_key, widened
-from ._op import EvalContext, Value, register
+from ._op import EvalContext, Maps, Semantics, Value, register
 from ._operations import compared
 
 
@@ -31,4 +31,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return np.take_along_axis(data, indices, -1), indices.astype(np.int32)
 
 
-register("topk", *rules_by_dims(_rows), evaluate, builder_methods=("top_k",), operations=compared)
+register("topk", Maps(*rules_by_dims(_rows)), Semantics(evaluate, operations=compared, builder_methods=("top_k",)))

@@ -13,7 +13,7 @@ from .._core import Expr, Instruction
 from ..base.lazy import np
 from ._indexing.maps import dim_exprs, full_bounds, inverted, single_map
 from ._numpy.numeric import accumulated
-from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
+from ._op import EvalContext, Maps, RuleContext, RuleResult, Semantics, ShapeIndex, Value, register
 from ._operations import solved
 from ._rule import ExprLike
 
@@ -87,4 +87,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return x if left else np.swapaxes(x, -1, -2)
 
 
-register("triangular-solve", output_to_input, inverted(output_to_input), evaluate, operations=solved)
+register("triangular-solve", Maps(output_to_input, inverted(output_to_input)), Semantics(evaluate, operations=solved))

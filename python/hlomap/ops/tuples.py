@@ -11,7 +11,7 @@ from .._core import Instruction
 from ._folding import by_handing_on
 from ._indexing.maps import forward_array
 from ._known import UNKNOWN, Known, KnownContext, Parts, is_plain, nothing_known
-from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register
+from ._op import EvalContext, Maps, Memory, RuleContext, RuleResult, Semantics, ShapeIndex, Value, Values, register
 from ._shapes import require, shape_at
 
 # Only consistent instructions reach the rules: a tuple has the shapes of its operands, an element its shape in the
@@ -65,27 +65,15 @@ def _known_element(instruction: Instruction, operands: Sequence[Known], context:
 
 register(
     "tuple",
-    _tuple_output_to_input,
-    _tuple_input_to_output,
-    _tuple,
-    pointwise=True,
-    structural=True,
-    hands_on=True,
-    operations="moves",
-    moves_nothing=True,
-    known_values=_known_tuple,
-    folds=by_handing_on(_tuple),
+    Maps(_tuple_output_to_input, _tuple_input_to_output, structural=True),
+    Semantics(_tuple, operations="moves", pointwise=True),
+    values=Values(known=_known_tuple, folds=by_handing_on(_tuple)),
+    memory=Memory(moves_nothing=True),
 )
 register(
     "get-tuple-element",
-    _element_output_to_input,
-    _element_input_to_output,
-    _element,
-    pointwise=True,
-    structural=True,
-    hands_on=True,
-    operations="moves",
-    moves_nothing=True,
-    known_values=_known_element,
-    folds=by_handing_on(_element),
+    Maps(_element_output_to_input, _element_input_to_output, structural=True),
+    Semantics(_element, operations="moves", pointwise=True),
+    values=Values(known=_known_element, folds=by_handing_on(_element)),
+    memory=Memory(moves_nothing=True),
 )

@@ -89,7 +89,7 @@ def _passes(instruction: Instruction, n_operands: int) -> bool:
         return instruction.shape.equals(instruction.operands[0].shape, layout="meant")
     if instruction.opcode == "bitcast-convert":
         return instruction.shape.rank == instruction.operands[0].shape.rank
-    return instruction.opcode == "bitcast" or lookup(instruction.opcode).sizes_class == "elementwise"
+    return instruction.opcode == "bitcast" or lookup(instruction.opcode).maps.sizes_class == "elementwise"
 
 
 class TransposeForm(NamedTuple):

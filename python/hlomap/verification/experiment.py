@@ -137,7 +137,7 @@ class _Watch:
             stated = stated_count(at)
             if stated is not None:
                 self._loops[at.number] = (stated[0].root.number, stated[1])
-            if at._has("varies") and lookup(at.opcode).collective is None:
+            if at._has("varies") and lookup(at.opcode).maps.collective is None:
                 self._random.add(at.number)
         self._bodies = {root for root, _ in self._loops.values()}
 
@@ -189,7 +189,7 @@ class Experiment:
         self._operands: list[list[Value]] = []
         """On each device."""
         inside = (i for c in reachable(instruction.called_computations, callees) for i in c)
-        self._has_collective = any(lookup(i.opcode).collective is not None for i in (instruction, *inside))
+        self._has_collective = any(lookup(i.opcode).maps.collective is not None for i in (instruction, *inside))
         self.grid: Grid
         self._baseline: list[Value]
         self.grid, self._baseline = self._first_run()

@@ -132,12 +132,12 @@ class ProgramValues:
             return None
         caller = callers[0]
         op = op_of(caller)
-        if op.known_parameter is not None and len(caller.operands) == 1:
+        if op.calls.known_parameter is not None and len(caller.operands) == 1:
             return caller.operands[0]
-        if op.value_of_parameter is None or caller.inconsistency is not None:
+        if op.calls.value_of_parameter is None or caller.inconsistency is not None:
             return None
         position = next(i for i, called in enumerate(caller.called_computations) if called == at.computation)
-        found = op.value_of_parameter(caller, position, number)
+        found = op.calls.value_of_parameter(caller, position, number)
         return found if found is not None and n_elements(found.shape) == n_elements(at.shape) else None
 
     def _is_free(self, at: Instruction) -> bool:
@@ -184,7 +184,7 @@ class ProgramValues:
     def valid(self, at: Instruction, seed: int) -> list[Value] | None:
         """Numbers on each device that all readers of the value accept; None if they accept any number."""
         for user, k in self._uses(at):
-            valid = lookup(user.opcode).valid_operand
+            valid = lookup(user.opcode).values.valid_operand
             values = [] if valid is None else self._on_devices(user, valid, k, seed)
             if values and all(value is not None for value in values):
                 to, sizes = numpy_dtype(at.shape.dtype), at.shape.dimensions
@@ -229,13 +229,13 @@ class _Reader(NamedTuple):
     @classmethod
     def of(cls, user: Instruction) -> _Reader:
         op, operands = op_of(user), user.operands
-        if op.inlines or lookup(user.opcode).valid_operand is not None:
+        if op.calls.inlines or lookup(user.opcode).values.valid_operand is not None:
             numbers: dict[int, list[int]] = {}
             for k, operand in enumerate(operands):
                 numbers.setdefault(operand.number, []).append(k)
             enters = is_looked_through(user) and user.inconsistency is None
             return cls(enters=enters, numbers=numbers)
-        moves = op.operations == "moves" and len(operands) == 1 and user.shape.is_array
+        moves = op.semantics.operations == "moves" and len(operands) == 1 and user.shape.is_array
         return cls(is_reshape=moves and n_elements(operands[0].shape) == user.shape.n_elements)
 
 
@@ -355,7 +355,7 @@ def is_fixed(operand: Instruction) -> bool:
 
 
 def _is_copy(operand: Instruction) -> bool:
-    return operand.shape.is_array and operand.shape.n_elements == 1 and op_of(operand).operations == "moves"
+    return operand.shape.is_array and operand.shape.n_elements == 1 and op_of(operand).semantics.operations == "moves"
 
 
 def _is_copy_of_constant(operand: Instruction) -> bool:
@@ -365,7 +365,7 @@ def _is_copy_of_constant(operand: Instruction) -> bool:
 def is_tuple(operand: Instruction) -> bool:
     """Whether the instruction makes a tuple of its operands."""
     parts = [x.shape for x in operand.operands]
-    return op_of(operand).structural and operand.shape.is_tuple and list(operand.shape.tuple_shapes) == parts
+    return op_of(operand).maps.structural and operand.shape.is_tuple and list(operand.shape.tuple_shapes) == parts
 
 
 def part_of(operand: Instruction, leaf: ShapeIndex) -> tuple[Instruction, ShapeIndex]:

@@ -173,7 +173,7 @@ def _different_instructions(computations: Sequence[Computation]) -> list[Instruc
     found: dict[bytes, Instruction] = {}
     for computation in computations:
         for instruction in computation.instructions:
-            if instruction.operands and not lookup(instruction.opcode).structural:
+            if instruction.operands and not lookup(instruction.opcode).maps.structural:
                 found.setdefault(instruction.signature(tuple(range(len(instruction.operands)))), instruction)
     return list(found.values())
 
@@ -227,7 +227,7 @@ def _check(instruction: Instruction, values: Values, max_changes: int) -> Iterat
     except (HlomapError, MemoryError) as error:
         experiment = str(error)
     sets = _Sets(instruction, outputs, arrays)
-    is_structural = lookup(instruction.opcode).structural  # its runs copy nothing
+    is_structural = lookup(instruction.opcode).maps.structural  # its runs copy nothing
     n_touched = len(arrays) if is_structural else sum(n_elements(each.shape) for each in (instruction, *operands))
     n_runs = max(1, MAX_TOTAL // max(1, n_touched))
     n_changes = max(1, min(max_changes, min(_MAX_ALL_CHANGES, n_runs) // len(arrays)))

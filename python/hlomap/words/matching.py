@@ -189,7 +189,7 @@ def _kind(instruction: Instruction) -> tuple[str, str]:
 def _is_common(instruction: Instruction) -> bool:
     """Whether a kind is too common to identify a value: constants, tuples, parameters, and moves of elements."""
     makes = not instruction.operands and not instruction._has("varies")
-    return makes or instruction._has("moves") or lookup(instruction.opcode).structural
+    return makes or instruction._has("moves") or lookup(instruction.opcode).maps.structural
 
 
 def _origin(value: Value) -> Hashable:

@@ -150,7 +150,7 @@ def _names_of_value(instruction: Instruction, steps: int) -> Names | None:
     is_labelled = instruction.number in _labelled(instruction.module)
     if not shape.is_array or not (is_labelled or _has_names_nearby(instruction, steps)):
         return None
-    if not is_labelled and lookup(instruction.opcode).follows_tokens:
+    if not is_labelled and lookup(instruction.opcode).maps.follows_tokens:
         return None
     try:
         sets = list(output_to_input(instruction))

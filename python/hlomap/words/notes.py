@@ -68,7 +68,7 @@ def notes_of(
 
 def is_handed_on(instruction: Instruction, leaf: ShapeIndex) -> bool:
     """Whether an array of the output is an operand itself, as in the output of an asynchronous start."""
-    place = lookup(instruction.opcode).in_place(instruction).get(leaf)
+    place = lookup(instruction.opcode).memory.in_place(instruction).get(leaf)
     return place is not None and not place.replaces
 
 
@@ -99,7 +99,7 @@ def _exchange_notes(instruction: Instruction) -> Iterator[str]:
     """The groups and bytes of a collective, of any step of an asynchronous one, and of collectives in fusions and
     calls."""
     own = operation_of(instruction)
-    called = own.called_computations if is_container(own) or lookup(own.opcode).forwards_calls else ()
+    called = own.called_computations if is_container(own) or lookup(own.opcode).calls.forwards else ()
     for one in dict.fromkeys(map(operation_of, (own, *(i for computation in called for i in may_send(computation))))):
         exchange = exchange_of(one)
         if exchange is not None and is_collective(one, exchange):
@@ -114,7 +114,7 @@ def mask_notes(instructions: Iterable[Instruction], explained: Instruction, name
     """For each select whose mask is known at compile time, the positions at which it never takes an operand."""
     about: dict[object, Questions] = {}
     for at in instructions:
-        if not lookup(at.opcode).chooses or len(at.operands) != 3 or at.inconsistency is not None:
+        if not lookup(at.opcode).values.chooses or len(at.operands) != 3 or at.inconsistency is not None:
             continue
         predicate = about.setdefault(at.module, Questions(at.module)).known_values(at.operands[0])
         if isinstance(predicate, Parts) or len(predicate) < 2:

@@ -97,7 +97,7 @@ impl RuleProvider for PythonRules<'_> {
             let found = Arc::new(RuleTraits {
                 work: Work::named(&name),
                 ..by_name!(
-                    inlines follows_tokens structural hands_on sizes_class moves_nothing updates
+                    inlines follows_tokens structural is_built_in sizes_class moves_nothing updates
                 )
             });
             let rules = traits.getattr(intern!(py, "rules"))?;

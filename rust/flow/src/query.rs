@@ -62,8 +62,9 @@ pub struct RuleTraits {
     pub follows_tokens: bool,
     /// The operation only rearranges the elements of tuples.
     pub structural: bool,
-    /// An array that [`Module::handed_on`] finds in an operand is that array, without asking for the rule.
-    pub hands_on: bool,
+    /// The rule is not one of a user, so that an array that [`Module::handed_on`] finds in an operand is that array,
+    /// without asking for the rule.
+    pub is_built_in: bool,
     /// Operations of one class have equal rules where the sizes of their arrays agree.
     pub sizes_class: Option<String>,
     /// How its arithmetic operations are counted.
@@ -371,7 +372,7 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
         if let Some(found) = found {
             return Ok(found);
         }
-        let is_handed_on = traits.hands_on && direction == Direction::Backward && self.propagator.devices.is_none();
+        let is_handed_on = traits.is_built_in && direction == Direction::Backward && self.propagator.devices.is_none();
         let handed_on = || if is_handed_on { self.handed_on(id, index) } else { None };
         let insert = |number, found: &Arc<InstructionIndexing>| {
             self.cache().rules.insert((number, direction, index.clone()), found.clone());
@@ -705,7 +706,7 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
         let is_plain = m.instructions()[id as usize].opcode == Opcode::GetTupleElement
             && !m.is_inconsistent(id)
             && !m.has_unbounded();
-        if !is_plain || self.propagator.devices.is_some() || !self.signature(id)?.traits.hands_on {
+        if !is_plain || self.propagator.devices.is_some() || !self.signature(id)?.traits.is_built_in {
             return Ok(None);
         }
         Ok(m.handed_on(id, &[]).and_then(|(_, path)| u32::try_from(*path.first()?).ok()))

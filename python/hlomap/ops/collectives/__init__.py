@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from ..._core import Computation, Expr, Instruction, Variable
 from ...base.types import ShapeIndex
@@ -26,7 +25,7 @@ from .._indexing.collectives import (
     exchange,
 )
 from .._indexing.maps import dim_exprs
-from .._op import register
+from .._op import Maps, Memory, Semantics, register
 from .._operations import Cost, combined, combined_alike
 from .._rule import CollectiveRule, ExprLike, InPlace
 from . import evaluate, in_place
@@ -127,11 +126,20 @@ reduce_to_output: TransferOf = by_root(first_position, lambda e, root: _if(e, ro
 
 
 def _register(
-    opcode: str, rule: CollectiveRule, sent: SentInGroup, semantics: Evaluate, operations: Cost = "moves", **traits: Any
+    opcode: str,
+    rule: CollectiveRule,
+    sent: SentInGroup,
+    semantics: Evaluate,
+    operations: Cost = "moves",
+    builder_methods: tuple[str, ...] = (),
+    memory: Memory = Memory(),  # noqa: B008 (immutable)
 ) -> None:
-    plain = rule.without_devices()
-    traits |= {"has_side_effect": True, "collective": rule, "exchange": partial(exchange, rule, sent)}
-    register(opcode, *plain, semantics, operations=operations, **traits)
+    register(
+        opcode,
+        Maps(*rule.without_devices(), collective=rule),
+        Semantics(semantics, operations, has_side_effect=True, builder_methods=builder_methods),
+        memory=memory._replace(exchange=partial(exchange, rule, sent)),
+    )
 
 
 def _bound(instruction: Instruction) -> dict[ShapeIndex, InPlace]:
@@ -151,6 +159,7 @@ def _combiner(instruction: Instruction) -> Computation:
     return instruction.called_computations[0]
 
 
+_STARTED = Memory(in_place=_bound, first_state=2)
 _reduced = collective_rules(same_everywhere, same_everywhere)._replace(combiner=_combiner)
 _register(
     "all-reduce",
@@ -163,7 +172,7 @@ _register(
 _register("all-reduce-start", _reduced, sent_for_sums, evaluate.all_reduce, combined_alike)
 _gathered = collective_rules(whole_to_part, part_to_whole, same_position)
 _register("all-gather", _gathered, sent_for_whole, evaluate.all_gather)
-_register("all-gather-start", _gathered, sent_for_whole, evaluate.all_gather, in_place=_bound, first_state=2)
+_register("all-gather-start", _gathered, sent_for_whole, evaluate.all_gather, memory=_STARTED)
 _register(
     "reduce-scatter",
     collective_rules(part_to_whole, whole_to_part, same_everywhere)._replace(combiner=_combiner),
@@ -187,12 +196,5 @@ _register(
 )
 # The groups of a permutation are its pairs of a source and a target.
 _permuted = in_place.or_in_place(collective_rules(between_positions(1, 0), between_positions(0, 1)))
-_register("collective-permute", _permuted, sent_for_one, evaluate.collective_permute, in_place=_replaced)
-_register(
-    "collective-permute-start",
-    _permuted,
-    sent_for_one,
-    evaluate.collective_permute,
-    in_place=_bound,
-    first_state=2,
-)
+_register("collective-permute", _permuted, sent_for_one, evaluate.collective_permute, memory=Memory(in_place=_replaced))
+_register("collective-permute-start", _permuted, sent_for_one, evaluate.collective_permute, memory=_STARTED)

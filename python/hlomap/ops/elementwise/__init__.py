@@ -13,7 +13,7 @@ from .._folding import by_moving, on_integers
 from .._indexing.applied import inexact
 from .._indexing.maps import forward_from_operand, forward_to_outputs, identity_map, inverted, map_to_all
 from .._known import moved
-from .._op import register
+from .._op import Maps, Semantics, Values, register
 from .._operations import Cost
 from .._rule import ElementwiseMethod, OperandIndexing, RuleContext, RuleResult
 from .evaluate import BINARY, COMPARISONS, TRANSCENDENTAL, UNARY, semantics
@@ -76,16 +76,19 @@ for _name, _evaluate in semantics():
     _is_map = _name == "map"  # whose rules and values are those of a computation
     register(
         _name,
-        _applied if _is_map else output_to_input,
-        inverted(_applied) if _is_map else input_to_output,
-        _evaluate,
-        pointwise=True,
-        sizes_class=None if _is_map else "elementwise",
-        operations=_COSTS.get(_name, "each"),
-        chooses=_name == "select",
-        known_values=moved() if _name == "copy" else known_of_map if _is_map else known_values(_evaluate),
-        possible_values=None if _is_map else possible(_evaluate),
-        used=used_by_map if _is_map else used(_evaluate),
-        folds=by_moving(_evaluate) if _name == "copy" else on_integers(_evaluate) if _is_map else folds(_evaluate),
-        builder_methods=_METHODS.get(_name, ()),
+        Maps(
+            _applied if _is_map else output_to_input,
+            inverted(_applied) if _is_map else input_to_output,
+            sizes_class=None if _is_map else "elementwise",
+        ),
+        Semantics(
+            _evaluate, operations=_COSTS.get(_name, "each"), pointwise=True, builder_methods=_METHODS.get(_name, ())
+        ),
+        values=Values(
+            chooses=_name == "select",
+            known=moved() if _name == "copy" else known_of_map if _is_map else known_values(_evaluate),
+            possible=None if _is_map else possible(_evaluate),
+            used=used_by_map if _is_map else used(_evaluate),
+            folds=by_moving(_evaluate) if _name == "copy" else on_integers(_evaluate) if _is_map else folds(_evaluate),
+        ),
     )

@@ -27,7 +27,7 @@ from .._known import (
     Parts,
     Piece,
     Some,
-    Values,
+    ValueSet,
     constant_or_affine,
     is_constant,
     is_mask,
@@ -58,7 +58,7 @@ def known_of_map(instruction: Instruction, operands: Sequence[Known], context: K
     return _known(instruction, operands, lambda values: context.apply(computation, values))
 
 
-def _known(instruction: Instruction, operands: Sequence[Known], of: Callable[[Sequence[Values]], Values]) -> Known:
+def _known(instruction: Instruction, operands: Sequence[Known], of: Callable[[Sequence[ValueSet]], ValueSet]) -> Known:
     if all(map(is_plain, operands)):
         return UNKNOWN
     if instruction.shape.is_tuple:  # the copy of a tuple
@@ -74,7 +74,7 @@ def _result(
     instruction: Instruction,
     region: IndexingMap | None,
     pieces: Sequence[Piece],
-    of: Callable[[Sequence[Values]], Values],
+    of: Callable[[Sequence[ValueSet]], ValueSet],
 ) -> list[Piece]:
     """The pieces of the result in a region where each operand has one piece."""
     values = [piece.values for piece in pieces]
@@ -168,7 +168,7 @@ _CASES: Mapping[str, _Cases] = {
 }
 
 
-def _scalar(value: Values | Expr, region: IndexingMap) -> Scalar | None:
+def _scalar(value: ValueSet | Expr, region: IndexingMap) -> Scalar | None:
     if isinstance(value, Expr):
         return Scalar(value, *region.bounds(value))
     constant = next(iter(value)) if is_constant(value) else None
@@ -195,10 +195,10 @@ def _split(region: IndexingMap, comparison: Comparison) -> list[tuple[bool, Inde
     return found
 
 
-def possible(evaluate: Evaluate) -> Callable[[Instruction, Sequence[Values], bool], Values]:
+def possible(evaluate: Evaluate) -> Callable[[Instruction, Sequence[ValueSet], bool], ValueSet]:
     """The values of a result, from the values of the operands."""
 
-    def values(instruction: Instruction, operands: Sequence[Values], masks: bool) -> Values:
+    def values(instruction: Instruction, operands: Sequence[ValueSet], masks: bool) -> ValueSet:
         if all(values == NUMBER for values in operands):
             return NUMBER
         if math.prod(map(len, operands)) > MAX_PIECES:
@@ -247,7 +247,7 @@ def used_by_map(
 
 
 def _matters(
-    instruction: Instruction, k: int, values: Sequence[Values], of: Callable[[Sequence[Values]], Values]
+    instruction: Instruction, k: int, values: Sequence[ValueSet], of: Callable[[Sequence[ValueSet]], ValueSet]
 ) -> bool:
     """Whether the value of operand k may change the result."""
     if instruction.opcode == "select" and k > 0 and is_constant(values[0]) and (True in values[0]) != (k == 1):
@@ -286,7 +286,7 @@ def _of_constants(instruction: Instruction, rows: Sequence[Sequence[Number]], ev
     return ANYTHING if result.dtype.kind == "c" else {*numbers_of(result)}
 
 
-def _anything(instruction: Instruction) -> Values:
+def _anything(instruction: Instruction) -> ValueSet:
     return NUMBER if dtype_interval(instruction.shape.dtype) is not None else ANYTHING
 
 
