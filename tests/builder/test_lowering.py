@@ -16,6 +16,7 @@ from conftest import BLESS, CASES
 from support import generate_builder
 
 import hlomap as hm
+from hlomap._core import _operands_of
 from hlomap.ops import lookup, registered
 
 FILE = CASES / "builder" / "lowering.txt"
@@ -152,9 +153,10 @@ POINTWISE = [
 
 @pytest.mark.parametrize(("opcode", "row"), POINTWISE, ids=[row.name for _, row in POINTWISE])
 def test_elementwise_methods_write_one_instruction(opcode: str, row: Any) -> None:
-    dtype = {"int": "s32", "float": "f32"}.get(row.element_types.split()[0], "pred")
+    n_operands, kinds = _operands_of(opcode)
+    dtype = {"int": "s32", "float": "f32"}.get(kinds[0], "pred")
     b = hm.Builder("m")
-    operands = [b.parameter(k, f"{dtype}[3]") for k in range(row.n_operands)]
+    operands = [b.parameter(k, f"{dtype}[3]") for k in range(n_operands)]
     value = getattr(b, row.name)(*operands)
     assert (value.opcode, value.operands) == (opcode, tuple(operands))
-    assert len(b.build(value).entry) == row.n_operands + 1
+    assert len(b.build(value).entry) == n_operands + 1

@@ -148,14 +148,14 @@ def test_a_new_op_rule_has_its_method() -> None:
 @pytest.mark.usefixtures("registry")
 def test_an_op_rule_names_its_methods() -> None:
     """An op rule names written methods, and the name and the element types of elementwise ones."""
-    like = lookup("negate")
-    triple = _rule.ElementwiseMethod("triple", 1, "float", "Three times as much.")
+    triple = _rule.ElementwiseMethod("triple", "Three times as much.", "float")
+    like, other = (_registry._registry.pop(opcode) for opcode in ("negate", "abs"))
     semantics = like.semantics._replace(builder_methods=("rev", triple))
-    _registry.register(like._replace(opcode="my-triple", semantics=semantics))
+    _registry.register(like._replace(semantics=semantics))
     assert inspect.getdoc(hm.Builder.triple).startswith("Three times as much.")  # type: ignore[attr-defined]
     assert hm.Builder.rev is generate_builder.written()["rev"]
     with pytest.raises(hm.errors.ShapeError, match=r"triple: operand=x s32\[3\]: expected floats"):
         b = hm.Builder("m")
         b.triple(b.parameter(0, "s32[3]", "x"))  # type: ignore[attr-defined]
     with pytest.raises(RuntimeError, match="two op rules for the method 'triple'"):
-        _registry.register(like._replace(opcode="my-triples", semantics=semantics))
+        _registry.register(other._replace(semantics=semantics))

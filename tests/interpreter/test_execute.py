@@ -117,6 +117,15 @@ def test_deeply_nested_computations_applied_to_elements() -> None:
         hm.execute(hm.parse(text % 299), [3, 4])
 
 
+@pytest.mark.parametrize("call", ["shift-left(a, a)", "shift-right-arithmetic(a, a)", "mulhi(a, a)"])
+@pytest.mark.parametrize("element", ["f32", "bf16", "c64"])
+def test_bits_of_numbers_that_are_not_integers(call: str, element: str) -> None:
+    """XLA reads such modules, and no backend computes them: there is no right value."""
+    module = hm.parse(f"HloModule m\nENTRY e {{\n  a = {element}[3] parameter(0)\n  ROOT r = {element}[3] {call}\n}}\n")
+    with pytest.raises(hm.errors.UnsupportedError, match="only integers"):
+        hm.execute(module, np.ones(3, numpy_dtype(element)))
+
+
 SCALARS = {
     "sign": 1,
     "clamp": 3,

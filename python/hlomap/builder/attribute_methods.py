@@ -8,13 +8,14 @@ the package.
 from __future__ import annotations
 
 import keyword
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from inspect import Parameter, Signature
 from typing import Any, TypeAlias
 
 from .. import _core
+from ..ops._rule import ElementwiseMethod
 from ..writing.arguments import as_shape, invalid
-from ..writing.attributes import ANNOTATIONS, FORMS, Attribute, attribute_texts, known
+from ..writing.attributes import ANNOTATIONS, FORMS, attribute_texts, known
 from ..writing.constants import element_kind, kinds_text
 from ..writing.core import Core
 from ..writing.naming import method_named
@@ -81,16 +82,12 @@ def _signature(opcode: str) -> Signature:
     return Signature(parameters, return_annotation="Value")
 
 
-def elementwise_method(
-    name: str,
-    opcode: str,
-    n_operands: int,
-    kinds: str,
-    text: str,
-    attributes: Mapping[str, Attribute],
-    on_floats: Mapping[str, Attribute],
-) -> Method:
-    """A method for an elementwise operation of one or two operands with element types of these kinds."""
+def elementwise_method(opcode: str, declared: ElementwiseMethod) -> Method:
+    """A method for an elementwise operation of one or two operands."""
+    n_operands, own_kinds = _core._operands_of(opcode)
+    assert n_operands is not None, f"{opcode} has no row in the table of opcodes"
+    name, kinds = declared.name, declared.kinds or " ".join(own_kinds)
+    attributes, on_floats = dict(declared.attributes), dict(declared.on_floats)
 
     def write(self: Core, *values: Value) -> Value:
         more = on_floats if element_kind(values[0].dtype) == "float" else {}
@@ -106,8 +103,8 @@ def elementwise_method(
     operand = f"""b.parameter(0, "{"f32" if "float" in kinds else "s32"}[3]")"""
     example = f">>> x = {operand}\n>>> b.{name}({', '.join(['x'] * n_operands)}).opcode\n{opcode!r}"
     if n_operands == 1:
-        return _named(one, name, text, f"{raises}.", example)
-    return _named(two, name, text, f"{_BROADCAST}\n\n{raises} and for shapes that do not fit.", example)
+        return _named(one, name, declared.summary, f"{raises}.", example)
+    return _named(two, name, declared.summary, f"{_BROADCAST}\n\n{raises} and for shapes that do not fit.", example)
 
 
 def _named(method: Method, name: str, summary: str, details: str, example: str) -> Method:

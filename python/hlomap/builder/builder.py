@@ -73,8 +73,7 @@ def _add_methods(rule: OpRule) -> None:
         if isinstance(declared, str):
             method = attribute_method(name, rule.opcode)
         else:
-            about = declared.n_operands, declared.element_types, declared.summary
-            method = elementwise_method(name, rule.opcode, *about, dict(declared.attributes), dict(declared.on_floats))
+            method = elementwise_method(rule.opcode, declared)
         setattr(DerivedMethods, name, method)
 
 

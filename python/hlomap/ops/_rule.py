@@ -172,15 +172,14 @@ def has_several_devices(instruction: Instruction) -> bool:
 class ElementwiseMethod(NamedTuple):
     """A method of :class:`hlomap.Builder` that writes an elementwise operation.
 
-    ``element_types``: the kinds of element types that it accepts, separated by spaces.
     ``summary``: the result in words, the first sentence of the method's docstring.
+    ``kinds``: the kinds of element types that it accepts, separated by spaces; None for all that the operation takes.
     ``attributes``: attributes that it writes always; ``on_floats``: those that it writes only for float operands.
     """
 
     name: str
-    n_operands: int
-    element_types: str
     summary: str
+    kinds: str | None = None
     attributes: tuple[tuple[str, str], ...] = ()
     on_floats: tuple[tuple[str, str], ...] = ()
 

@@ -66,7 +66,8 @@ mod _core {
         },
         module::{_module, PyComputation, PyModule_},
         parse::{
-            _read_profile, form_of_head, known_attributes, known_opcodes, parse_text, trace_programs, unpack_head,
+            _operands_of, _read_profile, form_of_head, known_attributes, known_opcodes, parse_text, trace_programs,
+            unpack_head,
         },
         propagation::PyPropagation,
         reads::{_extent, _reads},

@@ -1,5 +1,6 @@
 //! Python functions that read texts and bytes to modules, without the interpreter lock.
 
+use layout::ElementKind;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 
@@ -95,6 +96,25 @@ pub fn known_attributes(owner: &str) -> Vec<(&'static str, String, bool, &'stati
 #[pyfunction]
 pub fn known_opcodes() -> Vec<&'static str> {
     hlo::Opcode::names().collect()
+}
+
+/// The number of operands of an operation, `None` if it is not fixed, and the kinds of element types of the first one.
+#[pyfunction]
+#[pyo3(signature = (opcode, /))]
+pub fn _operands_of(opcode: &str) -> (Option<u8>, Vec<&'static str>) {
+    let opcode = hlo::Opcode::from_name(opcode).unwrap_or_default();
+    let n_operands = match opcode.arity() {
+        hlo::Arity::Fixed(n) => Some(n),
+        hlo::Arity::AtLeast(_) | hlo::Arity::Any => None,
+    };
+    let word = |kind| match kind {
+        ElementKind::Boolean => "pred",
+        ElementKind::Signed => "int",
+        ElementKind::Unsigned => "uint",
+        ElementKind::Float => "float",
+        ElementKind::Complex => "complex",
+    };
+    (n_operands, opcode.kinds().map(word).collect())
 }
 
 /// The planes of a profile: for each its name, its operations, and the number and picoseconds of events without an

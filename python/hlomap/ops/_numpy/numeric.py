@@ -135,6 +135,7 @@ def shift(left: bool, arithmetic: bool) -> Callable[[Array, Array], Array]:
     """A shift by an unsigned amount; an amount of the width or more shifts out every bit."""
 
     def shifted(a: Array, b: Array) -> Array:
+        _require_integers(a, "shifts")
         width = width_of(a.dtype)
         work = a.astype(widened(a.dtype))
         if arithmetic and is_packed(a.dtype) and is_unsigned(a.dtype):
@@ -158,8 +159,15 @@ def shift(left: bool, arithmetic: bool) -> Callable[[Array, Array], Array]:
     return shifted
 
 
+def _require_integers(a: Array, what: str) -> None:
+    """XLA's shape inference takes other numbers, too, and no backend computes with them."""
+    if a.dtype != np.bool_ and not is_integer(a.dtype):
+        raise UnsupportedError(f"{what} of {a.dtype.name}: only integers have bits to count")
+
+
 def high_product(a: Array, b: Array) -> Array:
     """The upper half of the product in twice the width."""
+    _require_integers(a, "the upper half of a product")
     width = width_of(a.dtype)
     if width <= 32:
         long = np.uint64 if is_unsigned(a.dtype) else np.int64

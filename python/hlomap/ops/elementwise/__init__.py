@@ -58,8 +58,7 @@ _COSTS: dict[str, Cost] = {"copy": "moves", "map": "applied", **dict.fromkeys(TR
 # The builder derives the method of an operation that has none here from its attributes alone; such a method neither
 # broadcasts its operands nor checks their element types.
 _METHODS: dict[str, tuple[str | ElementwiseMethod, ...]] = {
-    **{opcode: (ElementwiseMethod(name, 1, kinds, words),) for opcode, (_, name, kinds, words) in UNARY.items()},
-    **{opcode: (ElementwiseMethod(name, 2, kinds, words),) for opcode, (_, name, kinds, words) in BINARY.items()},
+    **{opcode: (ElementwiseMethod(name, words),) for opcode, (_, name, words) in (UNARY | BINARY).items()},
     "convert": ("convert_element_type",),
 }
 for _direction, (_compare, _name, _kinds, _words) in COMPARISONS.items():
@@ -68,8 +67,8 @@ for _direction, (_compare, _name, _kinds, _words) in COMPARISONS.items():
     _total = f"{_summary}; total order of floats: -nan < -inf < -0 < 0 < inf < nan."
     _METHODS["compare"] = (
         *_METHODS.get("compare", ()),
-        ElementwiseMethod(_name, 2, _kinds, f"{_summary}.", _attributes),
-        ElementwiseMethod(f"{_name}_total_order", 2, _kinds, _total, _attributes, (("type", "TOTALORDER"),)),
+        ElementwiseMethod(_name, f"{_summary}.", _kinds, _attributes),
+        ElementwiseMethod(f"{_name}_total_order", _total, _kinds, _attributes, (("type", "TOTALORDER"),)),
     )
 
 for _name, _evaluate in semantics():

@@ -1,7 +1,7 @@
 """Semantics of elementwise operations: a function of whole arrays for each opcode.
 
 Operations that are a function of their operands alone have one row each in a table: the function, the name of the
-builder method, the kinds of element types that the method accepts, and the result in words.
+builder method, and the result in words.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from ...base.lazy import np
 from .._evaluation import Array, EvalContext, Evaluate, Value
 from .._numpy import numeric
 
-ANY, ORDERED, NUMBERS = "pred int uint float complex", "pred int uint float", "int uint float complex"
-FLOATS, INTS, BITS = "float complex", "int uint", "pred int uint"
+ORDERED = "pred int uint float"
+"""The kinds of element types that backends order; XLA's shape inference also takes complex numbers."""
 
 
 def _part(part: str) -> Callable[[Array], Array]:
@@ -52,100 +52,95 @@ def _logistic(x: Array) -> Array:
     return np.asarray(1 / (1 + power), x.dtype)
 
 
-Row: TypeAlias = "tuple[str | Callable[..., Array], str, str, str]"
+Row: TypeAlias = "tuple[str | Callable[..., Array], str, str]"
 """A name in place of a function names a NumPy function; NumPy is imported when a program runs."""
 
 UNARY: dict[str, Row] = {
-    "abs": ("abs", "abs", "int float complex", "The absolute value; a real number for complex operands."),
-    "acos": ("arccos", "acos", FLOATS, "The arc cosine."),
-    "acosh": ("arccosh", "acosh", FLOATS, "The inverse hyperbolic cosine."),
-    "asin": ("arcsin", "asin", FLOATS, "The arc sine."),
-    "asinh": ("arcsinh", "asinh", FLOATS, "The inverse hyperbolic sine."),
-    "atanh": ("arctanh", "atanh", FLOATS, "The inverse hyperbolic tangent."),
-    "cbrt": ("cbrt", "cbrt", "float", "The cube root."),
-    "ceil": ("ceil", "ceil", "float", "The operand rounded up to an integer."),
-    "count-leading-zeros": (numeric.leading_zeros, "clz", INTS, "The number of leading zero bits."),
-    "copy": (_same, "copy", ANY, "A copy of the operand."),
-    "cosine": (numeric.cosine, "cos", FLOATS, "The cosine."),
-    "cosh": ("cosh", "cosh", FLOATS, "The hyperbolic cosine."),
-    "erf": (numeric.erf, "erf", "float", "The error function."),
-    "exp2": (numeric.power_of_two, "exp2", FLOATS, "``2 ** x``."),
-    "exponential": (numeric.exponential, "exp", FLOATS, "``e ** x``."),
-    "exponential-minus-one": (numeric.exponential_minus_one, "expm1", FLOATS, "``e ** x - 1``, accurate near zero."),
-    "floor": ("floor", "floor", "float", "The operand rounded down to an integer."),
-    "imag": (_part("imag"), "imag", FLOATS, "The imaginary part; zero for real numbers."),
-    "is-finite": ("isfinite", "is_finite", "float", "Whether a number is neither infinite nor NaN, as pred."),
-    "log": ("log", "log", FLOATS, "The natural logarithm."),
-    "log-plus-one": ("log1p", "log1p", FLOATS, "``ln(1 + x)``, accurate near zero."),
-    "log2": (_log2, "log2", FLOATS, "The logarithm to base 2."),
-    "logistic": (_logistic, "logistic", FLOATS, "``1 / (1 + e ** -x)``."),
-    "negate": ("negative", "neg", NUMBERS, "``-x``."),
-    "not": ("invert", "not_", BITS, "Bitwise not; logical not for pred."),
-    "popcnt": (numeric.popcount, "population_count", INTS, "The number of set bits."),
-    "real": (_part("real"), "real", FLOATS, "The real part; the operand itself for real numbers."),
+    "abs": ("abs", "abs", "The absolute value; a real number for complex operands."),
+    "acos": ("arccos", "acos", "The arc cosine."),
+    "acosh": ("arccosh", "acosh", "The inverse hyperbolic cosine."),
+    "asin": ("arcsin", "asin", "The arc sine."),
+    "asinh": ("arcsinh", "asinh", "The inverse hyperbolic sine."),
+    "atanh": ("arctanh", "atanh", "The inverse hyperbolic tangent."),
+    "cbrt": ("cbrt", "cbrt", "The cube root."),
+    "ceil": ("ceil", "ceil", "The operand rounded up to an integer."),
+    "count-leading-zeros": (numeric.leading_zeros, "clz", "The number of leading zero bits."),
+    "copy": (_same, "copy", "A copy of the operand."),
+    "cosine": (numeric.cosine, "cos", "The cosine."),
+    "cosh": ("cosh", "cosh", "The hyperbolic cosine."),
+    "erf": (numeric.erf, "erf", "The error function."),
+    "exp2": (numeric.power_of_two, "exp2", "``2 ** x``."),
+    "exponential": (numeric.exponential, "exp", "``e ** x``."),
+    "exponential-minus-one": (numeric.exponential_minus_one, "expm1", "``e ** x - 1``, accurate near zero."),
+    "floor": ("floor", "floor", "The operand rounded down to an integer."),
+    "imag": (_part("imag"), "imag", "The imaginary part; zero for real numbers."),
+    "is-finite": ("isfinite", "is_finite", "Whether a number is neither infinite nor NaN, as pred."),
+    "log": ("log", "log", "The natural logarithm."),
+    "log-plus-one": ("log1p", "log1p", "``ln(1 + x)``, accurate near zero."),
+    "log2": (_log2, "log2", "The logarithm to base 2."),
+    "logistic": (_logistic, "logistic", "``1 / (1 + e ** -x)``."),
+    "negate": ("negative", "neg", "``-x``."),
+    "not": ("invert", "not_", "Bitwise not; logical not for pred."),
+    "popcnt": (numeric.popcount, "population_count", "The number of set bits."),
+    "real": (_part("real"), "real", "The real part; the operand itself for real numbers."),
     "round-nearest-afz": (
         numeric.round_half_away_from_zero,
         "round",
-        "float",
         "The nearest integer; ties away from zero.",
     ),
-    "round-nearest-even": ("rint", "round_nearest_even", "float", "The nearest integer; ties to even."),
-    "rsqrt": (_rsqrt, "rsqrt", FLOATS, "``1 / sqrt(x)``."),
-    "sign": (numeric.sign, "sign", "int float complex", "The sign: -1, 0 or 1; a zero keeps its sign and NaN stays."),
-    "sine": (numeric.sine, "sin", FLOATS, "The sine."),
-    "sinh": ("sinh", "sinh", FLOATS, "The hyperbolic sine."),
-    "sqrt": (numeric.square_root, "sqrt", FLOATS, "The square root."),
-    "tan": ("tan", "tan", FLOATS, "The tangent."),
-    "tanh": ("tanh", "tanh", FLOATS, "The hyperbolic tangent."),
+    "round-nearest-even": ("rint", "round_nearest_even", "The nearest integer; ties to even."),
+    "rsqrt": (_rsqrt, "rsqrt", "``1 / sqrt(x)``."),
+    "sign": (numeric.sign, "sign", "The sign: -1, 0 or 1; a zero keeps its sign and NaN stays."),
+    "sine": (numeric.sine, "sin", "The sine."),
+    "sinh": ("sinh", "sinh", "The hyperbolic sine."),
+    "sqrt": (numeric.square_root, "sqrt", "The square root."),
+    "tan": ("tan", "tan", "The tangent."),
+    "tanh": ("tanh", "tanh", "The hyperbolic tangent."),
 }
 BINARY: dict[str, Row] = {
-    "add": ("add", "add", ANY, "The sum; logical or for pred."),
-    "subtract": (_subtract, "sub", NUMBERS, "The difference."),
-    "multiply": ("multiply", "mul", ANY, "The product; logical and for pred."),
-    "divide": (numeric.divide, "div", NUMBERS, "The quotient; truncated for integers."),
-    "remainder": (numeric.remainder, "rem", NUMBERS, "The remainder, with the sign of ``lhs``."),
-    "power": (numeric.power, "pow", NUMBERS, "``lhs`` to the power of ``rhs``."),
-    "maximum": (numeric.maximum, "max", ANY, "The larger of both; NaN if one is."),
-    "minimum": (numeric.minimum, "min", ANY, "The smaller of both; NaN if one is."),
-    "and": ("bitwise_and", "and_", BITS, "Bitwise and; logical and for pred."),
-    "or": ("bitwise_or", "or_", BITS, "Bitwise or; logical or for pred."),
-    "xor": ("bitwise_xor", "xor", BITS, "Bitwise exclusive or; inequality for pred."),
-    "mulhi": (numeric.high_product, "mulhi", INTS, "The upper half of the bits of the product."),
+    "add": ("add", "add", "The sum; logical or for pred."),
+    "subtract": (_subtract, "sub", "The difference."),
+    "multiply": ("multiply", "mul", "The product; logical and for pred."),
+    "divide": (numeric.divide, "div", "The quotient; truncated for integers."),
+    "remainder": (numeric.remainder, "rem", "The remainder, with the sign of ``lhs``."),
+    "power": (numeric.power, "pow", "``lhs`` to the power of ``rhs``."),
+    "maximum": (numeric.maximum, "max", "The larger of both; NaN if one is."),
+    "minimum": (numeric.minimum, "min", "The smaller of both; NaN if one is."),
+    "and": ("bitwise_and", "and_", "Bitwise and; logical and for pred."),
+    "or": ("bitwise_or", "or_", "Bitwise or; logical or for pred."),
+    "xor": ("bitwise_xor", "xor", "Bitwise exclusive or; inequality for pred."),
+    "mulhi": (numeric.high_product, "mulhi", "The upper half of the bits of the product."),
     "shift-left": (
         numeric.shift(left=True, arithmetic=False),
         "shift_left",
-        INTS,
         "``lhs`` shifted left by ``rhs`` bits; excess bits are lost.",
     ),
     "shift-right-arithmetic": (
         numeric.shift(left=False, arithmetic=True),
         "shift_right_arithmetic",
-        INTS,
         "``lhs`` shifted right by ``rhs`` bits; the sign bit is repeated.",
     ),
     "shift-right-logical": (
         numeric.shift(left=False, arithmetic=False),
         "shift_right_logical",
-        INTS,
         "``lhs`` shifted right by ``rhs`` bits; zeros fill up.",
     ),
-    "atan2": (numeric.atan2, "atan2", FLOATS, "The angle of the point ``(rhs, lhs)`` in radians."),
+    "atan2": (numeric.atan2, "atan2", "The angle of the point ``(rhs, lhs)`` in radians."),
     "complex": (
         numeric.make_complex,
         "complex",
-        "float",
         "Complex numbers from real and imaginary parts of f32 or f64.",
     ),
 }
-COMPARISONS: dict[str, tuple[str, str, str, str]] = {
-    "EQ": ("equal", "eq", ANY, "equal to"),
-    "NE": ("not_equal", "ne", ANY, "not equal to"),
+COMPARISONS: dict[str, tuple[str, str, str | None, str]] = {
+    "EQ": ("equal", "eq", None, "equal to"),
+    "NE": ("not_equal", "ne", None, "not equal to"),
     "GE": ("greater_equal", "ge", ORDERED, "greater than or equal to"),
     "GT": ("greater", "gt", ORDERED, "greater than"),
     "LE": ("less_equal", "le", ORDERED, "less than or equal to"),
     "LT": ("less", "lt", ORDERED, "less than"),
 }
-"""By direction."""
+"""By direction, with the kinds of element types if those of the operation are more."""
 NARROW = {"copy", "count-leading-zeros", "mulhi", "popcnt", *(name for name in BINARY if name.startswith("shift"))}
 """These operations take operands unconverted and count the bits of a narrow type; others get widened operands."""
 

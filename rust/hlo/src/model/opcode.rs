@@ -45,7 +45,11 @@ impl Types {
     }
 
     pub fn has(self, t: ElementType) -> bool {
-        let bit = match t.kind() {
+        self.has_kind(t.kind())
+    }
+
+    fn has_kind(self, kind: ElementKind) -> bool {
+        let bit = match kind {
             ElementKind::Boolean => BOOLEAN,
             ElementKind::Signed => SIGNED,
             ElementKind::Unsigned => UNSIGNED,
@@ -270,7 +274,7 @@ opcodes! {
     CollectivePermuteStart "collective-permute-start" Any ALL Shaped Varies Computes Whole NoKernel [Written],
     CollectiveReduce "collective-reduce" Any ALL Shaped Varies Computes Whole NoKernel [Written ReplicaGroups] calls |_| 2,
     Compare "compare" Fixed(2) ALL Shaped Pure Selects Modular Kernel [OneFloat],
-    Complex "complex" Fixed(2) ALL Shaped Pure Computes Whole Kernel [],
+    Complex "complex" Fixed(2) FLOATS Shaped Pure Computes Whole Kernel [],
     Concatenate "concatenate" Any ALL Shaped Pure Computes Whole Kernel [OneFloat],
     Conditional "conditional" Any ALL Shaped Pure Computes Whole NoKernel [KeepsType] calls |_| 1,
     Constant "constant" Fixed(0) ALL Shaped Pure Selects Whole NoKernel [Written Literal],
@@ -310,7 +314,7 @@ opcodes! {
     Map "map" Any ALL Shaped Pure Computes Whole Kernel [OneFloat] calls |n| n,
     Maximum "maximum" Fixed(2) ALL Elementwise Pure Selects Whole Kernel [],
     Minimum "minimum" Fixed(2) ALL Elementwise Pure Selects Whole Kernel [],
-    Mulhi "mulhi" Fixed(2) NUMBERS Elementwise Pure Computes Whole Kernel [],
+    Mulhi "mulhi" Fixed(2) ALL Elementwise Pure Computes Whole Kernel [],
     Multiply "multiply" Fixed(2) ALL Elementwise Pure Computes Linear Kernel [],
     Negate "negate" Fixed(1) NUMBERS Elementwise Pure Computes Linear Kernel [],
     Not "not" Fixed(1) BITS Elementwise Pure Selects Modular Kernel [],
@@ -409,6 +413,13 @@ impl Opcode {
     /// The element types that its first operand may have.
     pub(crate) fn types(self) -> Types {
         TABLE[self as usize].types
+    }
+
+    /// The kinds of the element types that its first operand may have.
+    pub fn kinds(self) -> impl Iterator<Item = ElementKind> {
+        use ElementKind::{Boolean, Complex, Float, Signed, Unsigned};
+        let types = self.types();
+        [Boolean, Signed, Unsigned, Float, Complex].into_iter().filter(move |&kind| types.has_kind(kind))
     }
 
     /// The number of parameters of each computation that it calls with `n` operands; `None` if any number is valid.
