@@ -142,18 +142,18 @@ def run_values(computation: hm.Computation, arguments: Iterable[Any]) -> dict[hm
     return {instruction: value for instruction, value in found.items() if instruction.computation == computation}
 
 
-def at_leaf(value: Any, leaf: Iterable[int]) -> Any:
+def at_leaf(value: Any, shape_index: Iterable[int]) -> Any:
     """The part of a value at a shape index."""
-    for i in leaf:
+    for i in shape_index:
         value = value[i]
     return value
 
 
-def replaced(value: Any, leaf: tuple[int, ...], new: Any) -> Any:
+def replaced(value: Any, shape_index: tuple[int, ...], new: Any) -> Any:
     """The value with the part at a shape index replaced."""
-    if not leaf:
+    if not shape_index:
         return new
-    return tuple(replaced(x, leaf[1:], new) if i == leaf[0] else x for i, x in enumerate(value))
+    return tuple(replaced(x, shape_index[1:], new) if i == shape_index[0] else x for i, x in enumerate(value))
 
 
 def random_value(shape: hm.Shape, rng: np.random.Generator) -> Any:
@@ -221,7 +221,7 @@ def _ravel(points: np.ndarray, sizes: tuple[int, ...]) -> np.ndarray:
 
 def related(
     maps: Iterable[hm.IndexingMap],
-    leaf: tuple[int, ...],
+    shape_index: tuple[int, ...],
     source: hm.Shape,
     target: hm.Shape,
     values: Mapping[int, Any],
@@ -229,7 +229,7 @@ def related(
     """The union of the maps of a set to one array, as a bool matrix."""
     found = np.zeros((source.n_elements, target.n_elements), np.bool_)
     for m in maps:
-        if m.shape_index == leaf:
+        if m.shape_index == shape_index:
             found |= relation(m, source, target, values)
     return found
 

@@ -121,9 +121,9 @@ def test_wrong_devices_are_unsound(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rule is not None
 
     def backwards(
-        instruction: hm.Instruction, leaf: tuple[int, ...], table: GroupTable | None
+        instruction: hm.Instruction, shape_index: tuple[int, ...], table: GroupTable | None
     ) -> dict[int, OperandIndexing]:
-        return dict(rule.input_to_output(instruction, 0, leaf, table))
+        return dict(rule.input_to_output(instruction, 0, shape_index, table))
 
     op = lookup("collective-permute")
     wrong_maps = op.maps._replace(collective=rule._replace(output_to_input=backwards))

@@ -68,9 +68,11 @@ def test_rules_run_once_per_signature(monkeypatch: pytest.MonkeyPatch) -> None:
     computed: list[str] = []
 
     def counted(rule: OutputToInput) -> OutputToInput:
-        def output_to_input(instruction: hm.Instruction, leaf: hm.ShapeIndex, context: RuleContext) -> RuleResult:
+        def output_to_input(
+            instruction: hm.Instruction, shape_index: hm.ShapeIndex, context: RuleContext
+        ) -> RuleResult:
             computed.append(instruction.opcode)
-            return rule(instruction, leaf, context)
+            return rule(instruction, shape_index, context)
 
         return output_to_input
 

@@ -64,7 +64,9 @@ def test_every_rule_has_a_case_with_known_maps() -> None:
     for case in (case for case in all_cases() if "custom-call" in case.text):
         root = case.module.entry.root
         target = str(root.attributes.get("custom_call_target", ""))
-        if not any(maps.is_unknown for leaf, _ in leaves(root.shape) for maps in hm.output_to_input(root, leaf)):
+        if not any(
+            maps.is_unknown for shape_index, _ in leaves(root.shape) for maps in hm.output_to_input(root, shape_index)
+        ):
             known.add(target)
     assert {*ANNOTATIONS, *SHARDS} - known == set()
     for rules in (TARGETS, MIXING):

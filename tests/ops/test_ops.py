@@ -17,8 +17,8 @@ from hlomap import ops
 from hlomap.ops import registered
 
 
-def _label(direction: str, leaf: tuple[int, ...]) -> str:
-    return f"{direction}[{','.join(map(str, leaf))}]" if leaf else direction
+def _label(direction: str, shape_index: tuple[int, ...]) -> str:
+    return f"{direction}[{','.join(map(str, shape_index))}]" if shape_index else direction
 
 
 def _lines(label: str, found: hm.MapSet) -> list[str]:
@@ -28,15 +28,15 @@ def _lines(label: str, found: hm.MapSet) -> list[str]:
 def found_lines(root: hm.Instruction) -> list[str]:
     """All maps of an instruction in the format of a case's comments."""
     lines: list[str] = []
-    for leaf, _ in leaves(root.shape):
-        for k, found in enumerate(hm.output_to_input(root, leaf)):
-            lines += _lines(f"{_label('o2i', leaf)} {k}", found)
+    for shape_index, _ in leaves(root.shape):
+        for k, found in enumerate(hm.output_to_input(root, shape_index)):
+            lines += _lines(f"{_label('o2i', shape_index)} {k}", found)
     for k, operand in enumerate(root.operands):
-        for leaf, _ in leaves(operand.shape):
-            sets = hm.input_to_output(root, (k, *leaf))
+        for shape_index, _ in leaves(operand.shape):
+            sets = hm.input_to_output(root, (k, *shape_index))
             for i, found in enumerate(sets):
                 output = f" -> {i}" if len(sets) > 1 else ""
-                lines += _lines(f"{_label('i2o', leaf)} {k}{output}", found)
+                lines += _lines(f"{_label('i2o', shape_index)} {k}{output}", found)
     return lines
 
 

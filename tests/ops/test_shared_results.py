@@ -28,11 +28,13 @@ def answers(text: str) -> list[str]:
     module = hm.parse(text)
     root = module.entry.root
     found = []
-    for leaf, _ in leaves(root.shape):
-        found += [line for maps in _of(lambda leaf=leaf: hm.output_to_input(root, leaf)) for line in maps]
+    for shape_index, _ in leaves(root.shape):
+        found += [
+            line for maps in _of(lambda shape_index=shape_index: hm.output_to_input(root, shape_index)) for line in maps
+        ]
     for k, operand in enumerate(root.operands):
-        for leaf, _ in leaves(operand.shape):
-            index = (k, *leaf)
+        for shape_index, _ in leaves(operand.shape):
+            index = (k, *shape_index)
             found += [line for maps in _of(lambda index=index: hm.input_to_output(root, index)) for line in maps]
     table = hm.analyze(module)
     found += map(str, zip(table["maps"], table["unknown"], table["flops"], table["exact"], strict=True))

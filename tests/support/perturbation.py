@@ -23,7 +23,7 @@ def observe_changes(
     result: hm.Shape,
     operands: Sequence[Any],
     k: int,
-    leaf: Leaf,
+    shape_index: Leaf,
     others: Iterable[np.ndarray],
     expected: Mapping[Leaf, np.ndarray] | None = None,
 ) -> dict[Leaf, np.ndarray]:
@@ -32,7 +32,7 @@ def observe_changes(
     ``others`` are flat arrays of values to change the elements to, one at a time, until just ``expected`` was seen;
     ``result`` is the shape of the value that ``run`` computes.
     """
-    original = np.asarray(at_leaf(operands[k], leaf))
+    original = np.asarray(at_leaf(operands[k], shape_index))
     before = run(list(operands))
     observed = {out: np.zeros((shape.n_elements, original.size), np.bool_) for out, shape in leaves(result)}
     for other in others:
@@ -42,7 +42,7 @@ def observe_changes(
             array = original.reshape(-1).copy()
             array[i] = other[i]
             changed = list(operands)
-            changed[k] = replaced(operands[k], leaf, array.reshape(original.shape))
+            changed[k] = replaced(operands[k], shape_index, array.reshape(original.shape))
             after = run(changed)
             for out, matrix in observed.items():
                 matrix[:, i] |= differs(at_leaf(before, out), at_leaf(after, out))
@@ -74,15 +74,15 @@ class Checked:
 
     def _describe(self, pair: np.ndarray) -> str:
         """Instruction, direction, operand element, output element and maps of (operand element, output element)."""
-        (out, output_shape), (k, leaf, operand_shape) = self.output, self.operand
+        (out, output_shape), (k, shape_index, operand_shape) = self.output, self.operand
         i, o = (
             [int(x) for x in np.unravel_index(n, s.dimensions)]
             for n, s in zip(pair, (operand_shape, output_shape), strict=True)
         )
         text = " | ".join(str(self.maps).splitlines()) or "no map"
         name = f"{self.root.name} ({self.root.opcode}) {self.direction}"
-        return f"{name}: operand {k}{_in_braces(leaf)} element {i}, output{_in_braces(out)} element {o}: {text}"
+        return f"{name}: operand {k}{_in_braces(shape_index)} element {i}, output{_in_braces(out)} element {o}: {text}"
 
 
-def _in_braces(leaf: Leaf) -> str:
-    return f"{{{', '.join(map(str, leaf))}}}" if leaf else ""
+def _in_braces(shape_index: Leaf) -> str:
+    return f"{{{', '.join(map(str, shape_index))}}}" if shape_index else ""

@@ -59,31 +59,33 @@ def _check_maps(case: Case, module: hm.Module) -> None:
     values = _instruction_values(case, module, np.random.default_rng(7))
     by_number = {instruction.number: value for instruction, value in values.items()}
     for k, operand in enumerate(root.operands):
-        for leaf, inner in leaves(operand.shape):
+        for shape_index, inner in leaves(operand.shape):
             # The values of constants may be part of the map, and the number of iterations rests on some leaves.
-            runs = values and operand.opcode not in ("constant", "iota") and leaf not in fixed_leaves(root)
-            forward = hm.input_to_output(root, (k, *leaf))
+            runs = values and operand.opcode not in ("constant", "iota") and shape_index not in fixed_leaves(root)
+            forward = hm.input_to_output(root, (k, *shape_index))
             mentioned: dict[tuple[int, ...], np.ndarray] = {}
             for out, shape in leaves(root.shape):
                 there, back = hm.output_to_input(root, out)[k], forward[out[0] if out else 0]
                 assert there.is_unknown == back.is_unknown
                 are_exact = there.exact and back.exact
                 if not there.is_unknown and (runs or are_exact):
-                    mentioned[out] = related(there, leaf, shape, inner, by_number)
+                    mentioned[out] = related(there, shape_index, shape, inner, by_number)
                 if are_exact:
                     inverse = related(back, out, inner, shape, by_number)
-                    assert (mentioned[out] == inverse.T).all(), f"output {out} of {root.name}, operand {k} leaf {leaf}"
+                    assert (mentioned[out] == inverse.T).all(), (
+                        f"output {out} of {root.name}, operand {k} leaf {shape_index}"
+                    )
             if not runs:
                 continue
             operands = [values[o] for o in root.operands]
-            others = _other_elements(np.asarray(at_leaf(operands[k], leaf)), inner, np.random.default_rng(k))
+            others = _other_elements(np.asarray(at_leaf(operands[k], shape_index)), inner, np.random.default_rng(k))
             observed = observe_changes(
-                lambda given: evaluate_one(root, given), root.shape, operands, k, leaf, others, mentioned
+                lambda given: evaluate_one(root, given), root.shape, operands, k, shape_index, others, mentioned
             )
             for out, shape in leaves(root.shape):
                 if out in mentioned:
                     there = hm.output_to_input(root, out)[k]
-                    checked = Checked(root, "output_to_input", (out, shape), (k, leaf, inner), there)
+                    checked = Checked(root, "output_to_input", (out, shape), (k, shape_index, inner), there)
                     checked.check_sound(observed[out], mentioned[out])
                     if not case.weak and there.exact:
                         checked.check_tight(observed[out], mentioned[out])

@@ -196,7 +196,7 @@ class KnownValues:
             operands = at.operands
             for k, part in self._used_of_element(at, index, known).items():
                 read = array_leaves(operands[k].shape) if isinstance(part, Unknown) else part.leaves
-                new = {(operands[k].number, leaf): (operands[k], leaf) for leaf in read}
+                new = {(operands[k].number, shape_index): (operands[k], shape_index) for shape_index in read}
                 pending += [value for key, value in new.items() if key not in seen]
                 seen |= new.keys()
         return frozenset(found)

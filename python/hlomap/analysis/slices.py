@@ -225,9 +225,9 @@ def _pass_to_operands(
 ) -> None:
     """The sets to the operands of a caller that calls the computation repeatedly."""
     operands = caller.operands
-    for leaf in dict.fromkeys(m.shape_index for m in maps) if not maps.is_unknown else leaves(caller.shape):
-        here = checked_rule(caller, leaf, -1, partial(rule, caller, leaf, questions))
-        own = maps._at(leaf)
+    for shape_index in dict.fromkeys(m.shape_index for m in maps) if not maps.is_unknown else leaves(caller.shape):
+        here = checked_rule(caller, shape_index, -1, partial(rule, caller, shape_index, questions))
+        own = maps._at(shape_index)
         for number, part in here.parts.items():
             operand = operands[number]
             for index in leaves(operand.shape):

@@ -121,11 +121,11 @@ def table_lines(rows: Sequence[Sequence[str]], left: Container[int] = (0,)) -> l
     return ["  ".join(place(c, w) for place, c, w in zip(align, row, widths, strict=True)).rstrip() for row in rows]
 
 
-def leaf_text(leaf: Iterable[int]) -> str:
+def leaf_text(shape_index: Iterable[int]) -> str:
     """A shape index as a suffix to the name of a value; empty for an array.
 
     >>> "t" + leaf_text((0, 1))
     't{0, 1}'
     """
-    found = ", ".join(map(str, leaf))
+    found = ", ".join(map(str, shape_index))
     return f"{{{found}}}" if found else ""

@@ -248,28 +248,34 @@ class ReadTable:
         if not instruction.operands:
             return []
         leaves = instruction.shape.leaves()[:_MAX_ARRAYS]
-        return [self._record(instruction, leaf, shape) for leaf, shape in leaves]
+        return [self._record(instruction, shape_index, shape) for shape_index, shape in leaves]
 
-    def _record(self, instruction: Instruction, leaf: ShapeIndex, shape: Shape) -> int:
+    def _record(self, instruction: Instruction, shape_index: ShapeIndex, shape: Shape) -> int:
         try:
-            found = operand_maps(self._questions, instruction, leaf)
+            found = operand_maps(self._questions, instruction, shape_index)
         except (HlomapError, OverflowError) as error:
-            record = {"leaf": leaf, "shape": self.shape(shape), "names": (), "reads": (), "error": printable(error)}
-            return self.records.add((leaf, str(shape), printable(error)), record)
+            record = {
+                "leaf": shape_index,
+                "shape": self.shape(shape),
+                "names": (),
+                "reads": (),
+                "error": printable(error),
+            }
+            return self.records.add((shape_index, str(shape), printable(error)), record)
         operands = instruction.operands
         sets = [found.get(k, MapSet()) for k in range(len(operands))]
         key = (
-            leaf,
+            shape_index,
             str(shape),
             tuple(str(operand.shape) for operand in operands),
             tuple((s.exact, s.reason, *((m.shape_index, str(m)) for m in s)) for s in sets),
             _hints(instruction),
             any(m.runtime for s in sets for m in s) and instruction.number,  # its values come from instructions
         )
-        return self.records.add(key, lambda: self._describe_reads(instruction, leaf, shape, sets))
+        return self.records.add(key, lambda: self._describe_reads(instruction, shape_index, shape, sets))
 
     def _describe_reads(
-        self, instruction: Instruction, leaf: ShapeIndex, shape: Shape, sets: Sequence[MapSet]
+        self, instruction: Instruction, shape_index: ShapeIndex, shape: Shape, sets: Sequence[MapSet]
     ) -> dict[str, Any]:
         names = name_dimensions(instruction, shape, sets)
         reads = []
@@ -285,7 +291,7 @@ class ReadTable:
                 for at in dict.fromkeys(m.shape_index for m in maps)
             ]
         record = {
-            "leaf": leaf,
+            "leaf": shape_index,
             "shape": self.shape(shape),
             "names": names.output,
             "reads": reads[:_MAX_READS],
@@ -298,9 +304,9 @@ class ReadTable:
         memory = _memory(instruction, shape)
         return record | ({} if memory is None else {"memory": memory})
 
-    def _read(self, k: int, leaf: ShapeIndex, shape: Shape, maps: MapSet, names: Names) -> dict[str, Any]:
+    def _read(self, k: int, shape_index: ShapeIndex, shape: Shape, maps: MapSet, names: Names) -> dict[str, Any]:
         """The record of the reads from one array of an operand."""
-        own = [m for m in maps if m.shape_index == leaf]
+        own = [m for m in maps if m.shape_index == shape_index]
         named = [names.of(m, k) for m in own]
         texts = list(map(str, named))
         key = (tuple(texts), maps.exact, str(shape), names.sizes, names.operands.get(k))
@@ -310,7 +316,7 @@ class ReadTable:
         fits = [text for text in texts if len(text) <= _LONGEST_MAP][:_MAX_MAPS]
         record: dict[str, Any] = {
             "operand": k,
-            "leaf": leaf,
+            "leaf": shape_index,
             "shape": self.shape(shape),
             "maps": [self.maps.add(text, text) for text in fits],
             "status": "exact" if maps.exact else "over-approximate",

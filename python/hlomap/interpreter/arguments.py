@@ -18,11 +18,11 @@ from ..ops._numpy.input_checks import check_value
 
 
 def distribute_arguments(
-    computation: Computation, given: Sequence[Any], num_replicas: int, num_partitions: int
+    computation: Computation, given: Sequence[Any], n_replicas: int, n_partitions: int
 ) -> list[list[Value]]:
     """The checked arguments of each device."""
-    if num_replicas < 1 or num_partitions < 1:
-        raise ShapeError(f"expected at least 1 replica and 1 partition, found {num_replicas} and {num_partitions}")
+    if n_replicas < 1 or n_partitions < 1:
+        raise ShapeError(f"expected at least 1 replica and 1 partition, found {n_replicas} and {n_partitions}")
     parameters = computation.parameters
     if len(given) != len(parameters):
         wanted = ", ".join(f"{p.name}: {p.shape}" for p in parameters)
@@ -31,7 +31,7 @@ def distribute_arguments(
             f"{computation.name} has {len(parameters)} parameters ({wanted}), {len(given)} arguments were given"
             + (dropped if len(given) > len(parameters) else "")
         )
-    n = num_replicas * num_partitions
+    n = n_replicas * n_partitions
     arguments: list[list[Value]] = [[] for _ in range(n)]
     for number, (value, parameter) in enumerate(zip(given, parameters, strict=True)):
         where = f"parameter {number}, {parameter.name},"

@@ -220,7 +220,7 @@ class MapSet(Image):
         reason: str | None = None
         effort, own = Effort(), self._all_uses()
         for m, same_leaf in zip(self._maps, find_meeting(self._maps, other._maps), strict=True):
-            leaf = m.shape_index
+            shape_index = m.shape_index
             changed = change(m, same_leaf, effort)
             if isinstance(changed, str):
                 reason = reason or changed
@@ -229,8 +229,8 @@ class MapSet(Image):
             for k in same_leaf:
                 suppliers |= suppliers_of(k)
             for part in changed:
-                parts.append(part._placed(leaf, m.use, suppliers))
-                uses[leaf, part] = uses.get((leaf, part), ()) + own.get((leaf, m), ())
+                parts.append(part._placed(shape_index, m.use, suppliers))
+                uses[shape_index, part] = uses.get((shape_index, part), ()) + own.get((shape_index, m), ())
         exact, reason = self._exact and reason is None, self._reason or reason
         return self._replace(parts, exact=exact, reason=reason, uses=uses, devices=None)
 
@@ -257,11 +257,11 @@ class MapSet(Image):
             return simplified._change_device_maps(lambda maps: maps.simplify())
         before, uses = simplified._all_uses(), dict[_Key, tuple[Use, ...]]()
         members: list[IndexingMap] = []
-        for leaf, maps in simplified._by_array().items():
+        for shape_index, maps in simplified._by_array().items():
             own = [m for m in maps if not m.is_known_empty]
             if len(own) < 2:
                 members += own
-                uses.update(((leaf, m), before.get((leaf, m), ())) for m in own)
+                uses.update(((shape_index, m), before.get((shape_index, m), ())) for m in own)
                 continue
             key = tuple(own)
             if key not in known:
@@ -269,9 +269,9 @@ class MapSet(Image):
             for m, parts in known[key]:
                 stands_for = [own[i] for i in parts]
                 suppliers = {k: v for part in stands_for for k, v in suppliers_of(part).items()}
-                found = {use for part in stands_for for use in before.get((leaf, part), ())}
-                uses[leaf, m] = tuple(sorted(found, key=lambda use: (use[0].number, use[1])))
-                members.append(m._placed(leaf, next(iter(uses[leaf, m]), stands_for[0].use), suppliers))
+                found = {use for part in stands_for for use in before.get((shape_index, part), ())}
+                uses[shape_index, m] = tuple(sorted(found, key=lambda use: (use[0].number, use[1])))
+                members.append(m._placed(shape_index, next(iter(uses[shape_index, m]), stands_for[0].use), suppliers))
         if tuple(members) != simplified._maps:
             simplified = simplified._replace(members, uses=uses)
         return simplified._change_device_maps(lambda maps: maps.simplify())
@@ -497,9 +497,10 @@ class MapSet(Image):
             return self._replace(members)
         uses: dict[_Key, tuple[Use, ...]] = {}
         for before, m in pairs:
-            leaf = before.shape_index
-            own = uses.get((leaf, m), ())
-            uses[leaf, m] = own + tuple(use for use in self._uses.get((leaf, before), ()) if use not in own)
+            shape_index = before.shape_index
+            own = uses.get((shape_index, m), ())
+            others = self._uses.get((shape_index, before), ())
+            uses[shape_index, m] = own + tuple(use for use in others if use not in own)
         return self._replace(members, uses=uses)
 
     def _replace(self, maps: Iterable[IndexingMap], **changes: Any) -> MapSet:
@@ -519,9 +520,9 @@ class MapSet(Image):
             return self
         return self._replace(maps, exact=self._exact and inexact is None, reason=self._reason or inexact)
 
-    def _at(self, leaf: ShapeIndex) -> MapSet:
+    def _at(self, shape_index: ShapeIndex) -> MapSet:
         """The maps to one array of the target, without uses, which are slow to select if there are many."""
-        own = [m for m in self._maps if m.shape_index == leaf]
+        own = [m for m in self._maps if m.shape_index == shape_index]
         return self if len(own) == len(self._maps) else MapSet(own, exact=self._exact, reason=self._reason)
 
     def _by_array(self) -> dict[ShapeIndex, MapSet]:
@@ -531,7 +532,7 @@ class MapSet(Image):
             found.setdefault(m.shape_index, []).append(m)
         if len(found) == 1:
             return dict.fromkeys(found, self)
-        return {leaf: MapSet(own, exact=self._exact, reason=self._reason) for leaf, own in found.items()}
+        return {shape_index: MapSet(own, exact=self._exact, reason=self._reason) for shape_index, own in found.items()}
 
     def _change_device_maps(self, change: Callable[[MapSet], MapSet]) -> MapSet:
         """The set with its device maps changed by a function."""

@@ -69,8 +69,8 @@ def overlap(first: MapSet, second: MapSet) -> Answer[CommonElement]:
             return Answer(False) if is_empty else Answer(None, reason=one.reason or "unknown")
     undecided: str | None = None
     others = second._by_array()
-    for leaf, maps in first._by_array().items():
-        left, right = list(maps), list(others.get(leaf, ()))
+    for shape_index, maps in first._by_array().items():
+        left, right = list(maps), list(others.get(shape_index, ()))
         meets, found, reason = _overlap(left, right)
         if found is not None:
             i, j, element, here, there = found
@@ -173,10 +173,13 @@ def equivalent(first: MapSet, second: MapSet) -> Answer[tuple[int, ...]]:
 def expect_alike(a: MapSet, b: MapSet, operation: str) -> None:
     """Raises unless all maps have equally many dims, and maps to the same array equally many results."""
     maps = [*a._nonempty(), *b._nonempty()]
-    by_leaf: dict[ShapeIndex, set[int]] = {}
+    by_shape_index: dict[ShapeIndex, set[int]] = {}
     for m in maps:
-        by_leaf.setdefault(m.shape_index, set()).add(len(m.results))
-    for what, numbers in [("dims", {len(m.dims) for m in maps}), *(("results", found) for found in by_leaf.values())]:
+        by_shape_index.setdefault(m.shape_index, set()).add(len(m.results))
+    for what, numbers in [
+        ("dims", {len(m.dims) for m in maps}),
+        *(("results", found) for found in by_shape_index.values()),
+    ]:
         if len(numbers) > 1:
             found = " and ".join(map(str, sorted(numbers)))
             hint = "; compare the elements of a.image() and b.image()" if what == "dims" else ""

@@ -117,8 +117,8 @@ def find_meeting(maps: Sequence[IndexingMap], others: Sequence[IndexingMap]) -> 
     found = []
     for m, own in zip(maps, bounds, strict=True):
         meeting: list[int] = []
-        for (leaf, n_dims, n_results), (at, theirs) in stacked.items():
-            if leaf == m.shape_index:
+        for (shape_index, n_dims, n_results), (at, theirs) in stacked.items():
+            if shape_index == m.shape_index:
                 is_alike = (n_dims, n_results) == (len(m.dims), len(m.results))
                 meets = ((theirs[:, 0] <= own[1]) & (own[0] <= theirs[:, 1])).all(axis=1) if is_alike else slice(None)
                 meeting += at[meets].tolist()

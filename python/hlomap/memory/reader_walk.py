@@ -83,9 +83,10 @@ class Walk:
         self._effects: dict[Computation, list[tuple[Instruction, Instruction, MapSet]]] = {}
         self._users_of: dict[Instruction, tuple[list[Instruction], dict[ShapeIndex, list[Instruction]]]] = {}
 
-    def reads(self, value: Instruction, leaf: ShapeIndex) -> Reads:
+    def reads(self, value: Instruction, shape_index: ShapeIndex) -> Reads:
         """The readers of an array, in its computation, its callees and its callers."""
-        here = self._follow({(value, leaf): identity_set(shape_at(self._questions.shape_of(value), leaf))})
+        shape = shape_at(self._questions.shape_of(value), shape_index)
+        here = self._follow({(value, shape_index): identity_set(shape)})
         reads = dict(here.reads)
         for one in value.module.unread if here.outs and value.computation != value.module.entry else ():
             _add(reads, _unknown_reads(one, here.outs.values()), Times(1))  # it may also be a call
@@ -167,15 +168,19 @@ class Walk:
                     waiting.add(user)
                     heappush(pending, (user.number, user))
 
-        for (value, leaf), maps in sources.items():
-            states.setdefault(value, {})[leaf] = maps
+        for (value, shape_index), maps in sources.items():
+            states.setdefault(value, {})[shape_index] = maps
         for value in states:
             push(value)
         while pending:
             user = heappop(pending)[1]
             waiting.remove(user)
             operands = ((k, operand) for operand in held[user] for k in self._numbers(user)[operand])
-            arguments = {(k, leaf): maps for k, operand in sorted(operands) for leaf, maps in states[operand].items()}
+            arguments = {
+                (k, shape_index): maps
+                for k, operand in sorted(operands)
+                for shape_index, maps in states[operand].items()
+            }
             found = yield from self._use(user, arguments)
             reads[user] = found.reads
             if found.outs != states.get(user, {}):
@@ -207,7 +212,7 @@ class Walk:
         if not self._questions.shape_of(value).is_tuple:
             return list(value.users)
         if value not in self._users_of:
-            every, by_leaf = self._users_of[value] = [], {}
+            every, by_shape_index = self._users_of[value] = [], {}
             for user in value.users:
                 if not op_of(user).maps.structural:
                     every.append(user)
@@ -215,10 +220,10 @@ class Walk:
                 numbers = set(self._numbers(user)[value])
                 for out in array_leaves(self._questions.shape_of(user)):
                     for k, maps in operand_maps(self._questions, user, out).items():
-                        for leaf in {m.shape_index for m in maps} if k in numbers else ():
-                            by_leaf.setdefault(leaf, []).append(user)
-        every, by_leaf = self._users_of[value]
-        return [*every, *(user for leaf in leaves for user in by_leaf.get(leaf, ()))]
+                        for shape_index in {m.shape_index for m in maps} if k in numbers else ():
+                            by_shape_index.setdefault(shape_index, []).append(user)
+        every, by_shape_index = self._users_of[value]
+        return [*every, *(user for shape_index in leaves for user in by_shape_index.get(shape_index, ()))]
 
     def _may_read_any(self, computation: Computation) -> list[Instruction]:
         """The instructions of a computation whose operands are not known."""
@@ -238,7 +243,7 @@ class Walk:
             return _Found(_unknown_reads(user, list(arguments.values())), {})
         is_entered = not any(computation.is_fusion or computation in self._entered for computation in called)
         if is_entered and op.calls.parameter_to_operands is not None:
-            return (yield from self._loop(user, {leaf: maps for (_, leaf), maps in arguments.items()}))
+            return (yield from self._loop(user, {shape_index: maps for (_, shape_index), maps in arguments.items()}))
         is_like_root = called and all(computation.root.shape == user.shape for computation in called)
         if is_entered and is_like_root and op.calls.value_of_parameter is not None:
             return (yield from self._call(user, arguments))
@@ -251,8 +256,8 @@ class Walk:
         op, called, operands = op_of(user), user.called_computations, user.operands
         assert op.calls.value_of_parameter is not None, "the user is a call"
         given: dict[Instruction, dict[ShapeIndex, MapSet]] = {}
-        for (k, leaf), maps in arguments.items():
-            given.setdefault(operands[k], {})[leaf] = maps
+        for (k, shape_index), maps in arguments.items():
+            given.setdefault(operands[k], {})[shape_index] = maps
         reads: Reads = {}
         outs: dict[ShapeIndex, list[MapSet]] = {}
         passed: set[Instruction | None] = set()
@@ -263,18 +268,18 @@ class Walk:
                 value = op.calls.value_of_parameter(user, position, number)
                 passed.add(value)
                 if value is not None:
-                    sources |= {(parameter, leaf): maps for leaf, maps in given.get(value, {}).items()}
+                    sources |= {(parameter, shape_index): maps for shape_index, maps in given.get(value, {}).items()}
             if not sources:
                 continue
             found = yield sources
             _add(reads, found.reads, times)
-            for leaf, maps in found.outs.items():
-                outs.setdefault(leaf, []).append(maps)
+            for shape_index, maps in found.outs.items():
+                outs.setdefault(shape_index, []).append(maps)
         own = [maps for (k, _), maps in arguments.items() if operands[k] not in passed]
         _add(reads, _whole_reads(user, own, None), Times(1))  # the index of the branch
-        unions = {leaf: union(list(dict.fromkeys(sets))) for leaf, sets in outs.items()}
+        unions = {shape_index: union(list(dict.fromkeys(sets))) for shape_index, sets in outs.items()}
         if len(called) > 1:
-            unions = {leaf: _inexact(maps, str(times.reason)) for leaf, maps in unions.items()}
+            unions = {shape_index: _inexact(maps, str(times.reason)) for shape_index, maps in unions.items()}
         return _Found(reads, unions)
 
     def _loop(self, user: Instruction, carried: dict[ShapeIndex, MapSet], *, is_after_one: bool = False) -> _Steps:
@@ -290,8 +295,8 @@ class Walk:
         repeats: int | None = None
         while repeats is None:
             state = states[-1]
-            found.append((yield {(body.parameters[0], leaf): maps for leaf, maps in state.items()}))
-            tested.append((yield {(condition.parameters[0], leaf): maps for leaf, maps in state.items()}))
+            found.append((yield {(body.parameters[0], shape_index): maps for shape_index, maps in state.items()}))
+            tested.append((yield {(condition.parameters[0], shape_index): maps for shape_index, maps in state.items()}))
             following = found[-1].outs
             if following in states:
                 repeats = states.index(following)
@@ -299,7 +304,7 @@ class Walk:
                 reason = f"the state of {user.name} differs in each iteration"
                 return _Found(
                     _whole_reads(user, carried.values(), reason, None),
-                    {leaf: MapSet.unknown(reason) for leaf in array_leaves(user.shape)},
+                    {shape_index: MapSet.unknown(reason) for shape_index in array_leaves(user.shape)},
                 )
             else:
                 states.append(following)
@@ -311,9 +316,12 @@ class Walk:
         if isinstance(n, Unknown):
             outs: dict[ShapeIndex, MapSet] = {}
             for state in states:
-                outs |= {leaf: outs[leaf] | maps if leaf in outs else maps for leaf, maps in state.items()}
+                outs |= {
+                    shape_index: outs[shape_index] | maps if shape_index in outs else maps
+                    for shape_index, maps in state.items()
+                }
             if len(states) > 1:
-                outs = {leaf: _inexact(maps, n.reason) for leaf, maps in outs.items()}
+                outs = {shape_index: _inexact(maps, n.reason) for shape_index, maps in outs.items()}
             return _Found(reads, outs)
         return _Found(reads, states[n if n < len(states) else repeats + (n - repeats) % period])
 
@@ -322,15 +330,15 @@ class Walk:
     ) -> dict[ShapeIndex, MapSet]:
         """The places of the arrays in the output of an operation that moves nothing."""
         outs: dict[ShapeIndex, MapSet] = {}
-        for (k, leaf), maps in arguments.items():
-            for out in self._outputs_of(user, k, leaf):
-                found = self._maps(user, out, k, leaf).then(maps)
+        for (k, shape_index), maps in arguments.items():
+            for out in self._outputs_of(user, k, shape_index):
+                found = self._maps(user, out, k, shape_index).then(maps)
                 outs[out] = outs[out] | found if out in outs else found
         return outs
 
-    def _outputs_of(self, user: Instruction, operand: int, leaf: ShapeIndex) -> list[ShapeIndex]:
+    def _outputs_of(self, user: Instruction, operand: int, shape_index: ShapeIndex) -> list[ShapeIndex]:
         """The arrays of the output that contain elements of an array of an operand."""
-        (records,) = self._questions.query(user, operand, [leaf])
+        (records,) = self._questions.query(user, operand, [shape_index])
         outs: dict[ShapeIndex, None] = {}
         for record in records:
             if record.unknown is not None:
@@ -340,11 +348,11 @@ class Walk:
             outs |= dict.fromkeys(m.shape_index for m in record.maps)
         return list(outs)
 
-    def _maps(self, user: Instruction, out: ShapeIndex, operand: int, leaf: ShapeIndex) -> MapSet:
+    def _maps(self, user: Instruction, out: ShapeIndex, operand: int, shape_index: ShapeIndex) -> MapSet:
         """The elements of an array of an operand that an array of the output reads."""
         if (user, out) not in self._needs:
             self._needs[user, out] = operand_maps(self._questions, user, out)
-        return self._needs[user, out].get(operand, MapSet())._at(leaf)
+        return self._needs[user, out].get(operand, MapSet())._at(shape_index)
 
     def _read(self, user: Instruction, arguments: Mapping[tuple[int, ShapeIndex], MapSet]) -> _Found:
         """The reads of an instruction, except from operands that it updates in place."""
@@ -352,10 +360,10 @@ class Walk:
         outputs = array_leaves(shape)
         parts: list[MapSet] = []
         outs: dict[ShapeIndex, MapSet] = {}
-        for (k, leaf), maps in arguments.items():
-            place = self._in_place(user, k, leaf)
+        for (k, shape_index), maps in arguments.items():
+            place = self._in_place(user, k, shape_index)
             for out, replaces in place.kept.items():
-                operand, kept = shape_at(self._questions.shape_of(operands[k]), leaf), shape_at(shape, out)
+                operand, kept = shape_at(self._questions.shape_of(operands[k]), shape_index), shape_at(shape, out)
                 same = kept.dimensions == operand.dimensions
                 held = maps if same else _all_of(maps, kept)
                 held = _inexact(held, f"{user.name} updates it in place") if replaces or not same else held
@@ -364,11 +372,11 @@ class Walk:
                 parts.append(_inexact(maps.image(), f"{user.name} has no output array, so its reads are not known"))
             for out in outputs if place.is_read else ():
                 if out not in place.unread:
-                    found = self._maps(user, out, k, leaf).then(maps)
+                    found = self._maps(user, out, k, shape_index).then(maps)
                     is_exact = out not in place.kept
                     parts.append(found if is_exact else _inexact(found, f"{user.name} updates it in place"))
             for acting, found in self._effects_on(user, k) if place.is_read else ():
-                image = found._at(leaf).then(maps).image()
+                image = found._at(shape_index).then(maps).image()
                 reason = f"{acting.name} in {user.name} has no output array, so its reads are not known"
                 parts.append(_inexact(image, reason))
         total = union(parts)
@@ -389,16 +397,16 @@ class Walk:
         parameter = called.parameters[operand]
         return [(acting, maps) for acting, value, maps in self._effects[called] if value == parameter]
 
-    def _in_place(self, user: Instruction, operand: int, leaf: ShapeIndex) -> _Place:
+    def _in_place(self, user: Instruction, operand: int, shape_index: ShapeIndex) -> _Place:
         """How an instruction that moves data uses the memory of an array of an operand."""
         op = op_of(user)
         if not is_looked_through(user):
-            own = {(*out, *leaf): one for out, one in op.memory.in_place(user).items() if one.operand == operand}
+            own = {(*out, *shape_index): one for out, one in op.memory.in_place(user).items() if one.operand == operand}
             kept = {out: one.replaces for out, one in own.items()}
             for alias in user.attributes.get("output_to_operand_aliasing", ()):
                 n = len(alias.operand_index)
-                if alias.operand == operand and leaf[:n] == tuple(alias.operand_index):
-                    kept[(*alias.output_index, *leaf[n:])] = True
+                if alias.operand == operand and shape_index[:n] == tuple(alias.operand_index):
+                    kept[(*alias.output_index, *shape_index[n:])] = True
             unread = {out for out, one in own.items() if not one.reads}
             is_read = not unread or any(out not in unread for out in array_leaves(user.shape))
             return _Place(kept, unread, is_read)
@@ -406,7 +414,7 @@ class Walk:
         if operand >= len(called.parameters):
             return _Place({}, set(), True)  # it does not fit its call, so nothing is known
         kept, is_read = {}, False
-        pending = [(called.parameters[operand], leaf, False)]
+        pending = [(called.parameters[operand], shape_index, False)]
         seen = set(pending)
         while pending:
             value, at, is_updated = pending.pop()

@@ -101,8 +101,8 @@ class Readers(Sequence[Reader]):
         # Maps to different arrays of the value share no element.
         by_array: dict[ShapeIndex | None, list[MapSet]] = {}
         for maps in by_maps:
-            for leaf in dict.fromkeys(m.shape_index for m in maps) if not maps.is_unknown else (None,):
-                by_array.setdefault(leaf, []).append(maps)
+            for shape_index in dict.fromkeys(m.shape_index for m in maps) if not maps.is_unknown else (None,):
+                by_array.setdefault(shape_index, []).append(maps)
         anywhere = by_array.pop(None, [])
         most = 0
         for own in by_array.values() or [[]]:
@@ -199,9 +199,9 @@ def readers(value: Instruction, /) -> Readers:
     walk = Walk(Questions(value.module))
     by_instruction: dict[Instruction, list[tuple[ShapeIndex, MapSet, Times]]] = {}
     shape = value.shape
-    for leaf in array_leaves(shape):
-        for (reader, maps), times in walk.reads(value, leaf).items():
-            by_instruction.setdefault(reader, []).append((leaf, maps, times))
+    for shape_index in array_leaves(shape):
+        for (reader, maps), times in walk.reads(value, shape_index).items():
+            by_instruction.setdefault(reader, []).append((shape_index, maps, times))
     order = {c: k for k, c in enumerate(value.module.computations)}
     ordered = sorted(by_instruction, key=lambda i: (order[i.computation], i.number))
     return Readers(value, tuple(_reader(reader, shape, by_instruction[reader]) for reader in ordered))
@@ -223,14 +223,16 @@ _OVERLAP = "overlaps of the maps are not counted"
 
 def _reader(instruction: Instruction, whole: Shape, parts: Sequence[tuple[ShapeIndex, MapSet, Times]]) -> Reader:
     """The record of an instruction, from its reads of each array of the value."""
-    by_leaf: dict[ShapeIndex, list[_Part]] = {}
-    for leaf, maps, times in parts:
-        by_leaf.setdefault(leaf, []).append(_part(instruction, leaf, shape_at(whole, leaf), maps, times))
-    every = [part for own in by_leaf.values() for part in own]
+    by_shape_index: dict[ShapeIndex, list[_Part]] = {}
+    for shape_index, maps, times in parts:
+        by_shape_index.setdefault(shape_index, []).append(
+            _part(instruction, shape_index, shape_at(whole, shape_index), maps, times)
+        )
+    every = [part for own in by_shape_index.values() for part in own]
     reasons = [part.reason for part in every]
     n_bytes = 0
-    for leaf, own in by_leaf.items():
-        shape, maps = shape_at(whole, leaf), union([part.maps for part in own])
+    for shape_index, own in by_shape_index.items():
+        shape, maps = shape_at(whole, shape_index), union([part.maps for part in own])
         distinct = own[0].distinct if len(own) == 1 else _distinct(maps, shape)
         n_bytes += _bytes(distinct.upper, shape)
         reasons.append(None if distinct.exact or not maps.exact else _OVERLAP)
@@ -239,7 +241,7 @@ def _reader(instruction: Instruction, whole: Shape, parts: Sequence[tuple[ShapeI
     unknown = next((Unknown(str(part.reason)) for part in every if part.times is None), None)
     if unknown is not None:
         return Reader(instruction, maps, n_bytes, unknown, unknown, False, unknown.reason)
-    most = max(sum(part.times or 0 for part in own) for own in by_leaf.values())
+    most = max(sum(part.times or 0 for part in own) for own in by_shape_index.values())
     return Reader(instruction, maps, n_bytes, most, sum(part.n_bytes for part in every), reason is None, reason)
 
 
@@ -253,12 +255,14 @@ class _Part(NamedTuple):
     reason: str | None
 
 
-def _part(instruction: Instruction, leaf: ShapeIndex, shape: Shape, maps: MapSet, times: Times) -> _Part:
+def _part(instruction: Instruction, shape_index: ShapeIndex, shape: Shape, maps: MapSet, times: Times) -> _Part:
     maps, trip_counts = _by_iteration(instruction, maps, times)
     placed = (
         maps
         if maps.is_unknown
-        else MapSet((m._placed(leaf, m.use, suppliers_of(m)) for m in maps), exact=maps.exact, reason=maps.reason)
+        else MapSet(
+            (m._placed(shape_index, m.use, suppliers_of(m)) for m in maps), exact=maps.exact, reason=maps.reason
+        )
     )
     distinct = _distinct(maps, shape)
     reason = times.reason or (None if maps.exact else maps.reason or "the maps may have more")

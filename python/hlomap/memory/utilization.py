@@ -119,13 +119,13 @@ def _of_operand(
     """Partial ``reads`` are those of the first outputs; ``elements`` has no dims."""
     touched, distinct, n_elements, n_bytes = _ZERO, _ZERO, 0, 0
     leaves = dict(arrays(operand.shape))
-    by_leaf = _by_index(reads, leaves)
-    images, images_by_leaf = reads, by_leaf
+    by_shape_index = _by_index(reads, leaves)
+    images, images_by_index = reads, by_shape_index
     if elements is not None:
         images = [(elements, ())]
-        images_by_leaf = _by_index(images, leaves)
+        images_by_index = _by_index(images, leaves)
     for index, shape in leaves.items():
-        reads_here, elements_here = _count_reads(by_leaf[index], is_partial, images_by_leaf[index], shape)
+        reads_here, elements_here = _count_reads(by_shape_index[index], is_partial, images_by_index[index], shape)
         touched, distinct = touched + reads_here, distinct + elements_here
         n_elements += shape.n_elements
         n_bytes += -(-elements_here.upper * shape.element_bits // 8)

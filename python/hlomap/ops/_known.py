@@ -225,7 +225,7 @@ def restricted(part: OperandIndexing, regions: Sequence[IndexingMap | None]) -> 
         return part
     found = []
     for region in fewer(regions):
-        for leaf, m in part.maps:
+        for shape_index, m in part.maps:
             common = meet(_domain(with_ranges_as_dims(m)), region)
             if common is None or common.is_known_empty:
                 continue
@@ -233,7 +233,7 @@ def restricted(part: OperandIndexing, regions: Sequence[IndexingMap | None]) -> 
             points = [*map(Expr.dim, range(n)), *map(Expr.range, range(len(m.ranges)))]
             constraints = [(c.expr.substitute(dims=points), c.lower, c.upper) for c in common.constraints]
             dims, ranges = common.dims[:n], common.dims[n:]
-            found.append((leaf, IndexingMap(dims, list(m.results), ranges=ranges, constraints=constraints)))
+            found.append((shape_index, IndexingMap(dims, list(m.results), ranges=ranges, constraints=constraints)))
     return part.of(found)
 
 

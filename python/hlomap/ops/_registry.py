@@ -122,10 +122,12 @@ def unknown_op(opcode: str) -> OpRule:
     """The op rule of an operation that is not registered."""
     unknown = Unknown(f"no rule for {opcode}")
 
-    def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
         return [unknown] * len(instruction.operands)
 
-    def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    def input_to_output(
+        instruction: Instruction, operand: int, shape_index: ShapeIndex, context: RuleContext
+    ) -> RuleResult:
         return [unknown] * n_outputs(instruction.shape)
 
     def exchange(instruction: Instruction) -> Unknown | None:

@@ -63,25 +63,28 @@ class RuleContext(Protocol):
     def ask(self, instruction: Instruction, question: Question) -> Any:
         """The answer to a question, cached as long as the context: what rules know of the program around."""
 
-    def output_to_input(self, instruction: Instruction, computation: Computation, leaf: ShapeIndex) -> RuleResult:
-        """From ``leaf`` of the computation's root to each of its parameters."""
+    def output_to_input(
+        self, instruction: Instruction, computation: Computation, shape_index: ShapeIndex
+    ) -> RuleResult:
+        """From ``shape_index`` of the computation's root to each of its parameters."""
 
     def input_to_output(
-        self, instruction: Instruction, computation: Computation, parameter: int, leaf: ShapeIndex
+        self, instruction: Instruction, computation: Computation, parameter: int, shape_index: ShapeIndex
     ) -> RuleResult:
-        """From ``leaf`` of a parameter to each output of the computation's root."""
+        """From ``shape_index`` of a parameter to each output of the computation's root."""
 
-    def parameters_read(self, computation: Computation, leaf: ShapeIndex) -> Mapping[int, bool]:
-        """The parameters from which a computation on scalars computes ``leaf`` of its root, for any values, each with
-        whether it certainly does; ``UnsupportedError`` where that is not known, so that nothing is known of the
+    def parameters_read(self, computation: Computation, shape_index: ShapeIndex) -> Mapping[int, bool]:
+        """The parameters from which a computation on scalars computes ``shape_index`` of its root, for any values, each
+        with whether it certainly does; ``UnsupportedError`` where that is not known, so that nothing is known of the
         operation that applies the computation."""
 
     def known_integers(self, instruction: Instruction) -> Any:
         """Known values of an integer array, from its computation alone (:mod:`hlomap.ops._known`)."""
 
-    def iteration(self, body: Computation, leaf: ShapeIndex, direction: int) -> OperandIndexing:
-        """From ``leaf`` of a loop's body to its parameter (direction -1), or from its parameter to the result, for a
-        loop that runs any number of times: runtime variables have any of their values, and an array has few maps.
+    def iteration(self, body: Computation, shape_index: ShapeIndex, direction: int) -> OperandIndexing:
+        """From ``shape_index`` of a loop's body to its parameter (direction -1), or from its parameter to the result.
+
+        The loop may run any number of times: runtime variables have any of their values, and an array has few maps.
         """
 
     def reach(self, body: Computation) -> _Reach:
@@ -117,15 +120,20 @@ class CollectiveRule(NamedTuple):
     """The computation that combines the elements of a group, so that it decides which of them matter."""
 
     def maps(
-        self, instruction: Instruction, leaf: ShapeIndex, direction: int, table: GroupTable | None, context: RuleContext
+        self,
+        instruction: Instruction,
+        shape_index: ShapeIndex,
+        direction: int,
+        table: GroupTable | None,
+        context: RuleContext,
     ) -> Mapping[int, OperandIndexing]:
         """The maps from an array of the output (direction -1), or of operand ``direction``."""
         computation = self.combiner(instruction)
         read = {0: True, 1: True} if computation is None else context.parameters_read(computation, ())
         if direction < 0:
-            parts = self.output_to_input(instruction, leaf, table)
+            parts = self.output_to_input(instruction, shape_index, table)
         else:
-            parts = self.input_to_output(instruction, direction, leaf, table)
+            parts = self.input_to_output(instruction, direction, shape_index, table)
         if read.get(0) and read.get(1):
             return parts
         reason = "which elements of a group matter depends on the computation"
@@ -137,8 +145,10 @@ class CollectiveRule(NamedTuple):
     def without_devices(self) -> tuple[OutputToInput, InputToOutput]:
         """The rules of an :class:`OpRule`."""
         return (
-            lambda instruction, leaf, context: self.maps(instruction, leaf, -1, None, context),
-            lambda instruction, operand, leaf, context: self.maps(instruction, leaf, operand, None, context),
+            lambda instruction, shape_index, context: self.maps(instruction, shape_index, -1, None, context),
+            lambda instruction, operand, shape_index, context: self.maps(
+                instruction, shape_index, operand, None, context
+            ),
         )
 
 
@@ -188,11 +198,11 @@ class Maps(NamedTuple):
     """The indexing maps of an operation in both directions, and how the propagation uses them."""
 
     output_to_input: OutputToInput
-    """``output_to_input(instruction, leaf, context)``: for each operand the elements that an element of the output leaf
-    ``leaf`` depends on."""
+    """``output_to_input(instruction, shape_index, context)``: for each operand the elements on which an element of the
+    output's array at ``shape_index`` depends."""
     input_to_output: InputToOutput
-    """``input_to_output(instruction, operand, leaf, context)``: for each output (the elements of a tuple, else one) the
-    elements that depend on an element of the leaf of that operand."""
+    """``input_to_output(instruction, operand, shape_index, context)``: for each output (the elements of a tuple, else
+    one) the elements that depend on an element of that operand's array at ``shape_index``."""
     collective: CollectiveRule | None = None
     """The maps between devices, for an operation that exchanges elements within device groups."""
     follows_tokens: bool = False
@@ -296,9 +306,9 @@ class Calls(NamedTuple):
     """``value_of_parameter(instruction, called, parameter)``: the value that the parameter of that number of the called
     computation has, None if that is not known.  Without this function a parameter may depend on all operands."""
     parameter_to_operands: OutputToInput | None = None
-    """``parameter_to_operands(instruction, leaf, context)``: the elements of each operand on which an element of a
-    called computation's parameter depends, in any of the calls.  For an operation that calls a computation repeatedly,
-    each time with another value; in place of ``value_of_parameter``."""
+    """``parameter_to_operands(instruction, shape_index, context)``: the elements of each operand on which an element of
+    a called computation's parameter depends, in any of the calls.  For an operation that calls a computation
+    repeatedly, each time with another value; in place of ``value_of_parameter``."""
     known_parameter: Callable[[Instruction, Sequence[Any]], Any] | None = None
     """``known_parameter(instruction, operands)``: what is known of the one parameter of the computations that the
     operation calls repeatedly, in any of the calls.  Without this function nothing is."""

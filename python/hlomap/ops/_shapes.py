@@ -26,29 +26,29 @@ def elements_of(shape: Shape) -> tuple[Shape, ...]:
     return shape.tuple_shapes
 
 
-def shape_at(shape: Shape, leaf: tuple[int, ...]) -> Shape:
+def shape_at(shape: Shape, shape_index: tuple[int, ...]) -> Shape:
     """The shape at a shape index; raises :class:`ShapeError` if there is none."""
     try:
-        return shape.at(leaf) if leaf else shape
+        return shape.at(shape_index) if shape_index else shape
     except OverflowError:
-        raise ShapeError(f"shape index {leaf} is out of range") from None
+        raise ShapeError(f"shape index {shape_index} is out of range") from None
 
 
 def array_leaves(shape: Shape, below: tuple[int, ...] = ()) -> list[tuple[int, ...]]:
     """The shape indices of all arrays in a value, in order; tokens and opaque values are left out."""
-    return [(*below, *leaf) for leaf, _ in arrays(shape)]
+    return [(*below, *shape_index) for shape_index, _ in arrays(shape)]
 
 
 def leaves(shape: Shape, below: tuple[int, ...] = ()) -> list[tuple[int, ...]]:
     """The shape indices of everything in a value that is not a tuple, in order."""
-    return [(*below, *leaf) for leaf, _ in shape.leaves()]
+    return [(*below, *shape_index) for shape_index, _ in shape.leaves()]
 
 
 def arrays(shape: Shape) -> list[tuple[tuple[int, ...], Shape]]:
     """The shape indices of all arrays and buffers in a value with their shapes, in order."""
     if shape.is_array:
         return [((), shape)]
-    return [(leaf, part) for leaf, part in shape.leaves() if part.is_array or part.dtype == "buffer"]
+    return [(shape_index, part) for shape_index, part in shape.leaves() if part.is_array or part.dtype == "buffer"]
 
 
 def require_sizes(found: Iterable[int], expected: Iterable[int], what: str) -> None:
@@ -96,7 +96,7 @@ def same_arrays(a: Shape, b: Shape) -> bool:
     """Whether two values have arrays of the same sizes at the same leaves."""
     if a == b:
         return True
-    here, there = ([(leaf, one.dimensions) for leaf, one in arrays(shape)] for shape in (a, b))
+    here, there = ([(shape_index, one.dimensions) for shape_index, one in arrays(shape)] for shape in (a, b))
     return here == there
 
 

@@ -142,44 +142,48 @@ def step_rules(opcode: str, wrapped: Callable[[], OpRule]) -> tuple[OutputToInpu
     The done has only the result.  The leaves of the previous step are forwarded.
     """
 
-    def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
         if not is_done(instruction):
-            if leaf[0] == 0:
-                operand, source = _place(instruction, leaf[1])
-                return forward_from_operand(instruction, leaf, operand, source + leaf[2:])
-            if leaf[0] > 1:
-                return forward_from_operand(instruction, leaf, 0, leaf) if _keeps(instruction, leaf) else {}
-        result = leaf if is_done(instruction) else leaf[1:]
+            if shape_index[0] == 0:
+                operand, source = _place(instruction, shape_index[1])
+                return forward_from_operand(instruction, shape_index, operand, source + shape_index[2:])
+            if shape_index[0] > 1:
+                if not _keeps(instruction, shape_index):
+                    return {}
+                return forward_from_operand(instruction, shape_index, 0, shape_index)
+        result = shape_index if is_done(instruction) else shape_index[1:]
         if result not in context.fact(instruction, new_results):
-            return forward_from_operand(instruction, leaf, 0, (1, *result))
+            return forward_from_operand(instruction, shape_index, 0, (1, *result))
         found = wrapped().maps.output_to_input(_operation_of(instruction, wrapped()), result, context)
         return _at_operands(instruction, found)
 
-    def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    def input_to_output(
+        instruction: Instruction, operand: int, shape_index: ShapeIndex, context: RuleContext
+    ) -> RuleResult:
         if is_start(instruction):
-            found = wrapped().maps.input_to_output(_operation_of(instruction, wrapped()), operand, leaf, context)
-            return _start_outputs(instruction, operand, leaf, found)
+            found = wrapped().maps.input_to_output(_operation_of(instruction, wrapped()), operand, shape_index, context)
+            return _start_outputs(instruction, operand, shape_index, found)
 
         def back(output: ShapeIndex) -> RuleResult:
             try:
                 return output_to_input(instruction, output, context)
             except HlomapError as error:  # the forwarded operands are known all the same
-                is_bound = operand > 0 or leaf[0] == 0
+                is_bound = operand > 0 or shape_index[0] == 0
                 return {operand: Unknown(f"{opcode}: {error}")} if is_bound else {}
 
-        return inverted_at(instruction, operand, leaf, back)
+        return inverted_at(instruction, operand, shape_index, back)
 
     return output_to_input, input_to_output
 
 
 def _start_outputs(
-    instruction: Instruction, operand: int, leaf: ShapeIndex, found: RuleResult
+    instruction: Instruction, operand: int, shape_index: ShapeIndex, found: RuleResult
 ) -> Mapping[int, OperandIndexing]:
     """The outputs that an operand of a start affects: itself among the bound operands, and the current leaves of the
     result."""
     new, parts = new_results(instruction), by_number(found).values()
     kept = [p if isinstance(p, Unknown) else p.of((own, m) for own, m in p.maps if own in new) for p in parts]
-    forwarded = forward_to_outputs(instruction, operand, leaf, (0, operand, *leaf))
+    forwarded = forward_to_outputs(instruction, operand, shape_index, (0, operand, *shape_index))
     return {0: forwarded[0], 1: merge_parts(kept, (1,))}
 
 
@@ -191,11 +195,11 @@ def _place(instruction: Instruction, number: int) -> tuple[int, ShapeIndex]:
     return (0, (0, number)) if number < n_before else (number - n_before + 1, ())
 
 
-def _keeps(instruction: Instruction, leaf: ShapeIndex) -> bool:
+def _keeps(instruction: Instruction, shape_index: ShapeIndex) -> bool:
     """Whether the step before has an element of the context, of the same sizes."""
-    if is_start(instruction) or leaf not in array_leaves(instruction.operands[0].shape):
+    if is_start(instruction) or shape_index not in array_leaves(instruction.operands[0].shape):
         return False
-    return instruction.operands[0].shape.at(leaf).dimensions == instruction.shape.at(leaf).dimensions
+    return instruction.operands[0].shape.at(shape_index).dimensions == instruction.shape.at(shape_index).dimensions
 
 
 def _at_operands(instruction: Instruction, result: RuleResult) -> RuleResult:
@@ -216,24 +220,26 @@ def _named_sources(instruction: Instruction, part: OperandIndexing) -> OperandIn
     if isinstance(part, Unknown) or not any(m.runtime for _, m in part.maps):
         return part
     numbers = {k: -1 - value.number for k, value in enumerate(bound_operands(instruction))}
-    return part.of((leaf, m.remap_sources(numbers)) for leaf, m in part.maps)
+    return part.of((shape_index, m.remap_sources(numbers)) for shape_index, m in part.maps)
 
 
 def start_collective(rule: CollectiveRule) -> CollectiveRule:
     """The rule of a collective's start: the same groups; the bound operands stay on their device."""
 
     def output_to_input(
-        instruction: Instruction, leaf: ShapeIndex, table: GroupTable | None
+        instruction: Instruction, shape_index: ShapeIndex, table: GroupTable | None
     ) -> Mapping[int, OperandIndexing]:
-        if leaf[0] == 1:
-            return rule.output_to_input(wrapped_operation(instruction), leaf[1:], table)
-        return forward_from_operand(instruction, leaf, leaf[1], leaf[2:]) if leaf[0] == 0 else {}
+        if shape_index[0] == 1:
+            return rule.output_to_input(wrapped_operation(instruction), shape_index[1:], table)
+        if shape_index[0] > 1:
+            return {}
+        return forward_from_operand(instruction, shape_index, shape_index[1], shape_index[2:])
 
     def input_to_output(
-        instruction: Instruction, operand: int, leaf: ShapeIndex, table: GroupTable | None
+        instruction: Instruction, operand: int, shape_index: ShapeIndex, table: GroupTable | None
     ) -> Mapping[int, OperandIndexing]:
-        crossing = rule.input_to_output(wrapped_operation(instruction), operand, leaf, table)
-        return _start_outputs(instruction, operand, leaf, crossing)
+        crossing = rule.input_to_output(wrapped_operation(instruction), operand, shape_index, table)
+        return _start_outputs(instruction, operand, shape_index, crossing)
 
     return CollectiveRule(
         lambda instruction: rule.groups(wrapped_operation(instruction)),

@@ -18,14 +18,16 @@ def _called(instruction: Instruction) -> Computation:
     return instruction.called_computations[0]
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
     """From the root of the called computation to its parameters."""
-    return context.output_to_input(instruction, _called(instruction), leaf)
+    return context.output_to_input(instruction, _called(instruction), shape_index)
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def input_to_output(
+    instruction: Instruction, operand: int, shape_index: ShapeIndex, context: RuleContext
+) -> RuleResult:
     """From a parameter of the called computation to its root."""
-    return context.input_to_output(instruction, _called(instruction), operand, leaf)
+    return context.input_to_output(instruction, _called(instruction), operand, shape_index)
 
 
 def evaluate(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:

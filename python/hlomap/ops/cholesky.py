@@ -19,7 +19,7 @@ from ._rule import Footprint
 _REASON = "cholesky: every element depends on whether the matrix is positive definite"
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
     """The triangle of the same matrix: any two indices, as ranges, with row and column in the triangle."""
     sizes = instruction.shape.dimensions
     row, column = range_exprs(2)

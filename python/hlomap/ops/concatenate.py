@@ -40,7 +40,7 @@ def _starts(instruction: Instruction, context: RuleContext) -> _Starts:
     return _Starts(along, starts, least, is_dynamic)
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
     """operand_k[d - start_k], for d in the interval of operand k; every possible start behind a dynamic operand.
 
     How many elements of a dynamic operand are in use moves all that follow them, and what decides that affects each of
@@ -66,7 +66,9 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     return parts
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def input_to_output(
+    instruction: Instruction, operand: int, shape_index: ShapeIndex, context: RuleContext
+) -> RuleResult:
     """output[d + start_k]."""
     along, starts, leasts, is_dynamic = context.fact(instruction, _starts)
     start, least = starts[operand], leasts[operand]

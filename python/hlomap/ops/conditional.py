@@ -39,12 +39,12 @@ def branch_computations(instruction: Instruction, context: object = None) -> tup
     return branches
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
     """Through each branch to its operand; every element depends on the selector."""
-    sizes = shape_at(instruction.shape, leaf).dimensions
+    sizes = shape_at(instruction.shape, shape_index).dimensions
     parts: list[OperandIndexing] = [map_to_scalar(sizes)]
     for branch in context.fact(instruction, branch_computations):
-        parts.append(_of_branch(merge_parts(context.output_to_input(instruction, branch, leaf))))
+        parts.append(_of_branch(merge_parts(context.output_to_input(instruction, branch, shape_index))))
     return parts
 
 
@@ -53,7 +53,9 @@ def _of_branch(part: OperandIndexing) -> OperandIndexing:
     return part if isinstance(part, Unknown) else part.for_any_runtime("an offset is a value inside a branch")
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def input_to_output(
+    instruction: Instruction, operand: int, shape_index: ShapeIndex, context: RuleContext
+) -> RuleResult:
     """Through the branch of the operand; the selector affects every element."""
     if operand == 0:
         parts = [NOTHING] * n_outputs(instruction.shape)
@@ -61,7 +63,8 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
             everything = map_to_all((), shape_at(instruction.shape, output).dimensions)
             parts[output[0] if output else 0] += everything.at(output)
         return parts
-    result = context.input_to_output(instruction, context.fact(instruction, branch_computations)[operand - 1], 0, leaf)
+    branch = context.fact(instruction, branch_computations)[operand - 1]
+    result = context.input_to_output(instruction, branch, 0, shape_index)
     return {number: _of_branch(part) for number, part in by_number(result).items()}
 
 

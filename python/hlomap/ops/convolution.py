@@ -122,7 +122,7 @@ def _ordered(dims: Sequence[int], indices: Sequence[ExprLike]) -> list[ExprLike]
     return [index for _, index in sorted(zip(dims, indices, strict=True), key=itemgetter(0))]
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
     """The image elements in the window and their kernel elements; padding reads neither."""
     c = convolution_attributes(instruction)
     if isinstance(c, Unknown):
@@ -149,11 +149,13 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     return parts
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def input_to_output(
+    instruction: Instruction, operand: int, shape_index: ShapeIndex, context: RuleContext
+) -> RuleResult:
     """From an image element to every window that contains it; from a kernel element to every window."""
     c = convolution_attributes(instruction)
     if operand > 0 or isinstance(c, Unknown):
-        return inverted(output_to_input)(instruction, operand, leaf, context)
+        return inverted(output_to_input)(instruction, operand, shape_index, context)
     labels = c.labels
     windows = windows_along(labels.input_spatial, c.input_sizes, c.dims, output_index)
     batch, feature, out = Expr.dim(labels.input_batch), Expr.dim(labels.input_feature), Expr.range(len(windows.ranges))

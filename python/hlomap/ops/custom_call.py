@@ -83,43 +83,45 @@ def _parameters(function: Callable[..., Value]) -> Container[str]:
         return ()  # some compiled functions have no signature
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
     """An annotation forwards its operand, a library call has a definition or mixes; any other target is unknown."""
     if is_annotation(instruction):
-        return forward_from_operand(instruction, leaf, 0, leaf)
-    number = leaf[0] if leaf else 0
+        return forward_from_operand(instruction, shape_index, 0, shape_index)
+    number = shape_index[0] if shape_index else 0
     if target_of(instruction) in SHARDS:
         return {number: _shard_map(instruction, number, to_output=False)}
     mixing = mixing_of(instruction)
     if isinstance(mixing, Mixing):
-        return {} if number in mixing.unread else _mixed(instruction, leaf, number, mixing)
+        return {} if number in mixing.unread else _mixed(instruction, shape_index, number, mixing)
     definition = definition_of(instruction)
     if not isinstance(definition, Instruction):
         return [_why_unknown(instruction)] * len(instruction.operands)
-    found = context.output_to_input(definition, definition.called_computations[0], leaf)
+    found = context.output_to_input(definition, definition.called_computations[0], shape_index)
     n = len(instruction.operands)
     return _adapted(instruction, found, n, lambda band, k: (band.result(number), band.operand(k)))
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def input_to_output(
+    instruction: Instruction, operand: int, shape_index: ShapeIndex, context: RuleContext
+) -> RuleResult:
     """As :func:`output_to_input`."""
     if is_annotation(instruction):
-        return forward_to_outputs(instruction, operand, leaf, leaf)
+        return forward_to_outputs(instruction, operand, shape_index, shape_index)
     if target_of(instruction) in SHARDS:
         part = _shard_map(instruction, operand, to_output=True)
         return {operand: part.at((operand,)) if instruction.shape.is_tuple else part}
     if isinstance(mixing_of(instruction), Mixing):
-        return inverted(output_to_input)(instruction, operand, leaf, context)
+        return inverted(output_to_input)(instruction, operand, shape_index, context)
     n, definition = n_outputs(instruction.shape), definition_of(instruction)
     if not isinstance(definition, Instruction):
         return [_why_unknown(instruction)] * n
-    found = context.input_to_output(definition, definition.called_computations[0], operand, leaf)
+    found = context.input_to_output(definition, definition.called_computations[0], operand, shape_index)
     return _adapted(instruction, found, n, lambda band, k: (band.operand(operand), band.result(k)))
 
 
-def _mixed(instruction: Instruction, leaf: ShapeIndex, number: int, mixing: Mixing) -> list[OperandIndexing]:
+def _mixed(instruction: Instruction, shape_index: ShapeIndex, number: int, mixing: Mixing) -> list[OperandIndexing]:
     """Dimensions that the call keeps have the index of the output, the others any: what matters is in the numbers."""
-    sizes = shape_at(instruction.shape, leaf).dimensions
+    sizes = shape_at(instruction.shape, shape_index).dimensions
     parts: list[OperandIndexing] = []
     for k, operand in enumerate(instruction.operands):
         if operand.shape.is_array:
@@ -181,7 +183,7 @@ def within_band(
         found = IndexingMap(m.dims, m.results, ranges=m.ranges, runtime=m.runtime, constraints=seen)
         return found.simplify(keep_point_dims=True)
 
-    return footprint.of((leaf, restricted(m)) for leaf, m in footprint.maps)
+    return footprint.of((shape_index, restricted(m)) for shape_index, m in footprint.maps)
 
 
 # Calls between an array and its parts on devices.  Every device holds a tile of the array; which one depends on the

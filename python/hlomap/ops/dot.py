@@ -39,7 +39,7 @@ def dot_dimensions(instruction: Instruction) -> tuple[ProductSide, ProductSide] 
     return left, right
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
     """A range for each contracted dimension, shared by both operands."""
     sides = dot_dimensions(instruction)
     if isinstance(sides, Unknown):

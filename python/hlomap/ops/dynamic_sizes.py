@@ -36,14 +36,14 @@ def _map_between(source: Sequence[int], target: Sequence[int]) -> OperandIndexin
     return Footprint(map_to_all(source, target).maps, False, "the sizes are values")
 
 
-def reshape_output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def reshape_output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
     """The data as :func:`_map_between`; every element depends on the sizes."""
     sizes = instruction.shape.dimensions
     data = _map_between(sizes, instruction.operands[0].shape.dimensions)
     return [data, *([map_to_scalar(sizes)] * (len(instruction.operands) - 1))]
 
 
-def _size_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def _size_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
     """Nothing of a static dimension, whose size the shape states; of a dynamic one every element.
 
     What decides a dynamic size decides which elements are in use, so the size is found through the elements.

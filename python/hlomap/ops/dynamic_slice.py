@@ -15,14 +15,16 @@ from ._numpy.window import window_slices
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register_moving
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
     """operand[d + offset], and all offsets."""
     operands, shape = instruction.operands, instruction.shape
     offsets = clamped_offsets(operands, 1, operands[0].shape.dimensions, shape.dimensions)
     return [from_window(shape.dimensions, offsets), *reads_offsets(shape, operands[1:])]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def input_to_output(
+    instruction: Instruction, operand: int, shape_index: ShapeIndex, context: RuleContext
+) -> RuleResult:
     """output[d - offset] where d is in the window; an offset affects every element."""
     if operand > 0:
         return [map_to_all(instruction.operands[operand].shape, instruction.shape)]

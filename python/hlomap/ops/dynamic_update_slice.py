@@ -23,13 +23,15 @@ def _window(instruction: Instruction) -> tuple[Sequence[int], Sequence[int], lis
     return sizes, window, clamped_offsets(operands, 2, sizes, window)
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
     """operand[d] outside the window, update[d - offset] inside, and all offsets."""
     at = _window(instruction)
     return [outside_window(*at), to_window(*at), *reads_offsets(instruction.shape, instruction.operands[2:])]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def input_to_output(
+    instruction: Instruction, operand: int, shape_index: ShapeIndex, context: RuleContext
+) -> RuleResult:
     """output[d] outside the window, output[d + offset] for the update; an offset affects every element."""
     if operand > 1:
         return [map_to_all(instruction.operands[operand].shape, instruction.shape)]

@@ -19,7 +19,7 @@ from ._numpy.window import index_vectors, window_indices
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register_moving
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
     """operand[start + offset], and the whole index vector."""
     d = gather_dimensions(instruction)
     return [window_to_operand(instruction, d, context), map_keeping(d.output_sizes, d.indices_sizes, d.batch_dims)]

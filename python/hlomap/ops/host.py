@@ -30,9 +30,9 @@ _PAIR = re.compile(r"\{\s*(\d{1,18})\s*,\s*(\d{1,18})\s*\}")
 _LISTED_PAIRS = re.compile(rf"\s*\{{\s*(?:{_PAIR.pattern}\s*,?\s*)*\}}\s*")
 
 
-def _after_token(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def _after_token(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
     """The received data may be an answer to data sent before the token."""
-    return {0: map_to_scalar(shape_at(instruction.shape, leaf))}
+    return {0: map_to_scalar(shape_at(instruction.shape, shape_index))}
 
 
 def infeed(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:

@@ -41,7 +41,7 @@ def padded_dims(instruction: Instruction) -> list[PaddedDim]:
     return dims
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
     """operand[(d - low) / (interior + 1)] for data, the padding value for all other elements."""
     dims, indices, shape = padded_dims(instruction), dim_exprs(instruction.shape.rank), instruction.shape
     is_data = _conditions(dims, indices)
@@ -70,7 +70,9 @@ def _conditions(dims: Sequence[PaddedDim], indices: Sequence[Expr]) -> list[tupl
     return found
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def input_to_output(
+    instruction: Instruction, operand: int, shape_index: ShapeIndex, context: RuleContext
+) -> RuleResult:
     """output[low + (interior + 1) * d] for data; every other element, as ranges, for the padding value."""
     dims = padded_dims(instruction)
     if operand == 0:

@@ -90,13 +90,15 @@ def _has_maps(instruction: Instruction) -> bool:
     return instruction.operands[2].shape.rank == 1 and max(rows[:1] + out[:1]) < INT64_MAX // 8
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, table: GroupTable | None) -> dict[int, OperandIndexing]:
+def output_to_input(
+    instruction: Instruction, shape_index: ShapeIndex, table: GroupTable | None
+) -> dict[int, OperandIndexing]:
     """Rows of the input in the messages to this device, the output operand, and all offsets and sizes."""
     return {k: part(instruction, k, table, to_output=False) for k in range(6)}
 
 
 def input_to_output(
-    instruction: Instruction, operand: int, leaf: ShapeIndex, table: GroupTable | None
+    instruction: Instruction, operand: int, shape_index: ShapeIndex, table: GroupTable | None
 ) -> dict[int, OperandIndexing]:
     """As :func:`output_to_input`, in the other direction."""
     return {0: part(instruction, operand, table, to_output=True)}

@@ -100,7 +100,7 @@ def _map_group_sizes(d: RaggedDotDimensions) -> Footprint:
     return single_map(dims, results, ranges=ranges, constraints=[(distance, 0, n_groups - 1)])
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
     """As dot, within the groups; the sizes of all groups, or of those up to the group of the element."""
     d = ragged_dot_dimensions(instruction)
     return [_map_side(d, d.left), _map_side(d, d.right), _map_group_sizes(d)]

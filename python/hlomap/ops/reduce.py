@@ -44,7 +44,7 @@ def _reduced(instruction: Instruction) -> tuple[int, ...]:
     return tuple(sorted(instruction.attributes["dimensions"]))
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
     """operand[d, r] with a range r for each reduced dimension, and the init values, if the computation uses them."""
     reduced, shape, operands = _reduced(instruction), result_shape(instruction), instruction.operands
     sizes = operands[0].shape.dimensions
@@ -54,7 +54,7 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     n, computation = len(operands) // 2, instruction.called_computations[0]
     may_be_empty = any(operands[0].shape.dynamic[i] for i in reduced)
     steps = None if may_be_empty else math.prod(sizes[i] for i in reduced)
-    result = leaf[0] if leaf else 0
+    result = shape_index[0] if shape_index else 0
     found = combined(computation, n, result, context, steps=steps, may_have_none=may_be_empty)
     start = map_to_scalar(shape)
     return [*(found.of(n + k, data) for k in range(n)), *(found.of(k, start) for k in range(n))]

@@ -26,14 +26,16 @@ def _dims(instruction: Instruction) -> list[WindowedDim]:
     return windowed_dims(instruction.attributes.get("window"), operand, result_shape(instruction).dimensions)
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
     """The elements in the window, a range for each dimension of the window, and the init values."""
     shape = result_shape(instruction)
     data = map_by_windows(shape.dimensions, _dims(instruction), operand_index)
-    return _used(instruction, leaf, context, data, map_to_scalar(shape))
+    return _used(instruction, shape_index, context, data, map_to_scalar(shape))
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def input_to_output(
+    instruction: Instruction, operand: int, shape_index: ShapeIndex, context: RuleContext
+) -> RuleResult:
     """The outputs whose window contains the element; an init value affects every element."""
     sizes = instruction.operands[0].shape.dimensions
     data = map_by_windows(sizes, _dims(instruction), output_index)
@@ -43,10 +45,10 @@ def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, co
 
 
 def _used(
-    instruction: Instruction, leaf: ShapeIndex, context: RuleContext, data: Footprint, start: Footprint
+    instruction: Instruction, shape_index: ShapeIndex, context: RuleContext, data: Footprint, start: Footprint
 ) -> list[Footprint]:
     """The parts of the operands from which the computation computes an output."""
-    n, result = len(instruction.operands) // 2, leaf[0] if leaf else 0
+    n, result = len(instruction.operands) // 2, shape_index[0] if shape_index else 0
     # A window of padding alone has the init value.
     found = combined(instruction.called_computations[0], n, result, context, may_have_none=True)
     return [*(found.of(n + k, data) for k in range(n)), *(found.of(k, start) for k in range(n))]

@@ -21,10 +21,12 @@ from ._rule import Footprint
 from ._shapes import shape_at
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
     """All elements of every operand: the parameters of the distribution, or the state."""
-    everything = [map_to_all(shape_at(instruction.shape, leaf), operand.shape) for operand in instruction.operands]
-    if leaf != (0,):
+    everything = [
+        map_to_all(shape_at(instruction.shape, shape_index), operand.shape) for operand in instruction.operands
+    ]
+    if shape_index != (0,):
         return everything
     reason = "the parts of the state that the new state depends on are specific to the algorithm"
     return [Footprint(part.maps, False, reason) for part in everything]

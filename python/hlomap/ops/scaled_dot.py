@@ -38,7 +38,7 @@ def scaled_dot_dimensions(instruction: Instruction) -> ScaledDotDimensions:
     return ScaledDotDimensions((a, b, *scales), ({}, {}, *blocks), output, sizes)
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
     """The sides as in a dot, and the scales of the blocks."""
     d = scaled_dot_dimensions(instruction)
     found = []
@@ -48,7 +48,9 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleCon
     return found
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def input_to_output(
+    instruction: Instruction, operand: int, shape_index: ShapeIndex, context: RuleContext
+) -> RuleResult:
     """Every output that the element, or an element of its block, contributes to."""
     d = scaled_dot_dimensions(instruction)
     dims, results, ranges = map_by_labels(d.labels[operand], d.output, d.sizes, source_blocks=d.blocks[operand])

@@ -74,11 +74,11 @@ def _map_between(instruction: Instruction, result: int, operand: int, dependence
     return footprint if exact else Footprint(footprint.maps, False, _REASON, dependence.crosses_devices)
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
     """The steps up to the element's step, all steps for a carry, and the init values of the carries."""
-    dependence = step_dependence(instruction, leaf[0], context)
+    dependence = step_dependence(instruction, shape_index[0], context)
     operands = range(len(instruction.operands))
-    return [_map_between(instruction, leaf[0], k, dependence) for k in operands]
+    return [_map_between(instruction, shape_index[0], k, dependence) for k in operands]
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Steps:

@@ -45,10 +45,10 @@ def updated_operands(instruction: Instruction) -> dict[ShapeIndex, InPlace]:
     return {(k,): InPlace(k, reads=True) for k in range(n)} or {(): InPlace(0, reads=True)}
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
     """operand[d], the updates whose windows cover d, and all indices of the same batch."""
     n, d = scatter_dimensions(instruction)
-    result = leaf[0] if leaf else 0
+    result = shape_index[0] if shape_index else 0
     found = combined(instruction.called_computations[0], n, result, context)
     all_indices = map_keeping(d.operand_sizes, d.indices_sizes, d.paired_dims)
     places = window_to_operand(instruction, d, context, in_operand=True)

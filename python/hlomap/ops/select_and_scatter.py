@@ -35,7 +35,7 @@ def window_dims(instruction: Instruction) -> list[WindowedDim]:
     return dims
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
     """All elements and sources of the windows that contain the element, and the init value.
 
     They matter only if the computations use them; the init value is that of elements that are not selected, too.

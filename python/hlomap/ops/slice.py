@@ -15,14 +15,16 @@ from ._rule import ExprLike
 from ._shapes import require
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
     """operand[start + stride * d]; the limits are start, end and stride of each dimension."""
     limits = instruction.attributes["slice"]
     results = [d * stride + start for d, (start, _, stride) in zip(dim_exprs(len(limits)), limits, strict=True)]
     return [single_map(instruction.shape, results)]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def input_to_output(
+    instruction: Instruction, operand: int, shape_index: ShapeIndex, context: RuleContext
+) -> RuleResult:
     """output[(d - start) / stride], where the stride divides d - start."""
     limits = instruction.attributes["slice"]
     dims: list[tuple[int, int]] = []

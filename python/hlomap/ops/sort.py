@@ -22,9 +22,9 @@ from ._rule import Footprint
 _REASON = "which elements change places depends on the comparator"
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
     """The rows of the permuted operand, and of the operands that the comparator compares."""
-    compared, output = _compared(instruction, context), leaf[0] if leaf else 0
+    compared, output = _compared(instruction, context), shape_index[0] if shape_index else 0
     rows = _rows(instruction)
     return {k: compared.part(rows, k, output) for k in sorted({output, *compared.sometimes})}
 

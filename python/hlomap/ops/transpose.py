@@ -13,14 +13,16 @@ from ._indexing.maps import dim_exprs, single_map
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register_moving
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
     """Operand dimension dimensions[i] has the index of output dimension i."""
     permutation = instruction.attributes["dimensions"]
     dims = dim_exprs(len(permutation))
     return [single_map(instruction.shape, [dims[permutation.index(p)] for p in range(len(permutation))])]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def input_to_output(
+    instruction: Instruction, operand: int, shape_index: ShapeIndex, context: RuleContext
+) -> RuleResult:
     """Output dimension i has the index of operand dimension dimensions[i]."""
     permutation = instruction.attributes["dimensions"]
     dims = dim_exprs(len(permutation))

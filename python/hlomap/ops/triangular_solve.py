@@ -42,7 +42,7 @@ def triangular_solve_attributes(instruction: Instruction) -> TriangularSolve:
     return TriangularSolve(b, b[axis], axis, lower, forward, bool(attributes.get("unit_diagonal", False)))
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
     """The part of the triangle up to the unknown, and the same column of b up to it."""
     solve = triangular_solve_attributes(instruction)
     dims, last = full_bounds(solve.sizes), solve.n - 1

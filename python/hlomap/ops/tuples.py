@@ -19,29 +19,30 @@ from ._shapes import require, shape_at
 # pair.
 
 
-def _tuple_output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-    return forward_array(shape_at(context.shape_of(instruction), leaf), leaf[0], leaf[1:])
+def _tuple_output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
+    return forward_array(shape_at(context.shape_of(instruction), shape_index), shape_index[0], shape_index[1:])
 
 
 def _tuple_input_to_output(
-    instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext
+    instruction: Instruction, operand: int, shape_index: ShapeIndex, context: RuleContext
 ) -> RuleResult:
-    return forward_array(shape_at(context.shape_of(instruction), (operand, *leaf)), operand, (operand, *leaf))
+    output = (operand, *shape_index)
+    return forward_array(shape_at(context.shape_of(instruction), output), operand, output)
 
 
-def _element_output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def _element_output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
     index = int(instruction.attributes["index"])
     require(index >= 0, f"tuple index {index} is negative")
-    return forward_array(shape_at(context.shape_of(instruction), leaf), 0, (index, *leaf))
+    return forward_array(shape_at(context.shape_of(instruction), shape_index), 0, (index, *shape_index))
 
 
 def _element_input_to_output(
-    instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext
+    instruction: Instruction, operand: int, shape_index: ShapeIndex, context: RuleContext
 ) -> RuleResult:
-    if leaf[0] != int(instruction.attributes["index"]):
+    if shape_index[0] != int(instruction.attributes["index"]):
         return {}
     shape = context.shape_of(instruction)
-    return forward_array(shape_at(shape, leaf[1:]), leaf[1] if shape.is_tuple else 0, leaf[1:])
+    return forward_array(shape_at(shape, shape_index[1:]), shape_index[1] if shape.is_tuple else 0, shape_index[1:])
 
 
 def _tuple(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:

@@ -127,14 +127,14 @@ def _targets(maps: MapSet, label: str, status: str) -> Iterator[Operand]:
     """An array for each shape index, just large enough for the reached elements: sets do not record full sizes."""
     if maps.is_unknown:
         yield Operand(Array(label, f"any element may be reached{status}", ()), None)
-    for leaf in dict.fromkeys(m.shape_index for m in maps):
-        bounds = _bounds_of_elements(maps._at(leaf))
-        yield _reached(Array(label + leaf_text(leaf), _sizes(bounds) + status, bounds), maps, leaf)
+    for shape_index in dict.fromkeys(m.shape_index for m in maps):
+        bounds = _bounds_of_elements(maps._at(shape_index))
+        yield _reached(Array(label + leaf_text(shape_index), _sizes(bounds) + status, bounds), maps, shape_index)
 
 
-def _reached(array: Array, maps: MapSet, leaf: ShapeIndex | None = None, *, is_counted: bool = True) -> Operand:
+def _reached(array: Array, maps: MapSet, shape_index: ShapeIndex | None = None, *, is_counted: bool = True) -> Operand:
     """An array with the maps of a set that lead to it: those with its shape index, or all."""
-    own = None if maps.is_unknown else tuple(maps if leaf is None else maps._at(leaf))
+    own = None if maps.is_unknown else tuple(maps if shape_index is None else maps._at(shape_index))
     return Operand(array, own, maps.exact and maps.devices is None, is_counted)
 
 
@@ -188,11 +188,11 @@ def value_operands(value: Instruction, maps: MapSet, *, is_counted: bool = True)
     """The arrays of a value that maps reach, with its name; one array if nothing is known."""
     found = []
     leaves = dict.fromkeys(m.shape_index for m in maps)
-    for leaf in leaves or [index for index, _ in value.shape.leaves()][:1]:
-        shape = shape_at(value.shape, leaf)
+    for shape_index in leaves or [index for index, _ in value.shape.leaves()][:1]:
+        shape = shape_at(value.shape, shape_index)
         facts = f"{shape.without_layout()}{_status(maps)}"
-        array = array_of(value_label(value) + leaf_text(leaf), shape, facts)
-        found.append(_reached(array, maps, leaf, is_counted=is_counted))
+        array = array_of(value_label(value) + leaf_text(shape_index), shape, facts)
+        found.append(_reached(array, maps, shape_index, is_counted=is_counted))
     return found
 
 

@@ -26,7 +26,7 @@ _MAX_PLANES = 8
 _MAX_NAMED = 4  # devices of a tile that are listed
 
 
-def draw_sharding(sharding: Sharding, shape: Shape, num_devices: int | None) -> Picture:
+def draw_sharding(sharding: Sharding, shape: Shape, n_devices: int | None) -> Picture:
     """The tiles of a sharded array with their devices; many dimensions become planes, and many tiles are drawn in part.
 
     >>> sharding = hm.hlo.Sharding.parse("{devices=[2,2,2]<=[4,2]T(1,0) last_tile_dim_replicate}")
@@ -40,7 +40,7 @@ def draw_sharding(sharding: Sharding, shape: Shape, num_devices: int | None) -> 
         ─────┼────
     5:10 1,3 │ 5,7
     """
-    found = assign(sharding, shape, read_count(num_devices, "draw"))
+    found = assign(sharding, shape, read_count(n_devices, "draw"))
     if isinstance(found, Unknown):
         raise UnsupportedError(f"{one_line(str(sharding))} cannot be drawn: {found.reason}")
     return layout_picture(_scene(sharding, found))

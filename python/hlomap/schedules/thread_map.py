@@ -59,7 +59,7 @@ def thread_map(
     Unknown(reason='the schedule loop of t uses no shared memory')
     """
     fusion = subject_of(subject, "thread_map", 'use module["name"]; for a shape hm.flat_thread_map(shape)')
-    _expect_schedule(schedule, of, "thread_map")
+    _expect_emitter(schedule, of, "thread_map")
     expect_ints("thread_map", operand=operand, output=output)
     chosen = as_device(device, "thread_map")
     found = schedule_as_loop(fusion, chosen) if schedule == "loop" else schedule_of(fusion, chosen)
@@ -119,7 +119,7 @@ def emitter_thread_map(
     """
     expect(Shape, shape, "emitter_thread_map", "a Shape", "of a fusion use hm.thread_map")
     expect(str, schedule, "emitter_thread_map", "a name as `schedule`")
-    _expect_schedule(schedule, of, "emitter_thread_map")
+    _expect_emitter(schedule, of, "emitter_thread_map")
     expect((str, type(None)), variant, "emitter_thread_map", "a name or None as `variant`")
     expect((int, type(None)), unroll, "emitter_thread_map", "an int or None as `unroll`")
     sizes = [_integers("permutation", permutation), _integers("reduce", reduce), _integers("tile", tile)]
@@ -136,10 +136,10 @@ def emitter_thread_map(
     return Unknown(f"the schedule {launch.emitter} uses no shared memory") if m is None else m
 
 
-def _expect_schedule(schedule: str | None, of: str, function: str) -> None:
-    expect((str, type(None)), schedule, function, "a name or None as `schedule`")
-    if schedule is not None and schedule not in SCHEDULES:
-        raise ShapeError(f"hm.{function}: expected one of {', '.join(SCHEDULES)} as `schedule`, found {schedule!r}")
+def _expect_emitter(emitter: str | None, of: str, function: str) -> None:
+    expect((str, type(None)), emitter, function, "a name or None as `schedule`")
+    if emitter is not None and emitter not in EMITTERS:
+        raise ShapeError(f"hm.{function}: expected one of {', '.join(EMITTERS)} as `schedule`, found {emitter!r}")
     if of not in _PARTS:
         raise ShapeError(f"hm.{function}: expected one of {', '.join(_PARTS)} as `of`, found {of!r}")
 
@@ -169,16 +169,16 @@ class Options(NamedTuple):
     variant: str | None = None
 
 
-def launch_of_shape(shape: Shape, schedule: str, device: Device, options: Options) -> Launch:
-    """The launch of a schedule for the shape that it covers; for a transpose or reduction the operand's shape."""
+def launch_of_shape(shape: Shape, emitter: str, device: Device, options: Options) -> Launch:
+    """The launch of an emitter for the shape that it covers; for a transpose or reduction the operand's shape."""
     if not shape.is_array or shape.n_elements < 1:
         raise ShapeError(f"expected an array with elements, found {shape}")
     if shape.buffer_elements != shape.n_elements:
         raise UnsupportedError(f"padding in {shape}: XLA's GPU arrays have none")
-    make, variants = SCHEDULES[schedule]
+    make, variants = EMITTERS[emitter]
     if options.variant not in (None, *variants):
         found = f"expected one of {', '.join(variants)} as `variant`" if variants else "expected no `variant`"
-        raise ShapeError(f"{found} of {schedule}, found {options.variant!r}")
+        raise ShapeError(f"{found} of {emitter}, found {options.variant!r}")
     return make(shape, device, options)
 
 
@@ -241,7 +241,7 @@ def _triton(shape: Shape, device: Device, options: Options) -> Launch:
     return triton_block(shape, options.tile, first_fastest=options.variant == "first_fastest")
 
 
-SCHEDULES: dict[str, tuple[Callable[[Shape, Device, Options], Launch], tuple[str, ...]]] = {
+EMITTERS: dict[str, tuple[Callable[[Shape, Device, Options], Launch], tuple[str, ...]]] = {
     "loop": (partial(_flat, flat.loop), ()),
     "concatenate": (partial(_flat, flat.loop), ()),
     "dus": (partial(_flat, flat.loop), ()),
@@ -251,4 +251,4 @@ SCHEDULES: dict[str, tuple[Callable[[Shape, Device, Options], Launch], tuple[str
     "column_reduction": (partial(_reduction, False), ("small",)),
     "triton_block": (_triton, ("first_fastest",)),
 }
-"""For each schedule the function that makes it, and its variants."""
+"""For each emitter the function that makes its launch, and its variants."""

@@ -89,10 +89,10 @@ _Parts: TypeAlias = "tuple[tuple[int, ...], tuple[tuple[int, str], ...], Strided
 """Tiles, subgroups and order of an assignment."""
 
 
-def assign(sharding: Sharding, shape: Shape, num_devices: int | None = None) -> Assignment | Unknown:
-    """The tiles of a sharded array; ``num_devices`` is for kinds that do not determine the number of devices.
+def assign(sharding: Sharding, shape: Shape, n_devices: int | None = None) -> Assignment | Unknown:
+    """The tiles of a sharded array; ``n_devices`` is for kinds that do not determine the number of devices.
 
-    XLA treats a sharding by axes that splits nothing as replicated: the array is on all ``num_devices``, if given, not
+    XLA treats a sharding by axes that splits nothing as replicated: the array is on all ``n_devices``, if given, not
     just on the devices of the mesh.
 
     Raises :class:`~hlomap.errors.ShapeError` if the sharding does not fit the shape.
@@ -107,12 +107,12 @@ def assign(sharding: Sharding, shape: Shape, num_devices: int | None = None) -> 
         raise ShapeError(f"{_shown(sharding)} is for a tuple: take the sharding of one array, sharding.parts[i]")
     if not is_bounded(shape):
         raise ShapeError(f"a sharding divides an array with bounded dimensions, found {one_line(str(shape))}")
-    parts = _tiled(sharding, shape.rank) if kind == "tiled" else _untiled(sharding, kind, shape.rank, num_devices)
+    parts = _tiled(sharding, shape.rank) if kind == "tiled" else _untiled(sharding, kind, shape.rank, n_devices)
     if isinstance(parts, Unknown):
         return parts
     found = Assignment(shape, *parts)
-    if num_devices is not None and kind == "named" and sharding.device is None and is_everywhere(sharding):
-        return Assignment(shape, *_replicated(shape.rank, max(num_devices, 1 + found.last_device)))
+    if n_devices is not None and kind == "named" and sharding.device is None and is_everywhere(sharding):
+        return Assignment(shape, *_replicated(shape.rank, max(n_devices, 1 + found.last_device)))
     return found
 
 
@@ -121,7 +121,7 @@ def is_bounded(shape: Shape) -> bool:
     return shape.is_array and -1 not in shape.dimensions
 
 
-def _untiled(sharding: Sharding, kind: str, rank: int, num_devices: int | None) -> _Parts | Unknown:
+def _untiled(sharding: Sharding, kind: str, rank: int, n_devices: int | None) -> _Parts | Unknown:
     if kind == "unknown":
         return Unknown("the sharding is not decided yet")
     if sharding.device is not None:
@@ -131,7 +131,7 @@ def _untiled(sharding: Sharding, kind: str, rank: int, num_devices: int | None) 
     if kind == "named":  # A mesh without axes means that the array is on every device.
         _check_rank(sharding, len(sharding.dimension_axes), rank)
         kind = "replicated"
-    return _replicated(rank, ALL_DEVICES if num_devices is None else num_devices, kind)
+    return _replicated(rank, ALL_DEVICES if n_devices is None else n_devices, kind)
 
 
 def _replicated(rank: int, n: int, kind: str = "replicated") -> _Parts:

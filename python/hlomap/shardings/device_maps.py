@@ -24,15 +24,15 @@ _MANY_RUNS = 64
 _Constraint = tuple[Expr, int, int]
 
 
-def device_map(sharding: Sharding, shape: Shape, num_devices: int | None = None) -> MapSet:
+def device_map(sharding: Sharding, shape: Shape, n_devices: int | None = None) -> MapSet:
     """:meth:`hlomap.hlo.Sharding.device_map`."""
-    found = _assign(sharding, shape, "hlo.Sharding.device_map", num_devices)
+    found = _assign(sharding, shape, "hlo.Sharding.device_map", n_devices)
     return MapSet.unknown(found.reason) if isinstance(found, Unknown) else maps_of(found)
 
 
-def owner_map(sharding: Sharding, shape: Shape, num_devices: int | None = None) -> MapSet:
+def owner_map(sharding: Sharding, shape: Shape, n_devices: int | None = None) -> MapSet:
     """:meth:`hlomap.hlo.Sharding.owner_map`."""
-    found = _assign(sharding, shape, "hlo.Sharding.owner_map", num_devices)
+    found = _assign(sharding, shape, "hlo.Sharding.owner_map", n_devices)
     return MapSet.unknown(found.reason) if isinstance(found, Unknown) else maps_of(found, to_devices=True)
 
 
@@ -57,9 +57,9 @@ def is_even(sharding: Sharding, shape: Shape) -> bool:
     return all(size % n == 0 for size, n in zip(shape.dimensions, found.tiles, strict=True))
 
 
-def _assign(sharding: Sharding, shape: Shape, function: str, num_devices: object = None) -> Assignment | Unknown:
+def _assign(sharding: Sharding, shape: Shape, function: str, n_devices: object = None) -> Assignment | Unknown:
     expect(Shape, shape, function, "a Shape", "read text with hm.Shape.parse")
-    return assign(sharding, shape, read_count(num_devices, function))
+    return assign(sharding, shape, read_count(n_devices, function))
 
 
 def read_count(got: object, function: str) -> int | None:

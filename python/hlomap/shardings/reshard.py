@@ -127,14 +127,14 @@ def reshard_one(
     shape: Shape,
     source: Sharding,
     target: Sharding,
-    num_devices: int | None,
+    n_devices: int | None,
     mesh: Mesh | None,
     links: Mapping[str, float] | None,
 ) -> Reshard | Unknown:
     """The answer for one array and two shardings; see :func:`~hlomap.shardings.reshards.reshard`."""
     try:
-        before, after = (assign_known(sharding, shape, num_devices or 1) for sharding in (source, target))
-        if num_devices is None:
+        before, after = (assign_known(sharding, shape, n_devices or 1) for sharding in (source, target))
+        if n_devices is None:
             n = 1 + max(before.last_device, after.last_device)
             before = assign_known(source, shape, n) if may_be_on_all(before) else before
             after = assign_known(target, shape, n) if may_be_on_all(after) else after
@@ -156,13 +156,13 @@ def reshard_one(
     return Reshard(shape, source, target, collective, wire, *arrays, seconds, held, needed, mesh)
 
 
-def assign_known(sharding: Sharding, shape: Shape, num_devices: int) -> Assignment:
+def assign_known(sharding: Sharding, shape: Shape, n_devices: int) -> Assignment:
     """The tiles of a sharding whose devices hold the actual elements.
 
     Raises :class:`~hlomap.errors.UnsupportedError` for others, and :class:`~hlomap.errors.ShapeError` if it does not
     fit the shape.
     """
-    found = assign(sharding, shape, num_devices)
+    found = assign(sharding, shape, n_devices)
     reason = found.reason if isinstance(found, Unknown) else found.uncertain
     if isinstance(found, Unknown) or reason is not None:
         raise UnsupportedError(f"the moves are not known for {one_line(str(sharding))}: {reason}")
@@ -179,10 +179,10 @@ def most_replicas(shape: Shape) -> int:
     return ((1 << 63) - 1) // max(1, shape.n_elements * shape.element_bits)
 
 
-def reason_of(shape: Shape, source: Sharding, target: Sharding, num_devices: int | None) -> str:
+def reason_of(shape: Shape, source: Sharding, target: Sharding, n_devices: int | None) -> str:
     """The reason why a pair has no answer."""
     try:
-        found = reshard_one(shape, source, target, num_devices, None, None)
+        found = reshard_one(shape, source, target, n_devices, None, None)
     except (ShapeError, SizeError) as error:
         return str(error)
     assert isinstance(found, Unknown)

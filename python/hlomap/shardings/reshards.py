@@ -251,7 +251,7 @@ class _Batch:
     def __init__(
         self, n: int, shapes: list[Shape], sources: list[Sharding], targets: list[Sharding], options: _Options
     ) -> None:
-        self.num_devices, self.mesh, self.links = options
+        self.n_devices, self.mesh, self.links = options
         self.shapes, of_shape = _distinct(shapes)
         self.shardings, of_sharding = _distinct([*sources, *targets])
         self.shape = np.broadcast_to(of_shape, n)
@@ -272,10 +272,10 @@ class _Batch:
 
     def place(self) -> None:
         """Sets ``before`` and ``after``, the indices of each row into ``placed``, and ``reason``, -1 for none."""
-        n = np.full(len(self.shape), self.num_devices or 1, np.uint64)
+        n = np.full(len(self.shape), self.n_devices or 1, np.uint64)
         self.before, self.after = (self._assign(one, self._kind, n) for one in (self.source, self.target))
         self.reason = self._first_reason(self.before, self.after)
-        if self.num_devices is None:
+        if self.n_devices is None:
             rows = np.flatnonzero(self.reason < 0)
             last = np.array([0 if isinstance(one, str) else one.last_device for one in self.placed], np.uint64)
             n[rows] = 1 + np.maximum(last[self.before[rows]], last[self.after[rows]])
@@ -286,7 +286,7 @@ class _Batch:
             self.reason[rows] = self._first_reason(self.before[rows], self.after[rows])
         rows = np.flatnonzero(self.reason < 0)
         for row in rows[self._is_too_large(rows)].tolist():
-            self.reason[row] = self._add(reason_of(*self._values(row), self.num_devices))
+            self.reason[row] = self._add(reason_of(*self._values(row), self.n_devices))
 
     def _assign(self, sharding: Ints, kind: Ints, n: npt.NDArray[np.uint64]) -> Ints:
         """The indices into ``placed`` of shardings on ``n`` devices."""
@@ -389,7 +389,7 @@ class _Batch:
             if speeds is not None and (of_mesh := meshes[k]) is not None:
                 found[same] = least_seconds_of_pairs(pairs.part(same), bits[same], most[same], of_mesh, speeds)
         for k in np.flatnonzero(np.isnan(found)).tolist():
-            one = reshard_one(*self._values(rows[k]), self.num_devices, self.mesh, self.links)
+            one = reshard_one(*self._values(rows[k]), self.n_devices, self.mesh, self.links)
             found[k] = np.nan if isinstance(one, Unknown) else one.seconds
         return found
 

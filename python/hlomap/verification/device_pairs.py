@@ -17,7 +17,7 @@ from ..maps.enumerate_pairs import EnumerationLimitError, Ints, enumerate_pairs
 
 def enumerate_device_pairs(
     devices: DeviceIndexing,
-    leaf: tuple[int, ...],
+    shape_index: tuple[int, ...],
     sizes: Sequence[int],
     target: Sequence[int],
     values: Sequence[Mapping[int, Any]],
@@ -40,7 +40,7 @@ def enumerate_device_pairs(
     for groups in _device_tables(devices, grid):
         grouped.update(device for group in groups for device in group)
         for m in devices.maps:
-            if m.shape_index != leaf:
+            if m.shape_index != shape_index:
                 continue
             sources = {v.source for v in m.runtime if v.source is not None}
             held = {source: _stack_values(source, groups, table_sizes[1], values) for source in sources}

@@ -69,11 +69,11 @@ class Values:
         """The operands on each device; a single device takes those of the first device of the module's grid."""
         values = self.on(self.declared if grid == (1, 1) else grid)
         found = [values.of(operand) for operand in instruction.operands]
-        for leaf, number in fixed_leaves(instruction).items():
-            operand, shape = instruction.operands[0], shape_at(instruction.operands[0].shape, leaf)
-            if values.varies(part_of(operand, leaf)[0]):  # the program fixes the initial value of the counter
+        for shape_index, number in fixed_leaves(instruction).items():
+            operand, shape = instruction.operands[0], shape_at(instruction.operands[0].shape, shape_index)
+            if values.varies(part_of(operand, shape_index)[0]):  # the program fixes the initial value of the counter
                 new = np.full(shape.dimensions, number, numpy_dtype(shape.dtype))
-                found[0] = [replace_leaf(value, leaf, new) for value in found[0]]
+                found[0] = [replace_leaf(value, shape_index, new) for value in found[0]]
         # In row-major order, like changed copies: the memory order of a sum affects its rounding.
         return [
             [on_arrays(lambda array: np.array(array, order="C"), value[device]) for value in found]
@@ -217,24 +217,24 @@ class Experiment:
         machine = self._values.on(grid).machine(0, on_value)
         return machine.run(self._plan, [list(own) for own in operands])
 
-    def perturb(self, k: int, leaf: ShapeIndex, max_changes: int) -> Seen:
+    def perturb(self, k: int, shape_index: ShapeIndex, max_changes: int) -> Seen:
         """Changes elements of an operand array, one at a time and on one device at a time."""
         seen, operand = Seen(), self._operand_instructions[k]
-        sizes = np.shape(at_leaf(self._operands[0][k], leaf))
+        sizes = np.shape(at_leaf(self._operands[0][k], shape_index))
         n = int(np.prod(sizes, dtype=np.int64))
-        if is_fixed(part_of(operand, leaf)[0]) or leaf in self._fixed_leaves or not n:
+        if is_fixed(part_of(operand, shape_index)[0]) or shape_index in self._fixed_leaves or not n:
             return seen
         chosen = list(range(n))
         if n > max_changes:
             sample = self._rng.choice(n, max(0, max_changes - 2), replace=False)
             chosen = sorted({0, n - 1, *sample.tolist()})[:max_changes]
-        numbers = _number_at_bounds(np.array(chosen), sizes, shape_at(operand.shape, leaf).dimensions)
-        valid = [self._valid_arrays(k, leaf, device) for device in range(len(self._operands))]
-        shape = Shape(shape_at(operand.shape, leaf).dtype, [8])
+        numbers = _number_at_bounds(np.array(chosen), sizes, shape_at(operand.shape, shape_index).dimensions)
+        valid = [self._valid_arrays(k, shape_index, device) for device in range(len(self._operands))]
+        shape = Shape(shape_at(operand.shape, shape_index).dtype, [8])
         for number, i in zip(numbers.tolist(), chosen, strict=True):
             others = [[*arrays, random_value(shape, self._rng)] for arrays in valid]
             for draw in range(_N_VALUES):
-                runs = [self._changed_outputs(k, leaf, at, i, own, draw) for at, own in enumerate(others)]
+                runs = [self._changed_outputs(k, shape_index, at, i, own, draw) for at, own in enumerate(others)]
                 if all(run is None for run in runs):
                     continue
                 seen.n_draws += 1
@@ -247,28 +247,28 @@ class Experiment:
                             arrivals.update((number, o, source, target) for o in elements.tolist())
         return seen
 
-    def _valid_arrays(self, k: int, leaf: ShapeIndex, device: int) -> list[npt.NDArray[Any]]:
+    def _valid_arrays(self, k: int, shape_index: ShapeIndex, device: int) -> list[npt.NDArray[Any]]:
         """Other arrays in place of an operand that the operation restricts."""
         values, operand = self._values.on(self.grid), self._operand_instructions[k]
-        seeds = range(self._values.seed + 1, self._values.seed + 1 + 2 * _N_VALUES) if not leaf else ()
+        seeds = range(self._values.seed + 1, self._values.seed + 1 + 2 * _N_VALUES) if not shape_index else ()
         found = (values.valid(operand, seed) for seed in seeds)
         return [value[device] for value in found if value is not None]
 
     def _changed_outputs(
-        self, k: int, leaf: ShapeIndex, device: int, i: int, others: Sequence[npt.NDArray[Any]], draw: int
+        self, k: int, shape_index: ShapeIndex, device: int, i: int, others: Sequence[npt.NDArray[Any]], draw: int
     ) -> list[tuple[ShapeIndex, Ints, int]] | None:
         """The output arrays, elements and devices that change with element ``i`` on a device.
 
         None if there is no other value to draw, or the instruction does not run with it.
         """
-        original = np.asarray(at_leaf(self._operands[device][k], leaf))
+        original = np.asarray(at_leaf(self._operands[device][k], shape_index))
         other = _other_value(original.reshape(-1)[i], i, original.shape, others, draw)
         if other is None:
             return None
         array = original.reshape(-1).copy()
         array[i] = other
         own = list(self._operands[device])
-        own[k] = replace_leaf(own[k], leaf, array.reshape(original.shape))
+        own[k] = replace_leaf(own[k], shape_index, array.reshape(original.shape))
         operands = [own if at == device else given for at, given in enumerate(self._operands)]
         observer, drawn = self._watch.observer()
         try:
@@ -291,30 +291,30 @@ class Experiment:
     def operand_sizes(self) -> dict[Array, tuple[int, ...]]:
         """The bounds of each operand array."""
         return {
-            (k, leaf): tuple(array.dimensions)
+            (k, shape_index): tuple(array.dimensions)
             for k, operand in enumerate(self._operand_instructions)
-            for leaf, array in operand.shape.leaves()
+            for shape_index, array in operand.shape.leaves()
             if array.is_array
         }
 
     @cached_property
     def output_sizes(self) -> dict[ShapeIndex, tuple[int, ...]]:
         """The bounds of each array of the output."""
-        return {leaf: tuple(array.dimensions) for leaf, array in self._shape.leaves() if array.is_array}
+        return {shape_index: tuple(array.dimensions) for shape_index, array in self._shape.leaves() if array.is_array}
 
 
 def _check_value_shape(value: Value, shape: Shape) -> None:
     """Raises if a computed value does not have the declared shape; dynamic sizes may be less than their bounds."""
-    for leaf, part in shape.leaves():
+    for shape_index, part in shape.leaves():
         if not part.is_array:
             continue
         bounds, dynamic = part.dimensions, part.dynamic
         try:
-            array = at_leaf(value, leaf)
+            array = at_leaf(value, shape_index)
         except (IndexError, TypeError):
             array = ()
         if isinstance(array, tuple):
-            raise ShapeError(f"the computed value has no array at shape index {list(leaf)}")
+            raise ShapeError(f"the computed value has no array at shape index {list(shape_index)}")
         if array is None:  # the state of an asynchronous operation has no elements
             continue
         sizes = np.shape(array)
@@ -323,7 +323,9 @@ def _check_value_shape(value: Value, shape: Shape) -> None:
             for n, bound, is_dynamic in zip(sizes, bounds, dynamic, strict=True)
         )
         if not fits:
-            raise ShapeError(f"the computed value at {list(leaf)} has sizes {list(sizes)}, declared are {list(bounds)}")
+            raise ShapeError(
+                f"the computed value at {list(shape_index)} has sizes {list(sizes)}, declared are {list(bounds)}"
+            )
 
 
 def _other_value(

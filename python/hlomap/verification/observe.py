@@ -79,24 +79,24 @@ class ObservedReads:
         output = f" output {list(self.output)}" if self.output else ""
         lines = [f"Observed, not proved: elements that change {subject}{output}{at}, in {self.n_runs:,} runs"]
         for parameter, mask in self.observed.items():
-            for leaf in _arrays(parameter.shape):
-                own = at_leaf(mask, leaf)
-                name = one_line(parameter.name, 80) + (f"{{{','.join(map(str, leaf))}}}" if leaf else "")
+            for shape_index in _arrays(parameter.shape):
+                own = at_leaf(mask, shape_index)
+                name = one_line(parameter.name, 80) + (f"{{{','.join(map(str, shape_index))}}}" if shape_index else "")
                 lines.append(f"  {name}: {_words(own)}")
         if not self.is_complete:
             lines.append("  too few runs to try all elements: raise max_runs")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        n = sum(int(at_leaf(m, leaf).sum()) for p, m in self.observed.items() for leaf in _arrays(p.shape))
+        n = sum(int(at_leaf(mask, at).sum()) for p, mask in self.observed.items() for at in _arrays(p.shape))
         return f"<ObservedReads of {one_line(self.subject.name, 60)}: {n} elements in {self.n_runs} runs, not proved>"
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON values."""
         observed = [
-            {"parameter": parameter, "shape_index": leaf, "elements": self.elements(parameter, leaf)}
+            {"parameter": parameter, "shape_index": shape_index, "elements": self.elements(parameter, shape_index)}
             for parameter in self.observed
-            for leaf in _arrays(parameter.shape)
+            for shape_index in _arrays(parameter.shape)
         ]
         about = json_fields(self, "subject output element") | {"observed": json_value(observed)}
         return about | json_fields(self, "n_runs is_complete")
@@ -159,12 +159,12 @@ def observed_reads(
         if number < 1:
             raise ValueError(f"hm.observed_reads: expected at least 1 as `{name}`, found {number}")
     shape = program.shape if isinstance(program, Instruction) else program.root.shape
-    leaf = output_index(shape, output)
-    at = _checked_element(element, shape_at(shape, leaf), f"{program.name}{leaf_text(leaf)}")
-    search = _Search(program, leaf, at, inputs, max_runs)
+    shape_index = output_index(shape, output)
+    at = _checked_element(element, shape_at(shape, shape_index), f"{program.name}{leaf_text(shape_index)}")
+    search = _Search(program, shape_index, at, inputs, max_runs)
     for seed in range(min(seeds, max_runs)):
         search.look(seed, seeds - seed)
-    return ObservedReads(program, leaf, at, search.masks(), search.n_runs, search.is_complete)
+    return ObservedReads(program, shape_index, at, search.masks(), search.n_runs, search.is_complete)
 
 
 class _Search:
@@ -182,12 +182,12 @@ class _Search:
         self._parameters = list(program.operands if isinstance(program, Instruction) else program.parameters)
         self._inputs = None if inputs is None else self._given(inputs)
         self._leaves = [
-            (k, leaf)
+            (k, shape_index)
             for k, parameter in enumerate(self._parameters)
-            for leaf in _arrays(parameter.shape)
+            for shape_index in _arrays(parameter.shape)
             if (isinstance(program, Computation) or not is_fixed(parameter))
         ]
-        shapes = [shape_at(self._parameters[k].shape, leaf) for k, leaf in self._leaves]
+        shapes = [shape_at(self._parameters[k].shape, shape_index) for k, shape_index in self._leaves]
         self._ends = np.cumsum([shape.n_elements for shape in shapes], dtype=np.int64)
         self._found = np.zeros(int(self._ends[-1]) if len(shapes) else 0, np.bool_)
         self._max_runs, self.n_runs, self.is_complete = max_runs, 0, True
@@ -200,7 +200,7 @@ class _Search:
         """
         rng = np.random.default_rng(seed)
         before = list(self._inputs or ()) or [self._value(parameter, rng) for parameter in self._parameters]
-        flat = [np.asarray(at_leaf(before[k], leaf)) for k, leaf in self._leaves]
+        flat = [np.asarray(at_leaf(before[k], shape_index)) for k, shape_index in self._leaves]
         after = [_changed(array, seed, rng) for array in flat]
         if seed % 2:
             # In reverse order, too: a factor of a zero matters only after the zero has changed.
@@ -209,8 +209,8 @@ class _Search:
                 [new if swaps else old for old, new, swaps in zip(one, other, is_real, strict=True)]
                 for one, other in ((flat, after), (after, flat))
             )
-            for (number, leaf), array in zip(self._leaves, flat, strict=True):
-                before[number] = replace_leaf(before[number], leaf, array)
+            for (number, shape_index), array in zip(self._leaves, flat, strict=True):
+                before[number] = replace_leaf(before[number], shape_index, array)
         order = np.flatnonzero(~self._found)
         if seed % 3 == 0:
             rng.shuffle(order)  # the other changes grow with the number of the element
@@ -222,10 +222,10 @@ class _Search:
             mask[order[:k]] = True
             arguments = list(before)
             parts = self._split(mask)
-            for (number, leaf), old, new, part in zip(self._leaves, flat, after, parts, strict=True):
+            for (number, shape_index), old, new, part in zip(self._leaves, flat, after, parts, strict=True):
                 if part.any():
                     array = np.where(part.reshape(old.shape), new, old)
-                    arguments[number] = replace_leaf(arguments[number], leaf, array)
+                    arguments[number] = replace_leaf(arguments[number], shape_index, array)
             return self._run(arguments, is_first=not seed and not k)
 
         cuts = sorted({len(order) * k // _N_GROUPS for k in range(_N_GROUPS + 1)})
@@ -251,9 +251,9 @@ class _Search:
     def masks(self) -> ReadOnlyDict[Instruction, Any]:
         """The observed elements of each parameter."""
         masks = [_shaped(p.shape, lambda shape: np.zeros(shape.dimensions, np.bool_)) for p in self._parameters]
-        for (k, leaf), part in zip(self._leaves, self._split(self._found), strict=True):
-            sizes = shape_at(self._parameters[k].shape, leaf).dimensions
-            masks[k] = replace_leaf(masks[k], leaf, read_only(part.reshape(sizes)))
+        for (k, shape_index), part in zip(self._leaves, self._split(self._found), strict=True):
+            sizes = shape_at(self._parameters[k].shape, shape_index).dimensions
+            masks[k] = replace_leaf(masks[k], shape_index, read_only(part.reshape(sizes)))
         found: dict[Instruction, Any] = {}
         for parameter, mask in zip(self._parameters, masks, strict=True):
             found[parameter] = on_arrays(np.logical_or, found[parameter], mask) if parameter in found else mask
@@ -340,7 +340,7 @@ def _changed(array: npt.NDArray[Any], seed: int, rng: np.random.Generator) -> np
 
 
 def _arrays(shape: Shape) -> list[ShapeIndex]:
-    return [leaf for leaf, array in shape.leaves() if array.is_array]
+    return [shape_index for shape_index, array in shape.leaves() if array.is_array]
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -311,31 +311,31 @@ def n_elements(shape: Shape) -> int:
 # ------------------------------------------------------------------------------------------------------ parts of values
 
 
-def at_leaf(value: Value, leaf: ShapeIndex) -> Value:
+def at_leaf(value: Value, shape_index: ShapeIndex) -> Value:
     """The part of a value at a shape index."""
-    for i in leaf:
+    for i in shape_index:
         value = value[i]
     return value
 
 
-def replace_leaf(value: Value, leaf: ShapeIndex, new: Value) -> Value:
+def replace_leaf(value: Value, shape_index: ShapeIndex, new: Value) -> Value:
     """The value with another part at a shape index."""
-    if not leaf:
+    if not shape_index:
         return new
-    i = leaf[0]
-    return (*value[:i], replace_leaf(value[i], leaf[1:], new), *value[i + 1 :])
+    i = shape_index[0]
+    return (*value[:i], replace_leaf(value[i], shape_index[1:], new), *value[i + 1 :])
 
 
-def changed_leaves(before: Value, after: Value, leaf: ShapeIndex = ()) -> Iterator[ShapeIndex]:
+def changed_leaves(before: Value, after: Value, shape_index: ShapeIndex = ()) -> Iterator[ShapeIndex]:
     """The arrays of two values of one shape that are not the same object."""
     if before is after:
         return
     if isinstance(before, tuple) and isinstance(after, tuple) and len(before) == len(after):
         for i, (a, b) in enumerate(zip(before, after, strict=True)):
             if a is not b:
-                yield from changed_leaves(a, b, (*leaf, i))
+                yield from changed_leaves(a, b, (*shape_index, i))
     else:
-        yield leaf
+        yield shape_index
 
 
 def differs(a: npt.ArrayLike, b: npt.ArrayLike) -> npt.NDArray[np.bool_]:
@@ -368,8 +368,8 @@ def is_tuple(operand: Instruction) -> bool:
     return op_of(operand).maps.structural and operand.shape.is_tuple and list(operand.shape.tuple_shapes) == parts
 
 
-def part_of(operand: Instruction, leaf: ShapeIndex) -> tuple[Instruction, ShapeIndex]:
+def part_of(operand: Instruction, shape_index: ShapeIndex) -> tuple[Instruction, ShapeIndex]:
     """The instruction that makes an array of a tuple, and the array's index in it, seen through tuple operations."""
-    while leaf and is_tuple(operand):
-        operand, leaf = operand.operands[leaf[0]], leaf[1:]
-    return operand, leaf
+    while shape_index and is_tuple(operand):
+        operand, shape_index = operand.operands[shape_index[0]], shape_index[1:]
+    return operand, shape_index

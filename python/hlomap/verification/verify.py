@@ -100,7 +100,7 @@ class CheckResult(Page):
         return f"<CheckResult {one_line(str(self), 140)}>"
 
     def __str__(self) -> str:
-        output, index = (",".join(map(str, leaf)) for leaf in (self.output, self.shape_index))
+        output, index = (",".join(map(str, shape_index)) for shape_index in (self.output, self.shape_index))
         arrays = f"{self.instruction.name}: output {{{output}}} and operand {self.operand} {{{index}}}"
         witness = ""
         if self.witness is not None:
@@ -219,7 +219,7 @@ _NOTHING = MapSet()
 
 def _check(instruction: Instruction, values: Values, max_changes: int) -> Iterator[CheckResult]:
     outputs, operands = array_leaves(instruction.shape), instruction.operands
-    arrays = [(k, leaf) for k, operand in enumerate(operands) for leaf in array_leaves(operand.shape)]
+    arrays = [(k, shape_index) for k, operand in enumerate(operands) for shape_index in array_leaves(operand.shape)]
     if not arrays or not outputs:
         return
     try:
@@ -234,20 +234,20 @@ def _check(instruction: Instruction, values: Values, max_changes: int) -> Iterat
     changed = arrays if len(arrays) <= n_runs else [arrays[i * len(arrays) // n_runs] for i in range(n_runs)]
     is_changed = set(changed)
     for array in arrays:
-        k, leaf = array
+        k, shape_index = array
         seen, reason = Seen(), "a constant, or no change reached an output"
         if isinstance(experiment, str):
             reason = experiment
         elif array not in is_changed:
             reason = f"only a sample of {n_runs:,} of {len(arrays):,} operand arrays is changed"
         else:
-            seen = experiment.perturb(k, leaf, n_changes)
+            seen = experiment.perturb(k, shape_index, n_changes)
         reached = {out for changes in seen.changes.values() for out in changes}
         # An array without dependents is compared with one output, so that it has a result.
         for out in sorted(sets.related[array] | reached) or outputs[:1]:
             for direction in _DIRECTIONS:
                 maps = sets.of(direction, array, out)
-                subject = (instruction, direction, out, k, leaf)
+                subject = (instruction, direction, out, k, shape_index)
                 if maps.is_unknown:
                     yield CheckResult(*subject, CheckStatus.UNKNOWN, False, reason=maps.reason)
                 elif isinstance(experiment, str) or not seen.changes:
@@ -284,14 +284,14 @@ def _compare(
         rows = _sample_outputs({(i, o) for i, o, *_ in changed}, int(np.prod(output_sizes, dtype=np.int64)))
         sampled = set(rows.tolist())
         changed = {pair for pair in changed if pair[1] in sampled}
-    leaf = result.shape_index if is_backward else result.output
+    shape_index = result.shape_index if is_backward else result.output
     sizes = (output_sizes, operand_sizes) if is_backward else (operand_sizes, output_sizes)
     try:
         if isinstance(maps, MapSet):
-            pairs: set[tuple[int, ...]] = {*_mentioned_pairs(maps, leaf, *sizes, experiment.trace, questions, rows)}
+            pairs: set[tuple[int, ...]] = {*_mentioned_pairs(maps, shape_index, *sizes, experiment.trace, questions, rows)}
         else:
             values, grid = _source_values(maps, experiment.trace, questions), experiment.grid
-            pairs, grouped = enumerate_device_pairs(maps, leaf, *sizes, values, grid, rows, _MAX_POINTS)
+            pairs, grouped = enumerate_device_pairs(maps, shape_index, *sizes, values, grid, rows, _MAX_POINTS)
             # The device indexing does not list devices outside all groups, whose elements stay where they are.
             changed = {pair for pair in changed if pair[2] != pair[3] or pair[2] in grouped}
     except EnumerationLimitError as error:
@@ -325,7 +325,7 @@ def _sample_outputs(changed: set[tuple[int, int]], n: int) -> Ints:
 
 def _mentioned_pairs(
     maps: MapSet,
-    leaf: ShapeIndex,
+    shape_index: ShapeIndex,
     source: Sequence[int],
     target: Sequence[int],
     trace: Trace,
@@ -335,7 +335,7 @@ def _mentioned_pairs(
     """The pairs of a map set for the runtime values on any of the devices."""
     pairs: set[tuple[int, int]] = set()
     for m in maps:
-        if m.shape_index == leaf:
+        if m.shape_index == shape_index:
             for values in _runtime_values(m, trace, questions):
                 a, b = enumerate_pairs(m, source, target, values, _MAX_POINTS, rows)
                 pairs |= set(zip(a.tolist(), b.tolist(), strict=True))

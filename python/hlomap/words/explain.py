@@ -253,10 +253,10 @@ def explain(
     expect_index(output, "explain", "output")
     if depth is not None and not is_index(depth):
         raise wrong_type("explain", "an int of at least 0, or None, as `depth`", depth)
-    leaf = _array_index(instruction, output)
-    shape = shape_at(instruction.shape, leaf)
-    point = None if element is None else _checked_element(element, shape, instruction, leaf)
-    sets, error = _query(instruction, leaf)
+    shape_index = _array_index(instruction, output)
+    shape = shape_at(instruction.shape, shape_index)
+    point = None if element is None else _checked_element(element, shape, instruction, shape_index)
+    sets, error = _query(instruction, shape_index)
     named = name_dimensions(instruction, shape, sets)
     if point is not None:
         sets = [maps.image([(i, i) for i in point]) for maps in sets]
@@ -267,21 +267,21 @@ def explain(
         for read in _operand_reads(k, o, maps, named)
     ]
     read_operands = {read.operand for read in reads}
-    steps = tuple(trace(instruction, leaf, point, depth, named)) if point is not None and depth != 1 else ()
+    steps = tuple(trace(instruction, shape_index, point, depth, named)) if point is not None and depth != 1 else ()
     return Explanation(
         instruction=instruction,
-        shape_index=leaf,
+        shape_index=shape_index,
         shape=shape,
         element=point,
         sentence=_sentence(instruction, shape, point, named, reads, error),
         reads=tuple(reads),
         unread=tuple(k for k in range(len(instruction.operands)) if k not in read_operands),
-        bytes_written=0 if is_handed_on(instruction, leaf) else _extent([shape])[1],
+        bytes_written=0 if is_handed_on(instruction, shape_index) else _extent([shape])[1],
         bitcast=None if any(maps.devices for maps in sets) else bitcast_equivalence(instruction, shape),
         source=source_of(instruction),
         names=named.output,
         steps=steps,
-        notes=tuple(notes_of(instruction, leaf, reads, named, [step.instruction for step in steps])),
+        notes=tuple(notes_of(instruction, shape_index, reads, named, [step.instruction for step in steps])),
     )
 
 
@@ -292,7 +292,9 @@ def _array_index(instruction: Instruction, output: int | ShapeIndex) -> ShapeInd
     return next(((*below, *index) for index, _ in shape_at(instruction.shape, below).leaves()), below)
 
 
-def _checked_element(element: object, shape: Shape, instruction: Instruction, leaf: ShapeIndex) -> tuple[int, ...]:
+def _checked_element(
+    element: object, shape: Shape, instruction: Instruction, shape_index: ShapeIndex
+) -> tuple[int, ...]:
     point = tuple(expect_numbers(element, "explain", "element"))
     expected = ""
     if len(point) != shape.rank:
@@ -300,17 +302,19 @@ def _checked_element(element: object, shape: Shape, instruction: Instruction, le
     elif not all(0 <= i < size for i, size in zip(point, shape.dimensions, strict=True)):
         expected = f"numbers from 0 below {shape.dimensions}"
     if expected:
-        more = "; `output` chooses another one" if leaf else ""
-        raise ShapeError(f"element {point}: {output_name(instruction, leaf)} is {shape}, so expected {expected}{more}")
+        more = "; `output` chooses another one" if shape_index else ""
+        raise ShapeError(
+            f"element {point}: {output_name(instruction, shape_index)} is {shape}, so expected {expected}{more}"
+        )
     return point
 
 
-def _query(instruction: Instruction, leaf: ShapeIndex) -> tuple[list[MapSet], str | None]:
+def _query(instruction: Instruction, shape_index: ShapeIndex) -> tuple[list[MapSet], str | None]:
     """The maps to each operand, or none and the message of the error."""
     if not instruction.operands:
         return [], None
     try:
-        return list(output_to_input(instruction, leaf)), None
+        return list(output_to_input(instruction, shape_index)), None
     except (HlomapError, OverflowError) as error:
         return [], printable(error)
 
@@ -323,15 +327,15 @@ def _operand_reads(number: int, operand: Instruction, maps: MapSet, names: Names
         words = f"any elements of {label}"
         yield OperandReads(number, operand, (), operand.shape, maps, (), words, found)
         return
-    for leaf in dict.fromkeys(m.shape_index for m in maps):
-        own = [m for m in maps if m.shape_index == leaf]
+    for shape_index in dict.fromkeys(m.shape_index for m in maps):
+        own = [m for m in maps if m.shape_index == shape_index]
         named = [names.of(m, number) for m in own]
-        shape = shape_at(operand.shape, leaf)
-        label = value_label(operand) + leaf_text(leaf)
+        shape = shape_at(operand.shape, shape_index)
+        label = value_label(operand) + leaf_text(shape_index)
         yield OperandReads(
             operand=number,
             instruction=operand,
-            shape_index=leaf,
+            shape_index=shape_index,
             shape=shape,
             maps=maps._select(own),
             texts=tuple(map(str, named)),

@@ -29,17 +29,17 @@ _MAX_NOTES = 12  # of one kind
 
 def notes_of(
     instruction: Instruction,
-    leaf: ShapeIndex,
+    shape_index: ShapeIndex,
     reads: Sequence[OperandReads],
     names: Names,
     values: Sequence[Instruction],
 ) -> Iterator[str]:
     """The remarks on an instruction, its reads, and the values that it depends on."""
-    if leaf and len(instruction.shape.leaves()) > 1:
+    if shape_index and len(instruction.shape.leaves()) > 1:
         also = (
             "the operand, which is passed through"
-            if is_handed_on(instruction, leaf)
-            else output_name(instruction, leaf)
+            if is_handed_on(instruction, shape_index)
+            else output_name(instruction, shape_index)
         )
         yield f"this is {also}; `output` chooses another one"
     if instruction.parameter_number is not None and applied_by(instruction.computation) is None:
@@ -66,19 +66,19 @@ def notes_of(
         yield f"inconsistent: {printable(instruction.inconsistency)}"
 
 
-def is_handed_on(instruction: Instruction, leaf: ShapeIndex) -> bool:
+def is_handed_on(instruction: Instruction, shape_index: ShapeIndex) -> bool:
     """Whether an array of the output is an operand itself, as in the output of an asynchronous start."""
-    place = lookup(instruction.opcode).memory.in_place(instruction).get(leaf)
+    place = lookup(instruction.opcode).memory.in_place(instruction).get(shape_index)
     return place is not None and not place.replaces
 
 
-def output_name(instruction: Instruction, leaf: ShapeIndex) -> str:
+def output_name(instruction: Instruction, shape_index: ShapeIndex) -> str:
     """The name of an output in a message, with its number if the instruction has several outputs."""
     name = printable(instruction.name)
-    if not leaf:
+    if not shape_index:
         return name
     n = len(instruction.shape.leaves())
-    return f"output {leaf[0] if len(leaf) == 1 else leaf}{f' of {n}' if n > 1 else ''} of {name}"
+    return f"output {shape_index[0] if len(shape_index) == 1 else shape_index}{f' of {n}' if n > 1 else ''} of {name}"
 
 
 def _reader_notes(parameter: Instruction) -> Iterator[str]:

@@ -95,7 +95,9 @@ def compare_outputs(
             if key not in known:
                 z = _numbered(y, new, _OTHER_AFTER) if output in there else None
                 known[key] = list(_by_array(_numbered(x, old, _OTHER_BEFORE), z, same_sizes, *shapes[number]))
-            found += [OutputDependence(output, number, leaf, labels[number], *why) for leaf, why in known[key]]
+            found += [
+                OutputDependence(output, number, shape_index, labels[number], *why) for shape_index, why in known[key]
+            ]
     return found, len(outputs[most:])
 
 
@@ -114,21 +116,22 @@ def _by_array(
     Without ``after`` the same elements are needed.
     """
     if after is None:
-        for leaf in sorted(old if before.is_unknown else {m.shape_index for m in before}):
-            yield leaf, ("equal", None) if same_sizes and old.get(leaf) == new.get(leaf) else ("unknown", "other sizes")
+        for shape_index in sorted(old if before.is_unknown else {m.shape_index for m in before}):
+            same = same_sizes and old.get(shape_index) == new.get(shape_index)
+            yield shape_index, ("equal", None) if same else ("unknown", "other sizes")
         return
     sides = (before, old), (after, new)
     first, second = (dict.fromkeys(arrays, m) if m.is_unknown else m._by_array() for m, arrays in sides)
-    for leaf in sorted({*first, *second}):
-        if same_sizes and old.get(leaf) == new.get(leaf):
-            yield leaf, _compare(first.get(leaf, _NOTHING), second.get(leaf, _NOTHING))
+    for shape_index in sorted({*first, *second}):
+        if same_sizes and old.get(shape_index) == new.get(shape_index):
+            yield shape_index, _compare(first.get(shape_index, _NOTHING), second.get(shape_index, _NOTHING))
         else:
-            yield leaf, ("unknown", "other sizes")
+            yield shape_index, ("unknown", "other sizes")
 
 
 def _arrays(parameter: Instruction) -> dict[ShapeIndex, tuple[int, ...]]:
     """The sizes of the arrays in a parameter."""
-    return {leaf: shape.dimensions for leaf, shape in parameter.shape.leaves() if shape.is_array}
+    return {shape_index: shape.dimensions for shape_index, shape in parameter.shape.leaves() if shape.is_array}
 
 
 def _dependence(module: Module, outputs: Sequence[ShapeIndex]) -> list[dict[int, MapSet]]:

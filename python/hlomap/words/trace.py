@@ -54,13 +54,13 @@ class Step:
 
 
 def trace(
-    instruction: Instruction, leaf: ShapeIndex, point: tuple[int, ...], depth: int | None, names: Names
+    instruction: Instruction, shape_index: ShapeIndex, point: tuple[int, ...], depth: int | None, names: Names
 ) -> Iterator[Step]:
     """The values that an element depends on, users before operands, up to ``depth`` instructions back."""
     distances = _distances(instruction, depth)
     inside = [one for one, n in distances.items() if depth is None or n < depth]
     box = [(i, i) for i in point]
-    found = reached(Questions(instruction.module), instruction, [leaf], inside)
+    found = reached(Questions(instruction.module), instruction, [shape_index], inside)
     for value, maps in found.items():
         if value != instruction and value in distances and maps:
             image = maps.image(box)
@@ -69,7 +69,7 @@ def trace(
             yield _step(value, distances[value], image, names, readers)
     if depth is None and instruction.computation != instruction.module.entry:
         try:
-            parameters: Mapping[Instruction, MapSet] = backward_slice(instruction, leaf)
+            parameters: Mapping[Instruction, MapSet] = backward_slice(instruction, shape_index)
         except (HlomapError, OverflowError) as error:
             parameters = {p: MapSet.unknown(str(error)) for p in instruction.module.entry.parameters}
         for value, maps in parameters.items():
@@ -120,8 +120,8 @@ def _step(
     if maps.is_unknown:
         return Step(value, distance, maps, f"any elements of {label}: {printable(maps.reason)}", readers)
     found = []
-    for leaf in dict.fromkeys(m.shape_index for m in maps):
-        own = [names.of(m, -1) for m in maps._at(leaf)]
-        found.append(phrases(own, label + leaf_text(leaf), shape_at(value.shape, leaf)))
+    for shape_index in dict.fromkeys(m.shape_index for m in maps):
+        own = [names.of(m, -1) for m in maps._at(shape_index)]
+        found.append(phrases(own, label + leaf_text(shape_index), shape_at(value.shape, shape_index)))
     words = clauses(found[:_MAX_LEAVES] + ["more"] * (len(found) > _MAX_LEAVES))
     return Step(value, distance, maps, words, readers)

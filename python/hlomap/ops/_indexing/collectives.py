@@ -120,13 +120,15 @@ def collective_rules(
 
         return maps
 
-    def backward(instruction: Instruction, leaf: ShapeIndex, table: GroupTable | None) -> dict[int, OperandIndexing]:
+    def backward(
+        instruction: Instruction, shape_index: ShapeIndex, table: GroupTable | None
+    ) -> dict[int, OperandIndexing]:
         shape, operands = instruction.shape, instruction.operands
-        sizes = shape_at(shape, leaf).dimensions
-        result = _result_at(instruction, leaf)
+        sizes = shape_at(shape, shape_index).dimensions
+        result = _result_at(instruction, shape_index)
         if result is None:
-            operand = leaf[1] if leaf[0] == 0 and len(leaf) > 1 else 0
-            return {operand: identity_map(sizes)} if leaf[0] == 0 else {}
+            operand = shape_index[1] if shape_index[0] == 0 and len(shape_index) > 1 else 0
+            return {operand: identity_map(sizes)} if shape_index[0] == 0 else {}
         maps = maps_from(instruction, sizes, table)
         n, roots = n_data_operands(instruction), root_operand(instruction)
         transfers = ((k, back(instruction, result, k)) for k in range(n))
@@ -136,7 +138,7 @@ def collective_rules(
         return parts
 
     def forward(
-        instruction: Instruction, operand: int, leaf: ShapeIndex, table: GroupTable | None
+        instruction: Instruction, operand: int, shape_index: ShapeIndex, table: GroupTable | None
     ) -> dict[int, OperandIndexing]:
         shape, n = instruction.shape, n_data_operands(instruction)
         sizes = instruction.operands[operand].shape.dimensions
@@ -224,13 +226,13 @@ def _group_size_of_shapes(instruction: Instruction, transfer: Transfer | None, o
     return max(a, b) // min(a, b) if a and b else None
 
 
-def _result_at(instruction: Instruction, leaf: ShapeIndex) -> int | None:
+def _result_at(instruction: Instruction, shape_index: ShapeIndex) -> int | None:
     """The number of the result at a leaf of the output; None for the other elements of an asynchronous start."""
     if returns_operands(instruction):
-        if leaf[0] != 1:
+        if shape_index[0] != 1:
             return None
-        leaf = leaf[1:]
-    return leaf[0] if leaf else 0
+        shape_index = shape_index[1:]
+    return shape_index[0] if shape_index else 0
 
 
 def _leaf_of(instruction: Instruction, result: int) -> ShapeIndex:
@@ -343,7 +345,7 @@ def device_map(
 
 def without_devices(footprint: Footprint, table: GroupTable) -> Footprint:
     """The maps to the elements on any device of the group; a group of one device exchanges nothing."""
-    maps = dict.fromkeys((leaf, _without_device(m)) for leaf, m in footprint.maps)
+    maps = dict.fromkeys((shape_index, _without_device(m)) for shape_index, m in footprint.maps)
     return Footprint(tuple(maps), crosses_devices=any(n > 1 for _, n in table.runs()))
 
 

@@ -52,15 +52,17 @@ def rules_by_dims(
     output; along all others every element counts.  None: the output does not depend on the operand.
     """
 
-    def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-        sizes, output = shape_at(instruction.shape, leaf).dimensions, leaf[0] if leaf else 0
+    def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
+        sizes, output = shape_at(instruction.shape, shape_index).dimensions, shape_index[0] if shape_index else 0
         parts: list[OperandIndexing] = []
         for k, operand in enumerate(instruction.operands):
             dims = kept(instruction, k, output)
             parts.append(NOTHING if dims is None else map_keeping(sizes, operand.shape.dimensions, dims))
         return parts
 
-    def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    def input_to_output(
+        instruction: Instruction, operand: int, shape_index: ShapeIndex, context: RuleContext
+    ) -> RuleResult:
         sizes = instruction.operands[operand].shape.dimensions
         parts: list[OperandIndexing] = []
         for i, (output, shape) in enumerate(arrays(instruction.shape)):
@@ -76,10 +78,12 @@ def rules_by_dims(
 def rules_between(between: Callable[[Shape, Shape], OperandIndexing]) -> tuple[OutputToInput, InputToOutput]:
     """The rules of an operation on one array, from the maps between two shapes in either direction."""
 
-    def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
         return [between(instruction.shape, instruction.operands[0].shape)]
 
-    def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+    def input_to_output(
+        instruction: Instruction, operand: int, shape_index: ShapeIndex, context: RuleContext
+    ) -> RuleResult:
         return [between(instruction.operands[0].shape, instruction.shape)]
 
     return output_to_input, input_to_output
@@ -88,8 +92,12 @@ def rules_between(between: Callable[[Shape, Shape], OperandIndexing]) -> tuple[O
 def inverted(output_to_input: OutputToInput) -> InputToOutput:
     """The rule in the other direction, which maps elements of an operand to the same related elements."""
 
-    def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-        return inverted_at(instruction, operand, leaf, lambda output: output_to_input(instruction, output, context))
+    def input_to_output(
+        instruction: Instruction, operand: int, shape_index: ShapeIndex, context: RuleContext
+    ) -> RuleResult:
+        return inverted_at(
+            instruction, operand, shape_index, lambda output: output_to_input(instruction, output, context)
+        )
 
     return input_to_output
 
@@ -97,17 +105,17 @@ def inverted(output_to_input: OutputToInput) -> InputToOutput:
 def inverted_at(
     instruction: Instruction,
     operand: int,
-    leaf: ShapeIndex,
+    shape_index: ShapeIndex,
     output_to_input: Callable[[ShapeIndex], RuleResult],
     devices: Sequence[int] = (),
 ) -> dict[int, OperandIndexing]:
     """The outputs that depend on a leaf; ``devices``: the numbers of groups and of positions, if maps have both."""
-    sizes = *shape_at(instruction.operands[operand].shape, leaf).dimensions, *devices
+    sizes = *shape_at(instruction.operands[operand].shape, shape_index).dimensions, *devices
     parts: dict[int, OperandIndexing] = {}
     for output in array_leaves(instruction.shape):
         part = by_number(output_to_input(output)).get(operand, NOTHING)
         if not isinstance(part, Unknown):
-            part = part.of((own, m) for own, m in part.maps if own == leaf).inverse(sizes).at(output)
+            part = part.of((own, m) for own, m in part.maps if own == shape_index).inverse(sizes).at(output)
         number = output[0] if output else 0
         parts[number] = merge_parts([parts.get(number, NOTHING), part])
     return parts
@@ -119,26 +127,26 @@ def over_approximate(footprint: Footprint) -> Footprint:
 
 
 def forward_from_operand(
-    instruction: Instruction, output: ShapeIndex, operand: int, leaf: ShapeIndex
+    instruction: Instruction, output: ShapeIndex, operand: int, shape_index: ShapeIndex
 ) -> Mapping[int, OperandIndexing]:
     """An output leaf is a leaf of one operand, unchanged; the other operands are not read."""
     operands = instruction.operands
-    shape = shape_at(operands[operand].shape, leaf)
+    shape = shape_at(operands[operand].shape, shape_index)
     require_sizes(shape_at(instruction.shape, output).dimensions, shape.dimensions, "the output")
-    return forward_array(shape, operand, leaf)
+    return forward_array(shape, operand, shape_index)
 
 
-def forward_array(shape: Shape, number: int, leaf: ShapeIndex) -> Mapping[int, OperandIndexing]:
+def forward_array(shape: Shape, number: int, shape_index: ShapeIndex) -> Mapping[int, OperandIndexing]:
     """An array of this shape is a leaf of operand or output ``number``, unchanged; the others are not related to it."""
-    return {} if shape.is_tuple else {number: identity_map(shape.dimensions).at(leaf)}
+    return {} if shape.is_tuple else {number: identity_map(shape.dimensions).at(shape_index)}
 
 
 def forward_to_outputs(
-    instruction: Instruction, operand: int, leaf: ShapeIndex, *output_leaves: ShapeIndex
+    instruction: Instruction, operand: int, shape_index: ShapeIndex, *output_leaves: ShapeIndex
 ) -> list[Footprint]:
     """A leaf of an operand appears unchanged at some leaves of the output and nowhere else."""
     parts = [NOTHING] * n_outputs(instruction.shape)
-    sizes = shape_at(instruction.operands[operand].shape, leaf).dimensions
+    sizes = shape_at(instruction.operands[operand].shape, shape_index).dimensions
     for output in output_leaves:
         shape = shape_at(instruction.shape, output)
         require_sizes(shape.dimensions, sizes, "the output")
@@ -150,14 +158,18 @@ def forward_to_outputs(
 def forwarding(source: ShapeIndex, *targets: ShapeIndex) -> tuple[OutputToInput, InputToOutput]:
     """The rules of an operation whose output has the leaf ``source`` of operand 0 at some leaves, and nothing else."""
 
-    def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-        rest = next((leaf[len(target) :] for target in targets if leaf[: len(target)] == target), None)
-        return {} if rest is None else forward_from_operand(instruction, leaf, 0, source + rest)
+    def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
+        rest = next((shape_index[len(target) :] for target in targets if shape_index[: len(target)] == target), None)
+        return {} if rest is None else forward_from_operand(instruction, shape_index, 0, source + rest)
 
-    def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
-        if operand > 0 or leaf[: len(source)] != source:
+    def input_to_output(
+        instruction: Instruction, operand: int, shape_index: ShapeIndex, context: RuleContext
+    ) -> RuleResult:
+        if operand > 0 or shape_index[: len(source)] != source:
             return {}
-        return forward_to_outputs(instruction, 0, leaf, *(target + leaf[len(source) :] for target in targets))
+        return forward_to_outputs(
+            instruction, 0, shape_index, *(target + shape_index[len(source) :] for target in targets)
+        )
 
     return output_to_input, input_to_output
 
@@ -172,14 +184,14 @@ def by_number(result: RuleResult) -> Mapping[int, OperandIndexing]:
     return result if isinstance(result, Mapping) else dict(enumerate(result))
 
 
-def merge_parts(result: RuleResult, leaf: ShapeIndex = ()) -> OperandIndexing:
-    """All parts of a rule's result as one, which is the element ``leaf`` of a tuple; Unknown if a part is."""
+def merge_parts(result: RuleResult, shape_index: ShapeIndex = ()) -> OperandIndexing:
+    """All parts of a rule's result as one, which is the element ``shape_index`` of a tuple; Unknown if a part is."""
     parts = by_number(result).values()
-    if len(parts) == 1 and not leaf:
+    if len(parts) == 1 and not shape_index:
         return next(iter(parts))
     total = NOTHING
     for part in parts:
         if isinstance(part, Unknown):
             return part
-        total = total + part.at(leaf)
+        total = total + part.at(shape_index)
     return total

@@ -121,18 +121,20 @@ def or_in_place(whole: CollectiveRule) -> CollectiveRule:
     )
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, table: GroupTable | None) -> dict[int, OperandIndexing]:
+def output_to_input(
+    instruction: Instruction, shape_index: ShapeIndex, table: GroupTable | None
+) -> dict[int, OperandIndexing]:
     """The slices of the input, the output outside them, and all offsets."""
     if returns_operands(instruction):
-        if leaf[0] != 1:
-            sizes = shape_at(instruction.shape, leaf).dimensions
-            return {0: identity_map(sizes).at(leaf[1:])} if leaf[0] == 0 else {}
-        leaf = leaf[1:]
-    sizes = shape_at(instruction.operands[1].shape, leaf).dimensions
+        if shape_index[0] != 1:
+            sizes = shape_at(instruction.shape, shape_index).dimensions
+            return {0: identity_map(sizes).at(shape_index[1:])} if shape_index[0] == 0 else {}
+        shape_index = shape_index[1:]
+    sizes = shape_at(instruction.operands[1].shape, shape_index).dimensions
     between = partial(_between, instruction, table is not None)
-    moves = _moves(instruction, leaf)
+    moves = _moves(instruction, shape_index)
     if moves is None:
-        source = shape_at(instruction.operands[0].shape, leaf).dimensions
+        source = shape_at(instruction.operands[0].shape, shape_index).dimensions
         whole = between(full_bounds(sizes), range_exprs(len(source)), (1, 0), full_bounds(source))
         parts = [Footprint(f.maps, False, _UNKNOWN_OFFSETS, f.crosses_devices) for f in (whole, identity_map(sizes))]
     else:
@@ -147,19 +149,21 @@ def output_to_input(instruction: Instruction, leaf: ShapeIndex, table: GroupTabl
         read = Footprint(read.maps, not overlap, _OVERLAP if overlap else None, read.crosses_devices)
         parts = [read, _stays(between, sizes, boxes)]
     offsets = [NOTHING, NOTHING]
-    for s in (s for s in permuted_slices(instruction) if s.buffer == leaf):
+    for s in (s for s in permuted_slices(instruction) if s.buffer == shape_index):
         for d in range(len(s.extents)):
             for k in range(2):
                 offsets[k] += between(full_bounds(sizes), [], (1, k)).at((*s.offsets, d))
-    return {0: parts[0].at(leaf), 1: parts[1].at(leaf), 2: offsets[0], 3: offsets[1]}
+    return {0: parts[0].at(shape_index), 1: parts[1].at(shape_index), 2: offsets[0], 3: offsets[1]}
 
 
 def input_to_output(
-    instruction: Instruction, operand: int, leaf: ShapeIndex, table: GroupTable | None
+    instruction: Instruction, operand: int, shape_index: ShapeIndex, table: GroupTable | None
 ) -> dict[int, OperandIndexing]:
     """As :func:`output_to_input`, in the other direction."""
     devices = () if table is None else (len(table.groups), 2)
-    return inverted_at(instruction, operand, leaf, lambda output: output_to_input(instruction, output, table), devices)
+    return inverted_at(
+        instruction, operand, shape_index, lambda output: output_to_input(instruction, output, table), devices
+    )
 
 
 def _stays(between: Callable[..., Footprint], sizes: Sequence[int], moved: Sequence[Box]) -> Footprint:

@@ -23,21 +23,23 @@ from .known import known_of_map, known_values, possible, used, used_by_map
 _REASON = "whether an element matters depends on the computation"
 
 
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
     """The element with the same index of each operand, or the scalar; a copy of a tuple leaf by leaf."""
     if instruction.shape.is_tuple:
-        return forward_from_operand(instruction, leaf, 0, leaf)
+        return forward_from_operand(instruction, shape_index, 0, shape_index)
     return [_between(instruction.shape.dimensions, operand.shape.dimensions) for operand in instruction.operands]
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def input_to_output(
+    instruction: Instruction, operand: int, shape_index: ShapeIndex, context: RuleContext
+) -> RuleResult:
     """The output element with the same index; every element for a scalar."""
     if instruction.shape.is_tuple:
-        return forward_to_outputs(instruction, operand, leaf, leaf)
+        return forward_to_outputs(instruction, operand, shape_index, shape_index)
     return [_between(instruction.operands[operand].shape.dimensions, instruction.shape.dimensions)]
 
 
-def _applied(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def _applied(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
     """The element with the same index of each operand that the computation of a map uses."""
     read = context.parameters_read(instruction.called_computations[0], ())
     sizes, operands = instruction.shape.dimensions, instruction.operands
