@@ -1,6 +1,6 @@
 """Small arrays that a program computes from constants alone, through fusions and calls.
 
-:class:`Constants` computes each array once for each chain of calls; ``OpRule.folds`` says which elements are certain.
+:class:`Constants` computes each array once for each chain of calls; ``Values.folds`` says which elements are certain.
 An array that depends on a parameter, is large, or takes much work has no value.
 """
 

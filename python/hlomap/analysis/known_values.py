@@ -1,6 +1,6 @@
 """Values of a program that are known at compile time: masks, indices, constants.
 
-The analysis walks from a value to its sources and asks the operations (``OpRule.known_values``);
+The analysis walks from a value to its sources and asks the operations (``Values.known``);
 :mod:`hlomap.ops._known` defines the answers.  A parameter of a fusion or call has the value that this call passes.
 Every other parameter, and the result of an operation without an entry on finite numbers, is assumed to be some finite
 number.

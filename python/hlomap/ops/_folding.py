@@ -1,6 +1,6 @@
 """Arrays that a program computes from constants alone, as XLA computes them.
 
-``OpRule.folds`` gives the elements of a result with their error, which bounds what compilers and devices may compute.
+``Values.folds`` gives the elements of a result with their error, which bounds what compilers and devices may compute.
 Integers and moved elements are certain.  Floats are certain if no operation rounds: then neither the order of a sum,
 nor a product that is fused with one, makes a difference.
 """

@@ -1,7 +1,7 @@
 """Values of an array that are known at compile time, as regions of its elements with their values.
 
 The pieces of an array cover it, so an unknown part is also a piece.  Each operation has its rule for pieces next to its
-semantics (``OpRule.known_values``); the walk over a program is in :mod:`hlomap.analysis.known_values`.
+semantics (``Values.known``); the walk over a program is in :mod:`hlomap.analysis.known_values`.
 Under the assumption of the walk, every element has one of the values of its piece.
 """
 

@@ -96,7 +96,7 @@ InputToOutput: TypeAlias = Callable[[Instruction, int, ShapeIndex, RuleContext],
 
 
 ValidOperand: TypeAlias = Callable[[Instruction, int, EvalContext, int], Any]
-"""See :attr:`OpRule.valid_operand`."""
+"""See :attr:`Values.valid_operand`."""
 
 
 def combines_nothing(instruction: Instruction) -> Computation | None:

@@ -288,7 +288,9 @@ def _compare(
     sizes = (output_sizes, operand_sizes) if is_backward else (operand_sizes, output_sizes)
     try:
         if isinstance(maps, MapSet):
-            pairs: set[tuple[int, ...]] = {*_mentioned_pairs(maps, shape_index, *sizes, experiment.trace, questions, rows)}
+            pairs: set[tuple[int, ...]] = {
+                *_mentioned_pairs(maps, shape_index, *sizes, experiment.trace, questions, rows)
+            }
         else:
             values, grid = _source_values(maps, experiment.trace, questions), experiment.grid
             pairs, grouped = enumerate_device_pairs(maps, shape_index, *sizes, values, grid, rows, _MAX_POINTS)
