@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use super::build::{bounds_of, dim, dims, linear, map, value_of, Bounded, Bounds, KEEP_POINTS};
 use super::unions::{covers, drop_ranges, joined, keep_time, reduced, without_last_dim, MAX_MAPS};
+use super::walks::{around_walk, fitting, walk};
 use super::{Edge, Group, Kind, Leaf, LoopMaps, Piece, Timeline};
 use crate::indexing::Text;
 
@@ -60,7 +61,7 @@ impl Timeline {
     }
 
     /// No iteration passes.
-    fn none(&self, leaf: Leaf) -> Result<Piece> {
+    pub(super) fn none(&self, leaf: Leaf) -> Result<Piece> {
         self.stays(leaf, 0, 0)
     }
 }
@@ -93,7 +94,7 @@ pub(super) fn close(maps: &LoopMaps, group: &mut Group) -> Result<bool> {
         group.pieces.insert((leaf, leaf), vec![maps.time.none(leaf)?]);
         return Ok(true);
     }
-    Ok(close_identity(&maps.time, group, &edges)? || close_powers(&maps.time, group, &edges)?)
+    Ok(close_identity(&maps.time, group, &edges)? || close_timeless(&maps.time, group, &edges)?)
 }
 
 /// The relation of a group, from one leaf to another.
@@ -128,8 +129,8 @@ fn close_identity(time: &Timeline, group: &mut Group, edges: &[(Leaf, &Edge)]) -
 /// From pairs of leaves to maps of some number of iterations, in the order in which they are found.
 type Relation = Vec<((Leaf, Leaf), Vec<Map>)>;
 
-/// A relation that does not depend on the iteration: its powers repeat, or one map moves every dimension.
-fn close_powers(time: &Timeline, group: &mut Group, edges: &[(Leaf, &Edge)]) -> Result<bool> {
+/// A relation that does not depend on the iteration: every element moves by the same distances, or its powers repeat.
+fn close_timeless(time: &Timeline, group: &mut Group, edges: &[(Leaf, &Edge)]) -> Result<bool> {
     if group.leaves.len() > MAX_GROUP
         || edges.iter().any(|(_, e)| e.map.domain().n_runtime() > 0 || !is_timeless(time, &e.map))
     {
@@ -138,45 +139,71 @@ fn close_powers(time: &Timeline, group: &mut Group, edges: &[(Leaf, &Edge)]) -> 
     let reason = edges.iter().find_map(|(_, e)| e.reason.clone());
     let mut once = Relation::new();
     for (leaf, e) in edges {
-        value_of(&mut once, (*leaf, e.target)).push(without_last_dim(&e.map));
+        value_of(&mut once, (*leaf, e.target)).push(simplify(&without_last_dim(&e.map), KEEP_POINTS));
     }
-    for (_, maps) in &mut once {
-        *maps = reduced(std::mem::take(maps));
-    }
-    if let ([_], [(_, maps)]) = (&group.leaves[..], &once[..]) {
-        if close_moves(time, group, maps, reason.as_ref())? {
+    let few: Relation = once.iter().map(|(pair, maps)| (*pair, reduced(maps.iter().cloned()))).collect();
+    let walked = || match (&group.leaves[..], &once[..]) {
+        ([leaf], [(_, maps)]) => fitting(walk(time, *leaf, maps, reason.as_ref())),
+        _ => Ok(None),
+    };
+    let is_one = matches!(&few[..], [(_, maps)] if maps.len() == 1 && maps[0].domain().n_ranges == 0);
+    let mut pieces = if is_one { walked()? } else { None };
+    if pieces.is_none() {
+        let powers = powers_of(time, &few)?;
+        if powers.as_ref().is_none_or(|powers| powers.repeats == 0 && time.n > 1) && !is_one {
+            pieces = walked()?;
+        }
+        if let (None, Some(powers)) = (&pieces, powers) {
+            close_powers(time, group, &powers, reason.as_ref())?;
             return Ok(true);
         }
     }
-    let mut powers = vec![once.clone()];
-    let mut repeats = 0;
+    let (Some(pieces), leaf) = (pieces, group.leaves[0]) else { return Ok(false) };
+    group.pieces.insert((leaf, leaf), pieces);
+    (group.kind, group.reason) = (Kind::Recurrence, reason);
+    Ok(true)
+}
+
+/// The relations of 1, 2, … iterations.
+struct Powers {
+    powers: Vec<Relation>,
+    /// The number of iterations to which the last one and one more lead back; 0 where the last one is that of all.
+    repeats: usize,
+}
+
+/// The powers of a relation, where they repeat or iterations are few.
+fn powers_of(time: &Timeline, once: &Relation) -> Result<Option<Powers>> {
+    let (mut powers, mut repeats) = (vec![once.clone()], 0);
     while powers.len() < MAX_POWERS.min(usize::try_from(time.n.max(1)).unwrap_or(MAX_POWERS)) {
-        let Some(following) = composed(&powers[powers.len() - 1], &once)? else { return Ok(false) };
+        let Some(following) = composed(&powers[powers.len() - 1], once)? else { return Ok(None) };
         repeats = powers.iter().position(|power| is_same(power, &following)).map_or(0, |k| k + 1);
         if repeats > 0 {
             break;
         }
         powers.push(following);
     }
-    if repeats == 0 && (powers.len() as i64) < time.n {
-        return Ok(false);
-    }
+    Ok((repeats > 0 || powers.len() as i64 >= time.n).then_some(Powers { powers, repeats }))
+}
+
+fn close_powers(time: &Timeline, group: &mut Group, found: &Powers, reason: Option<&Text>) -> Result<()> {
+    let Powers { powers, repeats } = found;
+    let repeats = *repeats;
     let period = if repeats > 0 { powers.len() + 1 - repeats } else { 0 };
     for &leaf in &group.leaves {
         group.pieces.entry((leaf, leaf)).or_default().push(time.none(leaf)?);
     }
-    for (k, power) in (1..).zip(&powers) {
+    for (k, power) in (1..).zip(powers) {
         let again = if repeats > 0 && k >= repeats { period } else { 0 };
         for ((source, target), maps) in power {
             for m in maps {
                 let map = after(time, *source, m, k as i64, again as i64)?;
                 let pieces = group.pieces.entry((*source, *target)).or_default();
-                pieces.push(Piece { map, reason: reason.clone() });
+                pieces.push(Piece { map, reason: reason.cloned() });
             }
         }
     }
-    (group.kind, group.reason) = (Kind::Recurrence, reason);
-    Ok(true)
+    (group.kind, group.reason) = (Kind::Recurrence, reason.cloned());
+    Ok(())
 }
 
 /// The map of `k` iterations, or of `k + i * period` for all i, as one from (element, p, q).
@@ -197,40 +224,6 @@ fn after(time: &Timeline, source: Leaf, m: &Map, k: i64, period: i64) -> Result<
     Ok(map(&bounds, &ranges, m.results().iter().cloned().chain([clocks.q]).collect(), constraints))
 }
 
-/// A single map that moves every dimension by a constant, around the end or not.
-fn close_moves(time: &Timeline, group: &mut Group, maps: &[Map], reason: Option<&Text>) -> Result<bool> {
-    let leaf = group.leaves[0];
-    let [m] = maps else { return Ok(false) };
-    let domain = m.domain();
-    if m.state() != State::Defined || domain.n_ranges > 0 || !domain.constraints.is_empty() {
-        return Ok(false);
-    }
-    let clocks = time.clocks(leaf)?;
-    let mut constraints: Vec<Bounded> = vec![(clocks.passed.clone(), 1, time.n)];
-    let mut results: Vec<Expr> = Vec::new();
-    for (i, (e, &size)) in m.results().iter().zip(&time.sizes[leaf]).enumerate() {
-        let Interval { lo, hi } = domain.dims()[i].interval;
-        let is_around = matches!(e.op(), Some(Op::Mod(..)));
-        let Some(by) = moved_by(e, i, size).filter(|_| !is_around || (lo, hi) == (0, size - 1)) else {
-            return Ok(false);
-        };
-        let moved = dim(i).add(&clocks.passed.scale(by)?)?;
-        if is_around {
-            results.push(moved.floor_mod(&Expr::Const(size))?);
-        } else {
-            // Before the first iteration and before the last one; those between lie between.
-            constraints.push((dim(i), lo, hi));
-            constraints.push((moved.sub(&Expr::Const(by))?, lo, hi));
-            results.push(moved);
-        }
-    }
-    results.push(clocks.q);
-    let once = Piece { map: map(&clocks.dims, &[], results, constraints), reason: reason.cloned() };
-    group.pieces.insert((leaf, leaf), vec![time.none(leaf)?, once]);
-    (group.kind, group.reason) = (Kind::Recurrence, reason.cloned());
-    Ok(true)
-}
-
 fn is_timeless(time: &Timeline, m: &Map) -> bool {
     let t = iteration(m);
     let domain = m.domain();
@@ -239,7 +232,8 @@ fn is_timeless(time: &Timeline, m: &Map) -> bool {
         && !m.results().iter().chain(domain.constraints.iter().map(|c| &c.expr)).any(|e| e.any_var(&|v| v == t))
 }
 
-/// Dimension by dimension: one that every path keeps stays, any other is the whole range.
+/// As far as the distances of all iterations lead, or dimension by dimension: one that every path keeps stays, any other
+/// is the whole range.
 pub(super) fn close_general(maps: &LoopMaps, group: &mut Group) -> Result<()> {
     let time = &maps.time;
     let edges = inside(maps, &group.leaves);
@@ -250,11 +244,24 @@ pub(super) fn close_general(maps: &LoopMaps, group: &mut Group) -> Result<()> {
         [_] => format!("leaf {names} of the loop"),
         _ => format!("leaves {names} of the loop depend on each other"),
     };
-    let why = why.unwrap_or("its maps change from iteration to iteration");
+    let why = why.unwrap_or_else(|| {
+        let is_any = |has: &dyn Fn(&Map) -> bool| edges.iter().any(|(_, e)| has(&e.map));
+        if is_any(&|m| m.domain().n_runtime() > 0) {
+            "an offset has one value in all iterations, which is not known"
+        } else if is_any(&|m| !is_timeless(time, m)) {
+            "its maps change from iteration to iteration"
+        } else {
+            "each number of iterations has other maps"
+        }
+    });
     group.reason = Some(Text::from(format!("{what}: {why}")));
     group.kind = Kind::General;
     if group.leaves.len() > MAX_GROUP {
         group.common = Some(common_dims(time, group, &edges));
+        return Ok(());
+    }
+    if let Some(pieces) = fitting(nearby(time, group, &edges))? {
+        group.pieces = pieces;
         return Ok(());
     }
     let mut kept: Vec<((Leaf, Leaf), Kept)> = Vec::new();
@@ -281,6 +288,27 @@ pub(super) fn close_general(maps: &LoopMaps, group: &mut Group) -> Result<()> {
         group.pieces.insert((a, b), dimwise(time, group, a, b, &dims)?);
     }
     Ok(())
+}
+
+/// The relation of leaves of equal sizes in which every iteration moves elements by constants.
+fn nearby(
+    time: &Timeline,
+    group: &Group,
+    edges: &[(Leaf, &Edge)],
+) -> Result<Option<FxHashMap<(Leaf, Leaf), Vec<Piece>>>> {
+    let (first, mut found) = (group.leaves[0], FxHashMap::default());
+    if group.leaves.iter().any(|&leaf| time.sizes[leaf] != time.sizes[first]) {
+        return Ok(None);
+    }
+    let maps: Vec<Map> = edges.iter().map(|(_, e)| e.map.clone()).collect();
+    let Some(piece) = around_walk(time, first, &maps, group.reason.as_ref())? else { return Ok(None) };
+    for &a in &group.leaves {
+        for &b in &group.leaves {
+            let staying = if a == b { vec![time.none(a)?] } else { Vec::new() };
+            found.insert((a, b), [staying, vec![piece.clone()]].concat());
+        }
+    }
+    Ok(Some(found))
 }
 
 /// For each dimension of a leaf the dimension of another one with the same index.

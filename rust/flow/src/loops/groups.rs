@@ -82,10 +82,7 @@ impl LoopMaps {
                 [leaf] => body.window(&self.indices[leaf])?,
                 _ => None,
             };
-            let is_closed = match window {
-                Some(window) => stacked::close_window(self, &mut group, window)?,
-                None => false,
-            };
+            let is_closed = group.leaves.len() == 1 && stacked::close_window(self, &mut group, window)?;
             if !is_closed {
                 forms::close_general(self, &mut group)?;
             }

@@ -4,7 +4,7 @@
 //! depend on the iteration `t` (`offsets`). A path through the loop stays at a leaf, or in a group of leaves that
 //! depend on each other, for some iterations, and leaves it in one iteration by an edge to another group. The groups
 //! have no cycle (`groups`), and the relation of a group over any number of iterations has a closed form where it is
-//! exact (`forms`, `stacked`); so paths are compositions of few maps, with the iterations in which they change groups
+//! exact (`forms`, `walks`, `stacked`, `hops`); so paths are compositions of few maps, with the iterations in which they change groups
 //! as range variables (`paths`).
 //!
 //! A clock counts the iterations that are done: backward a path begins at clock `T` and ends at 0, forward the reverse.
@@ -14,11 +14,14 @@
 mod build;
 mod forms;
 mod groups;
+mod hops;
 mod offsets;
 mod paths;
 mod running;
 mod stacked;
+mod sums;
 mod unions;
+mod walks;
 
 use std::cell::OnceCell;
 

@@ -49,7 +49,7 @@ impl Memo {
     }
 }
 
-fn simplest(m: &Map) -> Map {
+pub(super) fn simplest(m: &Map) -> Map {
     let compact = compact_ranges(m);
     let n = compact.domain().n_ranges;
     let fewer = drop_ranges(compact);

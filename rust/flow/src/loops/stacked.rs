@@ -1,29 +1,31 @@
-//! Groups of one leaf of which every iteration writes another window: stacked arrays, and cumulative sums.
+//! Groups of one leaf of which every iteration writes another window: stacked arrays.
 
 use quasiaffine::map::State;
 use quasiaffine::{simplify, Expr, Map, Result};
 
 use super::build::{dim, dims, fits, map, sum, with_constraint, Bounded, KEEP_POINTS};
 use super::forms::inside;
-use super::unions::{covers, keep_time, same_elements};
+use super::hops::close_hops;
+use super::unions::{keep_time, same_elements};
 use super::{Edge, Group, Kind, Leaf, LoopMaps, Piece, Timeline, Window};
 
 /// A leaf that keeps its elements but for a window, which is another one in every iteration.
-pub(super) fn close_window(maps: &LoopMaps, group: &mut Group, window: Window) -> Result<bool> {
+pub(super) fn close_window(maps: &LoopMaps, group: &mut Group, window: Option<Window>) -> Result<bool> {
     let (time, leaf) = (&maps.time, group.leaves[0]);
     let edges: Vec<&Edge> = inside(maps, &group.leaves).into_iter().map(|(_, e)| e).collect();
     let is_plain = edges.iter().all(|e| e.reason.is_none() && e.map.domain().n_runtime() == 0);
-    if !is_plain || !window.is_disjoint() || time.n < 1 {
+    if !is_plain || time.n < 1 {
         return Ok(false);
     }
-    let outside = outside(time, leaf, &window)?;
     let kept: Vec<Map> = edges.iter().map(|e| keep_time(&e.map)).collect();
-    if !same_elements(&kept, &outside) {
-        return close_chain(time, group, &window, &kept, &outside);
+    if let Some(window) = window.as_ref().filter(|window| window.is_disjoint()) {
+        if same_elements(&kept, &outside(time, leaf, std::slice::from_ref(window))?) {
+            group.pieces.insert((leaf, leaf), unwritten(time, leaf, std::slice::from_ref(window))?);
+            (group.kind, group.window) = (Kind::Stacked, Some(window.clone()));
+            return Ok(true);
+        }
     }
-    group.pieces.insert((leaf, leaf), unwritten(time, leaf, &window)?);
-    (group.kind, group.window) = (Kind::Stacked, Some(window));
-    Ok(true)
+    close_hops(time, group, &edges, &kept, window)
 }
 
 /// A number that no distance between elements and windows exceeds.
@@ -34,134 +36,60 @@ fn far(time: &Timeline, leaf: Leaf, window: &Window, more: i64) -> Result<i64> {
 }
 
 /// The elements that no iteration between two clocks writes.
-fn unwritten(time: &Timeline, leaf: Leaf, window: &Window) -> Result<Vec<Piece>> {
+pub(super) fn unwritten(time: &Timeline, leaf: Leaf, windows: &[Window]) -> Result<Vec<Piece>> {
     let clocks = time.clocks(leaf)?;
-    let at = dim(window.dim);
-    let (a, b, w) = (window.step, window.start, window.size);
     let (low, high) = if time.backward { (&clocks.q, &clocks.p) } else { (&clocks.p, &clocks.q) };
-    let far = far(time, leaf, window, 0)?;
-    let (after, before) = (sum(&at, -a, high, 0)?, sum(&at, -a, low, 0)?);
-    let mut choices: Vec<Bounded> = match a > 0 {
-        true => vec![(after, b, far), (before, -far, b - 1)],
-        false => vec![(after, -far, b + w - 1), (before, b + w, far)],
-    };
-    if w < a.abs() {
-        choices.push((sum(&at, 0, &at, -b)?.floor_mod(&Expr::Const(a.abs()))?, w, a.abs() - 1));
+    let mut choices = Vec::new();
+    for window in windows {
+        let at = dim(window.dim);
+        let (a, b, w) = (window.step, window.start, window.size);
+        let far = far(time, leaf, window, 0)?;
+        let (after, before) = (sum(&at, -a, high, 0)?, sum(&at, -a, low, 0)?);
+        let mut own: Vec<Bounded> = match a > 0 {
+            true => vec![(after, b + (w - a).max(0), far), (before, -far, b - 1)],
+            false => vec![(after, -far, b + w - 1 - (w + a).max(0)), (before, b + w, far)],
+        };
+        if w < a.abs() {
+            // Between the windows.
+            own.push((sum(&at, 0, &at, -b)?.floor_mod(&Expr::Const(a.abs()))?, w, a.abs() - 1));
+        }
+        if w > a.abs() {
+            // Before and after overlap else, so that one of them holds where no iteration passes.
+            own.push((clocks.passed.clone(), 0, 0));
+        }
+        for &(i, first, last) in &window.fixed {
+            own.extend([(dim(i), 0, first - 1), (dim(i), last + 1, time.sizes[leaf][i] - 1)]);
+        }
+        choices.push(own);
     }
-    for &(i, first, last) in &window.fixed {
-        choices.extend([(dim(i), 0, first - 1), (dim(i), last + 1, time.sizes[leaf][i] - 1)]);
-    }
-    let piece = |choice: Bounded| {
+    let piece = |conditions: Vec<Bounded>| {
         let results = dims(clocks.rank).chain([clocks.q.clone()]).collect();
-        let constraints = vec![(clocks.passed.clone(), 0, time.n), choice];
+        let constraints = [vec![(clocks.passed.clone(), 0, time.n)], conditions].concat();
         Piece { map: map(&clocks.dims, &[], results, constraints), reason: None }
     };
-    Ok(choices.into_iter().filter(|(_, lo, hi)| lo <= hi).map(piece).collect())
-}
-
-/// A leaf of which every iteration writes one element from one at a constant distance, as a cumulative sum.
-///
-/// The written element may also read itself.
-fn close_chain(time: &Timeline, group: &mut Group, window: &Window, kept: &[Map], outside: &[Map]) -> Result<bool> {
-    let leaf = group.leaves[0];
-    let (sizes, n) = (&time.sizes[leaf], time.sizes[leaf].len());
-    let bounds = time.bounds_with(leaf, time.n);
-    let identity = map(&bounds, &[], dims(n + 1).collect(), Vec::new());
-    let (stays, others): (Vec<Map>, Vec<Map>) =
-        kept.iter().cloned().partition(|m| m.results().iter().cloned().eq(dims(n + 1)));
-    let hops: Vec<Map> =
-        others.into_iter().filter(|m| !covers(std::slice::from_ref(&identity), std::slice::from_ref(m))).collect();
-    let mut distances = hops.iter().map(|m| distance_of(time, m, window)).collect::<Result<Vec<_>>>()?;
-    distances.dedup();
-    let [Some(distance)] = distances[..] else { return Ok(false) };
-    let has_ranges = kept.iter().any(|m| m.domain().n_ranges > 0);
-    if window.size != 1 || !window.fixed.is_empty() || distance == 0 || has_ranges {
-        return Ok(false);
-    }
-    let itself = covers(&stays, std::slice::from_ref(&identity));
-    if !itself && !same_elements(&stays, outside) {
-        return Ok(false);
-    }
-    // Backward the first element is the written one, forward the last.
-    let at = dim(window.dim);
-    let by = if time.backward { distance } else { -distance };
-    let moved = at.add(&Expr::Const(by))?;
-    let written = if time.backward { &at } else { &moved };
-    let results = dims(n + 1).enumerate().map(|(i, e)| if i == window.dim { moved.clone() } else { e }).collect();
-    let constraints = vec![
-        (sum(written, -window.step, &dim(n), 0)?, window.start, window.start),
-        (moved.clone(), 0, sizes[window.dim] - 1),
-    ];
-    let hop = [map(&bounds, &[], results, constraints)];
-    if !same_elements(&hops, &hop) {
-        return Ok(false);
-    }
-    let mut pieces = if itself { vec![time.whole(leaf)?] } else { unwritten(time, leaf, window)? };
-    pieces.push(chain(time, leaf, window, distance, itself)?);
-    group.kind = Kind::Recurrence;
-    group.pieces.insert((leaf, leaf), pieces);
-    Ok(true)
-}
-
-/// How far from the element that an iteration writes the one is that it reads.
-fn distance_of(time: &Timeline, m: &Map, window: &Window) -> Result<Option<i64>> {
-    let values = m.bounds(&m.results()[window.dim].sub(&dim(window.dim))?)?;
-    Ok(values.as_point().map(|by| if time.backward { by } else { -by }))
-}
-
-/// One or more iterations that each read the element at a distance from the one that they write.
-fn chain(time: &Timeline, leaf: Leaf, window: &Window, distance: i64, itself: bool) -> Result<Piece> {
-    let clocks = time.clocks(leaf)?;
-    let (a, b, size, k) = (window.step, window.start, time.sizes[leaf][window.dim], Expr::range(0));
-    let is_on_lattice = distance % a == 0;
-    // From one such iteration to the next one backward.
-    let later = if is_on_lattice { distance / a } else { 0 };
-    let several = is_on_lattice && later < 0;
-    // Backward the first of them writes the element, forward it reads it.
-    let own = dim(window.dim);
-    let at = own.add(&Expr::Const(if time.backward { 0 } else { -distance }))?;
-    let from_start = at.add(&Expr::Const(-b))?;
-    let first = from_start.scale(a.signum())?.floor_div(&Expr::Const(a.abs()))?;
-    let back = if time.backward { later } else { -later };
-    let last = sum(&first, back, &k, -back)?;
-    let moved = sum(&own, if time.backward { distance } else { -distance }, &k, 0)?;
-    let twice = 2 * i128::from(time.n);
-    let far = fits(twice + i128::from(size) + i128::from(distance.unsigned_abs()) + i128::from(b.unsigned_abs()))?;
-    let (p, q) = (&clocks.p, &clocks.q);
-    let mut constraints: Vec<Bounded> = vec![
-        (from_start.floor_mod(&Expr::Const(a.abs()))?, 0, 0),
-        (first.clone(), 0, time.n - 1),
-        (moved.clone(), 0, size - 1),
-    ];
-    if time.backward {
-        constraints.extend([(p.sub(&first)?, 1, time.n), (last.sub(q)?, 0, time.n)]);
-    } else {
-        constraints.extend([(first.sub(p)?, 0, time.n), (q.sub(&last)?, 1, time.n)]);
-    }
-    if several && !itself {
-        // The element that is not followed further is not written between the clocks.
-        let next = if time.backward { sum(&last, -1, q, later)? } else { sum(&first, -1, p, later)? };
-        constraints.push((next, -far, -1));
-    }
-    let results = dims(clocks.rank).enumerate().map(|(i, e)| if i == window.dim { moved.clone() } else { e });
-    let results = results.chain([q.clone()]).collect();
-    let ranges = [(1, if several { time.n } else { 1 })];
-    Ok(Piece { map: map(&clocks.dims, &ranges, results, constraints), reason: None })
+    Ok(one_of_each(choices).into_iter().map(piece).filter(|piece| piece.map.state() == State::Defined).collect())
 }
 
 /// The identity on the elements that iteration t does not write; the last dimension, and result, is t.
-fn outside(time: &Timeline, leaf: Leaf, window: &Window) -> Result<Vec<Map>> {
+pub(super) fn outside(time: &Timeline, leaf: Leaf, windows: &[Window]) -> Result<Vec<Map>> {
     let n = time.sizes[leaf].len();
-    let bounds = time.bounds_with(leaf, time.n);
-    let far = far(time, leaf, window, 0)?;
-    let mut found = Vec::new();
-    for choice in choices_outside(window, &dims(n + 1).collect::<Vec<_>>(), n, far)? {
-        if choice.1 <= choice.2 {
-            let m = simplify(&map(&bounds, &[], dims(n + 1).collect(), vec![choice]), KEEP_POINTS);
-            found.extend((m.state() == State::Defined).then_some(m));
-        }
-    }
-    Ok(found)
+    let (bounds, at) = (time.bounds_with(leaf, time.n), dims(n + 1).collect::<Vec<_>>());
+    let choices = |window| choices_outside(window, &at, n, far(time, leaf, window, 0)?);
+    let choices = windows.iter().map(choices).collect::<Result<Vec<_>>>()?;
+    let piece = |conditions| simplify(&map(&bounds, &[], dims(n + 1).collect(), conditions), KEEP_POINTS);
+    Ok(one_of_each(choices).into_iter().map(piece).filter(|m| m.state() == State::Defined).collect())
+}
+
+/// All ways to take one condition of each list, without those that never hold.
+fn one_of_each(lists: Vec<Vec<Bounded>>) -> Vec<Vec<Bounded>> {
+    let longer = |found: Vec<Vec<Bounded>>, list: Vec<Bounded>| {
+        let with = |own: &Vec<Bounded>| {
+            let holding = list.iter().filter(|(_, lo, hi)| lo <= hi);
+            holding.map(|condition| [&own[..], std::slice::from_ref(condition)].concat()).collect::<Vec<_>>()
+        };
+        found.iter().flat_map(with).collect()
+    };
+    lists.into_iter().fold(vec![Vec::new()], longer)
 }
 
 /// The conditions of which one holds for an element that iteration `d{time}` does not write.
