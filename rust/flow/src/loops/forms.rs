@@ -21,6 +21,7 @@ const MAX_GROUP: usize = 12;
 const MAX_NAMES: usize = 4;
 
 /// The variables of a piece: bounds of (element, p, q), p, q, and the number of iterations between the clocks.
+#[derive(Clone)]
 pub(super) struct Clocks {
     pub dims: Vec<Bounds>,
     pub rank: usize,
@@ -301,11 +302,11 @@ fn nearby(
         return Ok(None);
     }
     let maps: Vec<Map> = edges.iter().map(|(_, e)| e.map.clone()).collect();
-    let Some(piece) = around_walk(time, first, &maps, group.reason.as_ref())? else { return Ok(None) };
+    let Some(path) = around_walk(time, first, &maps)? else { return Ok(None) };
     for &a in &group.leaves {
         for &b in &group.leaves {
-            let staying = if a == b { vec![time.none(a)?] } else { Vec::new() };
-            found.insert((a, b), [staying, vec![piece.clone()]].concat());
+            let passed = (path.clocks.passed.clone(), i64::from(a != b), time.n);
+            found.insert((a, b), vec![path.clone().with(passed).piece(group.reason.as_ref())?]);
         }
     }
     Ok(Some(found))

@@ -163,6 +163,7 @@ pub(super) fn can_stay(vectors: &[Vector], bounds: &[Bounds], around: &[bool]) -
 }
 
 /// A relation between source and target that are apart by a sum of vectors, in the making.
+#[derive(Clone)]
 pub(super) struct Draft<'a> {
     pub clocks: Clocks,
     pub source: Vec<Expr>,
@@ -174,7 +175,7 @@ pub(super) struct Draft<'a> {
     pub constraints: Vec<Bounded>,
     time: &'a Timeline,
     leaf: Leaf,
-    around: &'a [bool],
+    around: Vec<bool>,
 }
 
 impl<'a> Draft<'a> {
@@ -182,7 +183,7 @@ impl<'a> Draft<'a> {
     pub(super) fn new(
         time: &'a Timeline,
         leaf: Leaf,
-        around: &'a [bool],
+        around: &[bool],
         sum: Sums,
         last: Option<&Vector>,
     ) -> Result<Draft<'a>> {
@@ -198,27 +199,27 @@ impl<'a> Draft<'a> {
         let (p, q) = (clocks.p.clone(), clocks.q.clone());
         let (high, low) = if time.backward { (p, q) } else { (q, p) };
         let (ranges, constraints) = (sum.ranges, sum.constraints);
-        Ok(Draft { clocks, source, target, high, low, ranges, constraints, time, leaf, around })
+        Ok(Draft { clocks, source, target, high, low, ranges, constraints, time, leaf, around: around.to_vec() })
     }
 
     /// Both ends lie in the array, but in dimensions in which paths go around its end.
     pub(super) fn in_array(mut self) -> Draft<'a> {
         let bounds = self.time.bounds(self.leaf);
         let far = if self.time.backward { &self.target } else { &self.source };
-        self.constraints.extend(within(far, &bounds, self.around));
+        self.constraints.extend(within(far, &bounds, &self.around));
         self
     }
 
     /// The source lies in a box.
     pub(super) fn from(mut self, bounds: &[Bounds]) -> Draft<'a> {
-        self.constraints.extend(within(&self.source, bounds, self.around));
+        self.constraints.extend(within(&self.source, bounds, &self.around));
         self
     }
 
     /// What is a vector before the target lies in a box.
     pub(super) fn through(mut self, bounds: &[Bounds], last: &Vector) -> Result<Draft<'a>> {
         let before = self.target.iter().zip(last).map(|(e, &x)| e.sub(&Expr::Const(x))).collect::<Result<Vec<_>>>()?;
-        self.constraints.extend(within(&before, bounds, self.around));
+        self.constraints.extend(within(&before, bounds, &self.around));
         Ok(self)
     }
 
@@ -293,14 +294,12 @@ pub(super) fn fitting<T>(found: Result<Option<T>>) -> Result<Option<T>> {
     }
 }
 
-/// What contains the paths of one or more iterations whose maps move elements by constants, wherever these elements are.
-pub(super) fn around_walk(time: &Timeline, leaf: Leaf, maps: &[Map], reason: Option<&Text>) -> Result<Option<Piece>> {
+/// What contains the paths of maps that move elements by constants, wherever these elements are.
+pub(super) fn around_walk<'a>(time: &'a Timeline, leaf: Leaf, maps: &[Map]) -> Result<Option<Draft<'a>>> {
     let Some(distances) = Distances::new(time, leaf, maps)? else { return Ok(None) };
     let vectors = distances.distinct(&time.sizes[leaf], &distances.around);
-    let clocks = time.clocks(leaf)?;
-    let sum = sums(&vectors, &clocks.passed, time.n, 0)?;
-    let draft = Draft::new(time, leaf, &distances.around, sum, None)?.in_array();
-    Ok(Some(draft.with((clocks.passed, 1, time.n)).piece(reason)?))
+    let sum = sums(&vectors, &time.clocks(leaf)?.passed, time.n, 0)?;
+    Ok(Some(Draft::new(time, leaf, &distances.around, sum, None)?.in_array()))
 }
 
 /// The walks that may be the ones of some maps.
