@@ -139,6 +139,87 @@ def test_questions_about_a_whole_training_step() -> None:
         assert many <= 1.5 * FACTOR * few, (name, few, many)
 
 
+SCANNED = """HloModule scanned
+forward {{
+  s = (s32[], f32[8], f32[{n},8,8], f32[{n},8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  h = f32[8] get-tuple-element(s), index=1
+  w = f32[{n},8,8] get-tuple-element(s), index=2
+  saved = f32[{n},8] get-tuple-element(s), index=3
+  zero = s32[] constant(0)
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  layer = f32[1,8,8] dynamic-slice(w, i, zero, zero), dynamic_slice_sizes={{1,8,8}}
+  matrix = f32[8,8] reshape(layer)
+  product = f32[8] dot(h, matrix), lhs_contracting_dims={{0}}, rhs_contracting_dims={{0}}
+  after = f32[8] tanh(product)
+  row = f32[1,8] reshape(h)
+  written = f32[{n},8] dynamic-update-slice(saved, row, i, zero)
+  ROOT t = (s32[], f32[8], f32[{n},8,8], f32[{n},8]) tuple(next, after, w, written)
+}}
+backward {{
+  s = (s32[], f32[8], f32[{n},8,8], f32[{n},8], f32[{n},8,8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  g = f32[8] get-tuple-element(s), index=1
+  w = f32[{n},8,8] get-tuple-element(s), index=2
+  saved = f32[{n},8] get-tuple-element(s), index=3
+  dw = f32[{n},8,8] get-tuple-element(s), index=4
+  zero = s32[] constant(0)
+  one = s32[] constant(1)
+  last = s32[] constant({last})
+  next = s32[] add(i, one)
+  k = s32[] subtract(last, i)
+  layer = f32[1,8,8] dynamic-slice(w, k, zero, zero), dynamic_slice_sizes={{1,8,8}}
+  matrix = f32[8,8] reshape(layer)
+  row = f32[1,8] dynamic-slice(saved, k, zero), dynamic_slice_sizes={{1,8}}
+  h = f32[8] reshape(row)
+  before = f32[8] dot(g, matrix), lhs_contracting_dims={{0}}, rhs_contracting_dims={{1}}
+  outer = f32[8,8] dot(h, g), lhs_contracting_dims={{}}, rhs_contracting_dims={{}}
+  change = f32[1,8,8] reshape(outer)
+  written = f32[{n},8,8] dynamic-update-slice(dw, change, k, zero, zero)
+  ROOT t = (s32[], f32[8], f32[{n},8,8], f32[{n},8], f32[{n},8,8]) tuple(next, before, w, saved, written)
+}}
+in_forward {{
+  s = (s32[], f32[8], f32[{n},8,8], f32[{n},8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant({n})
+  ROOT c = pred[] compare(i, n), direction=LT
+}}
+in_backward {{
+  s = (s32[], f32[8], f32[{n},8,8], f32[{n},8], f32[{n},8,8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant({n})
+  ROOT c = pred[] compare(i, n), direction=LT
+}}
+ENTRY e {{
+  zero = s32[] constant(0)
+  x = f32[8] parameter(0)
+  w = f32[{n},8,8] parameter(1)
+  nothing = f32[] constant(0)
+  rows = f32[{n},8] broadcast(nothing), dimensions={{}}
+  matrices = f32[{n},8,8] broadcast(nothing), dimensions={{}}
+  a = (s32[], f32[8], f32[{n},8,8], f32[{n},8]) tuple(zero, x, w, rows)
+  b = (s32[], f32[8], f32[{n},8,8], f32[{n},8]) while(a), condition=in_forward, body=forward
+  y = f32[8] get-tuple-element(b), index=1
+  saved = f32[{n},8] get-tuple-element(b), index=3
+  c = (s32[], f32[8], f32[{n},8,8], f32[{n},8], f32[{n},8,8]) tuple(zero, y, w, saved, matrices)
+  d = (s32[], f32[8], f32[{n},8,8], f32[{n},8], f32[{n},8,8]) while(c), condition=in_backward, body=backward
+  ROOT dw = f32[{n},8,8] get-tuple-element(d), index=4
+}}"""
+
+
+def test_a_loop_costs_what_its_body_costs() -> None:
+    """However often it runs: neither maps nor the numbers of their elements go through the iterations."""
+    modules = [hm.parse(SCANNED.format(n=n, last=n - 1)) for n in (12, 126, 1000, 10**6)]
+    for module in modules:
+        hm.analyze(module)  # imports
+        for loop in (module["b"], module["d"]):
+            maps = [m for leaf in hm.loop(loop).carried for m in hm.output_to_input(loop, leaf.shape_index)[0]]
+            assert len(maps) > 8 and all(m.count().exact and m.count(distinct=True).exact for m in maps)
+    n_steps = [steps(partial(hm.analyze, module)) for module in modules]
+    assert max(n_steps) <= 1.1 * min(n_steps), n_steps
+
+
 def test_reads_are_not_counted_behind_too_many_maps() -> None:
     """Where a box has replaced the maps to a value, what it is made of has few maps, and so few steps."""
     module = hm.parse(training_step(12))

@@ -1,9 +1,10 @@
 //! The number of elements that a map touches: points of its domain, and distinct images.
 //!
 //! Variables fall into independent groups (two are in one group if a constraint or a result uses both), and the counts
-//! of groups multiply. Within a group the number is exact if the constraints are intervals or residues and the image is
-//! a chain of strides, or the quotients or remainders of one, or the map is injective; else points are enumerated
-//! within [`POINTS`]; else the number is bounded. `lower <= the true number <= upper`.
+//! of groups multiply. Within a group the number is exact if the constraints are intervals, residues or one sum, and the
+//! image is a chain of strides, or the quotients or remainders of one, or the map is injective; variables that only one
+//! sum uses are eliminated from an image first. Else points are enumerated within [`POINTS`]; else the number is bounded.
+//! `lower <= the true number <= upper`.
 
 use crate::limits::{POINTS, TOTAL_EFFORT};
 use rustc_hash::FxHashSet;
@@ -14,6 +15,7 @@ use crate::affine::form::{AffineForm, AffineTerm};
 use crate::analysis::interval::Interval;
 use crate::components::components;
 use crate::decide::injective::{is_injective_within, Injectivity};
+use crate::decide::points::points_between;
 use crate::eval::points::AllPoints;
 use crate::expr::{Expr, Kind};
 use crate::int::gcd;
@@ -148,7 +150,7 @@ impl Group {
         if self.has_runtime(domain) {
             return Count { lower: 0, upper: all };
         }
-        if let Some(n) = self.residue_points(cx, domain) {
+        if let Some(n) = self.residue_points(cx, domain).or_else(|| self.points_of_sum(cx, domain)) {
             return Count::exact(n);
         }
         match self.enumerate(domain, &[]) {
@@ -182,6 +184,50 @@ impl Group {
             whole * size + (part - i128::from(allowed.lo)).clamp(0, size)
         };
         Some((below(i128::from(hi) + shift + 1) - below(i128::from(lo) + shift)) as u128)
+    }
+
+    /// One constraint, on a sum of the variables.
+    fn points_of_sum(&self, cx: &mut AffineContext, domain: &Domain) -> Option<u128> {
+        let [c] = &self.constraints[..] else { return None };
+        let form = cx.linear(&c.expr).ok()?;
+        let is_var = |t: &AffineTerm| (t.atom as usize) < domain.vars.len();
+        if form.terms.len() != self.vars.len() || !form.terms.iter().all(is_var) {
+            return None;
+        }
+        let terms = form.terms.iter().map(|t| (t.coefficient, domain.vars[t.atom as usize].interval));
+        let constant = i128::from(form.constant);
+        let (lo, hi) = (i128::from(c.interval.lo) - constant, i128::from(c.interval.hi) - constant);
+        points_between(&terms.collect::<SmallVec<[_; 4]>>(), lo, hi)
+    }
+
+    /// The map without a variable that no result uses, and one sum: some value of it fits wherever those of the others leave
+    /// one between its ends.
+    fn without_unused(&self, cx: &mut AffineContext, domain: &Domain) -> Option<Map> {
+        let uses = |e: &Expr, flat: usize| domain.vars_of(e).contains(&flat);
+        for &flat in self.vars.iter().filter(|flat| domain.var(**flat).kind != Kind::Runtime) {
+            let mut own = (0..self.constraints.len()).filter(|k| uses(&self.constraints[*k].expr, flat));
+            let (Some(k), None) = (own.next(), own.next()) else { continue };
+            if self.results.iter().any(|e| uses(e, flat)) {
+                continue;
+            }
+            let (c, values) = (&self.constraints[k], domain.vars[flat].interval);
+            let form = cx.linear(&c.expr).ok()?;
+            let is_sum = form.terms.iter().all(|t| (t.atom as usize) < domain.vars.len());
+            let weight = form.coefficient(flat as u32);
+            // Between numbers that far apart there is a multiple of the weight.
+            if !is_sum || u128::from(weight.unsigned_abs()) > c.interval.size() || weight == 0 {
+                continue;
+            }
+            let (a, b) = (weight.checked_mul(values.lo)?, weight.checked_mul(values.hi)?);
+            let interval = Interval::new(c.interval.lo.checked_sub(a.max(b))?, c.interval.hi.checked_sub(a.min(b))?);
+            let expr = c.expr.sub(&Expr::Var(domain.var(flat)).scale(weight).ok()?).ok()?;
+            let others: SmallVec<[usize; 8]> = self.vars.iter().copied().filter(|i| *i != flat).collect();
+            let rest = self.constraints.iter().enumerate().filter(|(i, _)| *i != k).map(|(_, c)| c);
+            let constraints = rest.cloned().chain([Constraint { expr, interval }]).collect::<Vec<_>>();
+            let map = Map::part(domain, &others, constraints.iter(), &self.results).ok()?;
+            return Some(simplify(&map, Options::default()));
+        }
+        None
     }
 
     /// The number of points and of distinct images, by enumeration.
@@ -236,8 +282,8 @@ impl Group {
                 }
             }
         }
-        let fewer = self.with_fewer_results(cx, domain, &forms).map(|map| distinct(&map));
-        if let Some(n) = fewer.filter(|n| n.is_exact()) {
+        let fewer = self.without_unused(cx, domain).or_else(|| self.with_fewer_results(cx, domain, &forms));
+        if let Some(n) = fewer.map(|map| distinct(&map)).filter(|n| n.is_exact()) {
             return Some(n);
         }
         let points = self.points(cx, domain);
@@ -552,6 +598,24 @@ mod tests {
         assert_eq!(counts(squares), (Count::exact(12_884_901_889), Count { lower: 1, upper: 61 }));
         let few = "(d0) -> (d0), domain: d0 in [3037000498, 3037000503], d0 * d0 in [0, 9223372036854775807]";
         assert_eq!(counts(few), (Count::exact(2), Count::exact(2)));
+    }
+
+    #[test]
+    fn points_and_images_under_one_sum_have_a_formula() {
+        for n in [12, 126, 1_000_000] {
+            let triangle = format!(
+                "(d0)[s0, s1] -> (s0, s1), domain: d0 in [0, {n}], s0 in [0, {n}], s1 in [0, 4], d0 - s0 in [-{n}, 0]"
+            );
+            let m = n as u128 + 1;
+            assert_eq!(counts(&triangle), (Count::exact(m * (m + 1) / 2 * 5), Count::exact(m * 5)));
+            // No d0 is left for the first s0.
+            let without = format!("(d0)[s0] -> (s0), domain: d0 in [1, {n}], s0 in [0, {n}], s0 - d0 in [2, {n}]");
+            assert_eq!(counts(&without).1, Count::exact(m - 3));
+            let strided = format!("(d0)[s0] -> (s0), domain: d0 in [0, {n}], s0 in [0, {n}], d0 * 3 - s0 in [0, 2]");
+            assert_eq!(counts(&strided).1, Count::exact(m));
+            let gaps = format!("(d0)[s0] -> (s0), domain: d0 in [0, 11], s0 in [0, {n}], d0 * 3 - s0 in [0, 1]");
+            assert!(n > 1000 || counts(&gaps).1.is_exact());
+        }
     }
 
     #[test]

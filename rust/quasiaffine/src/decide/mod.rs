@@ -12,6 +12,7 @@ pub mod image;
 pub mod injective;
 pub(crate) mod integer_system;
 pub mod overlap;
+mod points;
 pub mod ranges;
 mod separable;
 pub mod windows;
