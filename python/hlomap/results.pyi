@@ -1,7 +1,7 @@
 # The classes of results; lazy.py imports each on its first use.
 from ._core import Cost as Cost, Count as Count
 from .analysis.gemm import Gemm as Gemm
-from .analysis.loops import CarriedValue as CarriedValue, Loop as Loop, LoopCounter as LoopCounter
+from .analysis.loops import Access as Access, CarriedValue as CarriedValue, Loop as Loop, LoopCounter as LoopCounter
 from .analysis.reads import Reads as Reads
 from .analysis.slice import Slice as Slice
 from .analysis.table import Table as Table
@@ -21,7 +21,6 @@ from .memory.overview import Overview as Overview
 from .memory.profile import Profile as Profile, ProfileRow as ProfileRow, Unplaced as Unplaced
 from .memory.readers import Reader as Reader, Readers as Readers
 from .memory.utilization import Utilization as Utilization
-from .ops._indexing.loops.window import Access as Access
 from .pictures.picture import Picture as Picture
 from .schedules.schedule import OutputSchedule as OutputSchedule, Schedule as Schedule
 from .shardings.partition import Partitioned as Partitioned, RemoteReads as RemoteReads

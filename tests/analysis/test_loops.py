@@ -9,13 +9,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from conftest import CASES
+from conftest import CASES, related
 from support.corpus import read_corpus
 from support.loop_programs import LOOPS, loops, only_loop, programs
 from support.unrolled import compare
 
 import hlomap as hm
-from hlomap import _core
 from hlomap.analysis.questions import Questions
 from hlomap.base.dtypes import numpy_dtype
 
@@ -187,7 +186,13 @@ condition {{
   wanted = {result}[] constant({wanted})
   ROOT c = pred[] compare(r, wanted), direction=NE
 }}
-ENTRY e {{ a = {given}[] parameter(0) b = {given}[] parameter(1) ROOT r = {result}[] call(a, b), to_apply=op }}"""
+ENTRY e {{
+  a = {given}[] parameter(0)
+  b = {given}[] parameter(1)
+  s = ({given}[], {given}[]) tuple(a, b)
+  w = ({given}[], {given}[]) while(s), condition=condition, body=body
+  ROOT r = {result}[] call(a, b), to_apply=op
+}}"""
 
 
 def number(value: int, dtype: str) -> str:
@@ -219,8 +224,7 @@ def test_numbers_are_those_of_the_interpreter(opcode: str, given: str) -> None:
         wanted = int(np.asarray(wanted).astype(object).item())
         asked = hm.parse(OPERATION.format(**text, wanted=number(wanted, result)))
         assert not asked.diagnostics
-        found = _core._count_iterations(asked.computation("condition"), asked.computation("body"), [])
-        assert found == 0, (a, b, result, form, wanted)
+        assert hm.loop(asked["w"]).trip_count == 0, (a, b, result, form, wanted)
 
 
 @pytest.mark.parametrize(
@@ -288,3 +292,114 @@ def test_a_loop_of_many_iterations_costs_what_a_short_one_does() -> None:
         assert hm.loop(loop).trip_count == n
         found = [hm.output_to_input(loop, leaf.shape_index)[0] for leaf in hm.loop(loop).carried]
         assert all(maps.exact for maps in found) and sum(map(len, found)) == 8
+
+
+# ------------------------------------------------------------------------------------------------------------- offsets
+
+OFFSETS = """HloModule m, replica_count=3
+body {{
+  s = (s32[], f32[9], f32[5]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[9] get-tuple-element(s), index=1
+  y = f32[5] get-tuple-element(s), index=2
+  zero = s32[] constant(0)
+  one = s32[] constant(1)
+  three = s32[] constant(3)
+  four = s32[] constant(4)
+  nine = s32[] constant(9)
+  next = s32[] add(i, one)
+  back = s32[] subtract(i, three)
+  {offset}
+  r = f32[1] dynamic-slice(x, k), dynamic_slice_sizes={{1}}
+  z = f32[5] dynamic-update-slice(y, r, i)
+  ROOT t = (s32[], f32[9], f32[5]) tuple(next, x, z)
+}}
+condition {{
+  s = (s32[], f32[9], f32[5]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(5)
+  ROOT c = pred[] compare(i, n), direction=LT
+}}
+ENTRY e {{
+  zero = s32[] constant(0)
+  x = f32[9] parameter(0)
+  y = f32[5] parameter(1)
+  s = (s32[], f32[9], f32[5]) tuple(zero, x, y)
+  ROOT w = (s32[], f32[9], f32[5]) while(s), condition=condition, body=body
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("offset", "read"),
+    [
+        # Where an index is below zero, the size is added.
+        (
+            "c = pred[] compare(back, zero), direction=LT w = s32[] add(back, nine) k = s32[] select(c, w, back)",
+            [6, 7, 8, 0, 1],
+        ),
+        (
+            "c = pred[] compare(i, three), direction=GE w = s32[] add(back, nine) k = s32[] select(c, back, w)",
+            [6, 7, 8, 0, 1],
+        ),
+        # The last one is followed by the first one.
+        ("c = pred[] compare(i, four), direction=EQ k = s32[] select(c, zero, next)", [1, 2, 3, 4, 0]),
+        (
+            "c = pred[] compare(zero, i), direction=NE w = s32[] subtract(i, one) k = s32[] select(c, w, four)",
+            [4, 0, 1, 2, 3],
+        ),
+        # The distance is that on one side.
+        (
+            "c = pred[] compare(i, three), direction=LE w = s32[] add(i, four) k = s32[] select(c, i, w)",
+            [0, 1, 2, 3, 8],
+        ),
+    ],
+)
+def test_an_index_that_is_wrapped_around_is_known(offset: str, read: list[int]) -> None:
+    loop = hm.parse(OFFSETS.format(offset=offset))["w"]
+    maps = hm.output_to_input(loop, 2)[0]
+    assert maps.exact, maps.reason
+    (y, x) = loop.shape.tuple_shapes[2], loop.shape.tuple_shapes[1]
+    assert np.argwhere(related(maps, (1,), y, x, {})).tolist() == [list(pair) for pair in enumerate(read)]
+    assert compare(loop)["exact"] > 0
+
+
+def test_an_offset_by_device_and_iteration_is_known() -> None:
+    """It is a value of the program, the number of the device, beside the iteration; all iterations read all rows."""
+    offset = (
+        "d = u32[] replica-id() e = s32[] convert(d) a = s32[] subtract(e, i) b = s32[] add(a, nine) "
+        "c = s32[] remainder(b, three) k = s32[] multiply(c, four)"
+    )
+    text = OFFSETS.format(offset=offset)
+    loop = hm.parse(text)["w"]
+    maps = hm.output_to_input(loop, 2)[0]
+    assert maps.exact, maps.reason
+    assert {v.supplier.opcode for m in maps for v in m.runtime if v.supplier} == {"replica-id"}
+    assert compare(loop)["exact"] > 0
+    total = "q = f32[] reshape(r) p = f32[5] broadcast(q), dimensions={} z = f32[5] add(y, p)"
+    loop = hm.parse(text.replace("z = f32[5] dynamic-update-slice(y, r, i)", total))["w"]
+    maps = hm.output_to_input(loop, 2)[0]
+    of_x = [str(m) for m in maps if m.shape_index == (1,)]
+    assert maps.exact and of_x == ["(d0)[s0] -> (s0 * 4), domain: d0 in [0, 4], s0 in [0, 2]"]
+
+
+def test_what_an_offset_depends_on_is_said() -> None:
+    """On data alone where it does."""
+    for offset, reason in (
+        ("k = s32[] and(i, three)", None),
+        ("k = s32[] xor(i, three)", "how the offset k depends on the iteration is not known"),
+        ("k = s32[] rng(zero, nine), distribution=rng_uniform", "the offset k depends on data"),
+    ):
+        assert hm.output_to_input(hm.parse(OFFSETS.format(offset=offset))["w"], 2)[0].reason == reason
+
+
+def test_how_many_devices_there_are_is_not_shared() -> None:
+    """It is said of the module, and decides whether the number of a device fits into a type."""
+    offset = (
+        "d = u32[] replica-id() e = s8[] convert(d) f = s32[] convert(e) a = s32[] subtract(f, i) "
+        "b = s32[] add(a, nine) c = s32[] remainder(b, three) k = s32[] multiply(c, four)"
+    )
+    total = "q = f32[] reshape(r) p = f32[5] broadcast(q), dimensions={} z = f32[5] add(y, p)"
+    text = OFFSETS.format(offset=offset)
+    text = text.replace("z = f32[5] dynamic-update-slice(y, r, i)", total)
+    modules = [hm.parse(text.replace("replica_count=3", f"replica_count={n}")) for n in (3, 300, 3)]
+    assert [hm.output_to_input(module["w"], 2)[0].exact for module in modules] == [True, False, True]

@@ -148,12 +148,23 @@ def _values_around(loop: hm.Instruction, state: Any) -> dict[int, Any]:
     """The values of the instructions with which leaves of the loop begin, and of those of the body in one iteration:
     the maps may use those that stay the same.
     """
-    from hlomap.ops._indexing.loops.counter import initial_instruction
-
     found: dict[int, Any] = {}
     hm.execute(loop.attributes["body"], state, on_value=lambda at, value: found.setdefault(at.number, value))
     for leaf, _ in leaves(loop.operands[0].shape):
-        start = initial_instruction(loop, leaf)
+        start = _start(loop.operands[0], leaf)
         if start is not None:
             found[start.number] = at_leaf(state, leaf)
     return found
+
+
+def _start(at: hm.Instruction, leaf: tuple[int, ...]) -> hm.Instruction | None:
+    """The array that a leaf of a value is, where tuples alone lead to it."""
+    while True:
+        if at.opcode == "tuple" and leaf:
+            at, leaf = at.operands[leaf[0]], leaf[1:]
+        elif at.opcode == "get-tuple-element":
+            at, leaf = at.operands[0], (at.attributes["index"], *leaf)
+        elif at.opcode in ("copy", "opt-barrier") and at.shape.is_tuple:
+            at = at.operands[0]
+        else:
+            return None if leaf else at

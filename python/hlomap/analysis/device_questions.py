@@ -29,6 +29,7 @@ from ..maps.device_groups import (
     rewrite_for_table,
 )
 from ..ops import op_of
+from ..ops._indexing.maps import by_number
 from ..ops._rule import CollectiveRule, Footprint, OperandIndexing, RuleResult
 from ..ops._shapes import shape_at
 from .questions import Questions, RuleTraits
@@ -110,7 +111,7 @@ class DeviceQuestions(Questions):
                 result = op.maps.output_to_input(instruction, index, self)
             else:
                 result = op.maps.input_to_output(instruction, direction, index, self)
-            followed = dict(result) if isinstance(result, Mapping) else dict(enumerate(result))
+            followed = by_number(result)
             parts = {k: followed.get(k, Unknown("not followed")) for k in plain}
         else:
             no_rule = Unknown(f"{instruction.opcode} has no rule with devices")

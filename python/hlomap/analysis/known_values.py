@@ -18,7 +18,6 @@ from ..errors import HlomapError
 from ..ops import op_of
 from ..ops._evaluation import Device
 from ..ops._folding import Folded
-from ..ops._indexing.loops.scalar_values import dtype_interval
 from ..ops._known import (
     ANYTHING,
     NUMBER,
@@ -34,6 +33,7 @@ from ..ops._known import (
     together,
 )
 from ..ops._rule import OperandIndexing
+from ..ops._scalars import dtype_interval
 from ..ops._shapes import array_leaves
 from ..ops._tables import pieces_of
 from .constants import Constants

@@ -8,29 +8,45 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from .._core import Computation, Expr, IndexingMap, Instruction, Shape, Variable
+from .._core import Computation, Expr, IndexingMap, Instruction, Shape, Variable, _CountedLoop, _Nest
 from ..base.answers import ReadOnly, Unknown
 from ..base.attached import Page
 from ..base.types import ShapeIndex, instruction_of
-from ..errors import HlomapError
+from ..errors import HlomapError, ShapeError
 from ..maps.map_set import MapSet
 from ..maps.variables import suppliers_of, with_variables
 from ..ops._indexing.index_vectors import clamp
-from ..ops._indexing.loops.counter import CountedLoop
-from ..ops._indexing.loops.maps import Edge, LoopMaps
-from ..ops._indexing.loops.scalar_values import Scalar, ScalarValues
-from ..ops._indexing.loops.window import Access, accesses, values_in_nest
 from ..ops._shapes import array_leaves, shape_at
-from ..ops.loops import While
 from .queries import indexing
 from .questions import Questions
 from .structure import is_loop
 
+if TYPE_CHECKING:
+    from .._core import _Carried
+
 __all__ = ["Access", "CarriedValue", "Kind", "Loop", "LoopCounter", "loop"]
 
 Kind: TypeAlias = Literal["invariant", "induction", "stacked", "consumed", "recurrence", "general"]
+
+
+class Access(NamedTuple):
+    """A slice, update, gather or scatter whose offset is affine in the iterations of the loops around it.
+
+    ``leaf`` is the carried array that is accessed, None for a value that the body computes.  ``offset`` has an
+    expression for each dimension, where ``d0`` is the iteration of this loop, ``d1`` that of the loop around it, and so
+    on: ``loops`` lists them.  ``sizes`` are those of the window.  ``disjoint`` says whether iterations of this loop
+    access different elements; where they do not, ``witness`` has two iterations that share some; None is not known.
+    """
+
+    instruction: Instruction
+    shape_index: ShapeIndex | None
+    offset: tuple[Expr, ...]
+    sizes: tuple[int, ...]
+    disjoint: bool | None
+    witness: tuple[int, int] | None
+    loops: tuple[Instruction, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +96,8 @@ class Loop(Page, ReadOnly):
     """A ``while`` instruction, as :func:`hlomap.loop` describes it."""
 
     def __init__(self, instruction: Instruction) -> None:
-        self._questions = Questions(instruction.module)
         self._instruction = instruction
-        self._facts: CountedLoop = self._questions.fact(instruction, While).counts
+        self._facts: _CountedLoop = _counted(instruction)
 
     def __reduce__(self) -> tuple[type[Loop], tuple[Instruction]]:
         return Loop, (self._instruction,)
@@ -113,25 +128,33 @@ class Loop(Page, ReadOnly):
         """The leaf that the condition counts with; None where there is none."""
         leaf = self._facts.counter
         count = None if leaf is None else self._facts.inductions.get(leaf)
-        return None if leaf is None or count is None else LoopCounter(leaf, count.start, count.step)
+        return None if leaf is None or count is None else LoopCounter(leaf, *count)
 
     @cached_property
     def carried(self) -> tuple[CarriedValue, ...]:
         """Each array of the state, in the order of the shape."""
-        shape = self._instruction.shape
-        maps = self._questions.fact(self._instruction, While).backward
-        edges: dict[ShapeIndex, Sequence[Edge]] = {
-            leaf: () if maps is None or isinstance(maps.group(leaf), Unknown) else maps.edges(leaf)
-            for leaf in array_leaves(shape)
+        at = self._instruction
+        questions, is_counted =Questions(at.module), self._facts.trip_count is not None
+        found: dict[ShapeIndex, _Carried | str | None] = {
+            leaf: questions.carried(at.number, leaf) if is_counted else None
+            for leaf in array_leaves(at.shape)
         }
-        return tuple(self._leaf(leaf, shape_at(shape, leaf), maps, edges) for leaf in edges)
+        at_offsets: dict[ShapeIndex, bool] = {}  # whether all reads for other leaves are at offsets of the iteration
+        for leaf, own in found.items():
+            for target, at_iteration, reason in () if own is None or isinstance(own, str) else own[4]:
+                if target != leaf:
+                    at_offsets[target] = at_iteration and reason is None and at_offsets.get(target, True)
+        return tuple(
+            self._leaf(leaf, shape_at(at.shape, leaf), own, at_offsets.get(leaf, False)) for leaf, own in found.items()
+        )
 
     def accesses(self) -> tuple[Access, ...]:
         """The slices, updates, gathers and scatters of the body whose offset is affine in the iterations.
 
         The iterations are those of this loop and of the loops around it.  Accesses in an inner loop belong to that one.
         """
-        return tuple(accesses(self._facts))
+        found, loops = self._facts.accesses()
+        return tuple(Access(*one, (0, 1) if one[-1] is False else None, loops) for one in found)
 
     def indexing(self, output: int | ShapeIndex = 0) -> dict[Instruction, MapSet]:
         """The elements that an element of an array that the body returns depends on, in every iteration.
@@ -172,37 +195,37 @@ class Loop(Page, ReadOnly):
         found = indexing(self.body, output)
         if self._facts.trip_count is None:
             return found
-        values, around = values_in_nest(self._facts)
-        counts = [self._questions.fact(one, While).counts.trip_count or 0 for one in around]
-        return {at: over_iterations(maps, values, counts) for at, maps in found.items()}
+        nest = self._facts.nest()
+        counts = [_counted(one).trip_count or 0 for one in nest.loops]
+        return {at: over_iterations(maps, nest, counts) for at, maps in found.items()}
 
     def __repr__(self) -> str:
         n = self.trip_count
         count = "an unknown number of" if isinstance(n, Unknown) else n
         return f"<Loop {self._instruction.name}: {count} iterations>"
 
-    def _leaf(
-        self, leaf: ShapeIndex, shape: Shape, maps: LoopMaps | None, edges: dict[ShapeIndex, Sequence[Edge]]
-    ) -> CarriedValue:
+    def _leaf(self, leaf: ShapeIndex, shape: Shape, found: _Carried | str | None, is_consumed: bool) -> CarriedValue:
         if self.body._forwards(leaf):
-            reads = [e for other, own in edges.items() if other != leaf for e in own if e.target == leaf]
-            is_consumed = bool(reads) and all(e.reason is None and e.at_iteration for e in reads)
             return CarriedValue(leaf, shape, "consumed" if is_consumed else "invariant")
         if (count := self._facts.inductions.get(leaf)) is not None:
-            return CarriedValue(leaf, shape, "induction", start=count.start, step=count.step)
-        if maps is None:
-            reason = f"the number of iterations is not known: {self._facts.reason}"
+            return CarriedValue(leaf, shape, "induction", start=count[0], step=count[1])
+        if found is None:
+            found = f"the number of iterations is not known: {self._facts.reason}"
+        if isinstance(found, str):
+            return CarriedValue(leaf, shape, "general", reason=found)
+        kind, reason, window, moves, _ = found
+        if window is not None:
+            dim, start, step, size = window
+            return CarriedValue(leaf, shape, "stacked", start=start, step=step, dim=dim, size=size)
+        if kind == "general":
             return CarriedValue(leaf, shape, "general", reason=reason)
-        group = maps.group(leaf)
-        if isinstance(group, Unknown):
-            return CarriedValue(leaf, shape, "general", reason=group.reason)
-        if (window := group.window) is not None:
-            return CarriedValue(
-                leaf, shape, "stacked", start=window.start, step=window.step, dim=window.dim, size=window.size
-            )
-        if group.kind == "general":
-            return CarriedValue(leaf, shape, "general", reason=group.reason)
-        return CarriedValue(leaf, shape, "recurrence", moves=maps.moves(leaf), reason=group.reason)
+        return CarriedValue(leaf, shape, "recurrence", moves=moves, reason=reason)
+
+
+def _counted(instruction: Instruction) -> _CountedLoop:
+    if instruction.opcode != "while":
+        raise ShapeError(f"{instruction.name} is a {instruction.opcode}, expected a while")
+    return _CountedLoop(instruction)
 
 
 def loop(instruction: Instruction, /) -> Loop:
@@ -256,10 +279,10 @@ def fixed_leaves(instruction: Instruction) -> dict[ShapeIndex, int]:
     if not is_loop(instruction):
         return {}
     try:
-        facts = Questions(instruction.module).fact(instruction, While).counts
+        facts = _CountedLoop(instruction)
     except HlomapError:
         return {}
-    return facts.start.numbers if facts.trip_count is not None else {}
+    return facts.numbers if facts.trip_count is not None else {}
 
 
 def stated_count(instruction: Instruction) -> tuple[Computation, int] | None:
@@ -270,35 +293,36 @@ def stated_count(instruction: Instruction) -> tuple[Computation, int] | None:
     if not is_loop(instruction):
         return None
     try:
-        facts = Questions(instruction.module).fact(instruction, While).counts
+        facts = _CountedLoop(instruction)
     except HlomapError:
         return None
-    return (facts.body, facts.trip_count) if any(facts.start.config) and facts.trip_count is not None else None
+    return (facts.body, facts.trip_count) if facts.is_stated and facts.trip_count is not None else None
 
 
 # Maps of the body whose offsets are written with the iterations of the loops around it.
 
 
-def over_iterations(maps: MapSet, values: ScalarValues, trip_counts: Sequence[int]) -> MapSet:
+def over_iterations(maps: MapSet, nest: _Nest, trip_counts: Sequence[int]) -> MapSet:
     """The maps with dimensions t0, t1, ... for the iterations of a loop and of those around it.
 
-    ``values`` has the integer scalars of the body as expressions over these iterations.
+    ``nest`` has the integer scalars of the body as expressions over these iterations.
     """
     if maps.is_unknown:
         return maps
-    members = [found for m in maps if not (found := _over_iterations(m, values, trip_counts)).is_known_empty]
+    members = [found for m in maps if not (found := _over_iterations(m, nest, trip_counts)).is_known_empty]
     return MapSet(members, exact=maps.exact, reason=maps.reason)
 
 
-def _over_iterations(m: IndexingMap, values: ScalarValues, trip_counts: Sequence[int]) -> IndexingMap:
+def _over_iterations(m: IndexingMap, nest: _Nest, trip_counts: Sequence[int]) -> IndexingMap:
     iterations = [Expr.dim(len(m.dims) + k) for k in range(len(trip_counts))]
     replaced: list[Expr | int] = []
     kept: list[Variable] = []
     for variable in m.runtime:
-        value = None if variable.supplier is None or variable.element else values.of(variable.supplier)
-        if isinstance(value, Scalar):
-            expr = value.expr.substitute(dims=iterations)
-            replaced.append(clamp(expr, (value.lower, value.upper), (variable.lower, variable.upper)))
+        value = None if variable.supplier is None or variable.element else nest.scalar(variable.supplier)
+        if value is not None:
+            expr, lower, upper = value
+            own = expr.substitute(dims=iterations)
+            replaced.append(clamp(own, (lower, upper), (variable.lower, variable.upper)))
         else:
             replaced.append(Expr.runtime(len(kept)))
             kept.append(variable)

@@ -17,15 +17,13 @@ from .._core import (
     Propagation,
     RuleCache,
     Shape,
-    _Reach,
     checked_rule,
 )
 from ..base.answers import Unknown
 from ..base.types import ShapeIndex
-from ..errors import HlomapError, UnsupportedError
+from ..errors import UnsupportedError
 from ..ops import lookup, op_of
 from ..ops._evaluation import Device
-from ..ops._indexing.maps import merge_parts
 from ..ops._known import Known, Parts, is_plain
 from ..ops._operations import Operations
 from ..ops._registry import custom_rule_of, custom_rules
@@ -38,11 +36,6 @@ if TYPE_CHECKING:
     from .known_values import KnownValues
 
 T = TypeVar("T")
-
-_N_TRIP_COUNTS = 4096
-
-_trip_counts: dict[bytes, int | None] = {}
-"""By what was read, which determines them; no custom rule takes part."""
 
 _asked: dict[str, Question] = {}
 """The questions that rules have asked, by name."""
@@ -106,7 +99,6 @@ class Questions(Propagation):
         self._facts: dict[tuple[Instruction, int, Callable[[Instruction, RuleContext], Any]], Any] = {}
         self._answers: dict[tuple[Instruction, str], Any] = {}
         self._known_integers: dict[Device | Literal["computation"] | None, KnownValues] = {}
-        self._calls: dict[tuple[int, int, ShapeIndex, int], Mapping[int, OperandIndexing]] = {}
 
     # Called by the propagation.
 
@@ -148,23 +140,9 @@ class Questions(Propagation):
 
     def trip_count(self, instruction: Instruction) -> int | None:
         """The number of iterations of a ``while``; None where it is not known."""
-        if not is_loop(instruction) or instruction.inconsistency is not None or instruction.has_unnamed_operands:
+        if not is_loop(instruction):
             return None
-        watched, key = self.watched(instruction.number)
-        count = -1 if key is None else _trip_counts.get(key, -1)
-        if count == -1:
-            from ..ops.loops import While  # which modules without loops do without
-
-            try:
-                count = self.fact(watched, While).counts.trip_count
-            except HlomapError:
-                count = None
-            _, key = self.watched(instruction.number)  # of what was read
-            if len(_trip_counts) >= _N_TRIP_COUNTS:
-                _trip_counts.clear()
-            if key is not None:
-                _trip_counts[key] = count
-        return count
+        return self.count_iterations(instruction.number)
 
     def count_operations(self, instruction: Instruction) -> Operations | str:
         """The operations of an instruction that has a function for them, or why they are unknown."""
@@ -279,27 +257,18 @@ class Questions(Propagation):
         caller = instruction._bare
         return self._of(caller)._call(caller.number, computation._bare.number, index, parameter)
 
-    def iteration(self, body: Computation, index: ShapeIndex, direction: int) -> OperandIndexing:
-        """Through one iteration of a loop that runs any number of times."""
-        body = body._bare
-        return merge_parts(self._of(body).any_iteration(body.number, index, direction).parts)
-
-    def reach(self, body: Computation) -> _Reach:
-        """The arrays to which iterations of a loop may lead, where all of them are asked for."""
-        body = body._bare
-        return self._of(body).any_reach(body.number)
+    def through_loop(
+        self, instruction: Instruction, shape_index: ShapeIndex, direction: int, *, anywhere: bool = False
+    ) -> InstructionIndexing:
+        """Through all iterations of a loop."""
+        return self._of(instruction._bare).all_iterations(instruction, shape_index, direction, anywhere)
 
     def _of(self, instruction: Instruction | Computation) -> Questions:
         """Those about the module of an instruction, which may be that of a definition."""
         return self if instruction.module == self.module else Questions(instruction.module)
 
     def _call(self, caller: int, computation: int, index: ShapeIndex, direction: int) -> Mapping[int, OperandIndexing]:
-        """Cached, since the rule of a loop requests each array of the body once for every carried array."""
-        key = (caller, computation, index, direction)
-        found = self._calls.get(key)
-        if found is None:
-            found = self._calls[key] = self.call(*key).parts
-        return found
+        return self.call(caller, computation, index, direction).parts
 
 
 def _known_text(known: Known) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple, TypeAlias, overload
 
-from .._core import Computation, Count, Instruction, Shape
+from .._core import Computation, Count, Instruction, Shape, _CountedLoop
 from ..analysis.loops import loop, over_iterations
 from ..analysis.questions import Questions
 from ..base.answers import Unknown
@@ -26,7 +26,6 @@ from ..maps.enumerate_pairs import EnumerationLimitError, enumerate_pairs
 from ..maps.map_set import MapSet, union
 from ..maps.variables import suppliers_of, with_dims
 from ..ops import op_of
-from ..ops._indexing.loops.window import enclosing_loop, values_in_nest
 from ..ops._shapes import array_leaves, shape_at
 from .reader_walk import Times, Walk
 
@@ -302,15 +301,15 @@ def _by_iteration(instruction: Instruction, maps: MapSet, times: Times) -> tuple
     affine in the iterations; then each iteration of these loops is one execution."""
     if times.n is None or times.reason or maps.is_unknown or not any(m.runtime for m in maps):
         return maps, []
-    around = enclosing_loop(instruction)
+    around = _CountedLoop.around(instruction)
     if around is None or around.trip_count is None:
         return maps, []
-    values, loops = values_in_nest(around)
-    trip_counts = [loop(one).trip_count for one in loops]
+    nest = around.nest()
+    trip_counts = [loop(one).trip_count for one in nest.loops]
     known = [n for n in trip_counts if isinstance(n, int)]
-    if len(known) != len(loops) or prod(known) != times.n:
+    if len(known) != len(nest.loops) or prod(known) != times.n:
         return maps, []
-    found = over_iterations(maps, values, known)
+    found = over_iterations(maps, nest, known)
     return (maps, []) if any(m.runtime for m in found) else (found, known)
 
 

@@ -16,8 +16,8 @@ from .._core import Computation, Expr, IndexingMap, Instruction, _coalesce
 from ..base.types import ShapeIndex
 from ..maps.variables import with_variables
 from ._evaluation import Device
-from ._indexing.loops.scalar_values import dtype_interval
 from ._rule import Footprint, OperandIndexing
+from ._scalars import dtype_interval
 
 MAX_PIECES = 64
 """Pieces of an array, or combinations of values of operands: more are not told apart."""

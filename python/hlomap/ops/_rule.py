@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from .._core import Computation, Expr, Footprint as Footprint, Instruction, Shape, _Reach
+from .._core import Computation, Expr, Footprint as Footprint, Instruction, InstructionIndexing, Shape
 from ..base.answers import Unknown
 from ..base.types import ShapeIndex
 from ..hlo.device_counts import device_counts
@@ -29,7 +29,7 @@ Bounds: TypeAlias = tuple[int, int]
 NOTHING = Footprint()
 
 OperandIndexing: TypeAlias = Footprint | Unknown
-RuleResult: TypeAlias = Sequence[OperandIndexing] | Mapping[int, OperandIndexing]
+RuleResult: TypeAlias = Sequence[OperandIndexing] | Mapping[int, OperandIndexing] | InstructionIndexing
 """One item for each operand or output; a mapping leaves out those that are ``NOTHING``."""
 
 
@@ -81,14 +81,13 @@ class RuleContext(Protocol):
     def known_integers(self, instruction: Instruction) -> Any:
         """Known values of an integer array, from its computation alone (:mod:`hlomap.ops._known`)."""
 
-    def iteration(self, body: Computation, shape_index: ShapeIndex, direction: int) -> OperandIndexing:
-        """From ``shape_index`` of a loop's body to its parameter (direction -1), or from its parameter to the result.
+    def through_loop(
+        self, instruction: Instruction, shape_index: ShapeIndex, direction: int, *, anywhere: bool = False
+    ) -> InstructionIndexing:
+        """Through all iterations of a loop, from ``shape_index`` of its value (direction -1) or of its operand.
 
-        The loop may run any number of times: runtime variables have any of their values, and an array has few maps.
+        If their number is unknown, through any number of them.  ``anywhere``: from the value before any iteration, too.
         """
-
-    def reach(self, body: Computation) -> _Reach:
-        """The leaves to which iterations of a loop may lead backward, where that is known without their maps."""
 
 
 OutputToInput: TypeAlias = Callable[[Instruction, ShapeIndex, RuleContext], RuleResult]

@@ -13,10 +13,10 @@ from ..base.lazy import np
 from ..errors import HlomapError
 from ._evaluation import Device
 from ._folding import UNCERTAIN, Folded
-from ._indexing.loops.scalar_values import dtype_interval
 from ._indexing.maps import reads_nothing
 from ._known import UNKNOWN, Known, KnownContext, Piece
 from ._op import EvalContext, Maps, Memory, Semantics, Value, Values, register
+from ._scalars import dtype_interval
 from ._tables import pieces_of
 
 

@@ -1,9 +1,8 @@
-//! The footprints that indexing rules return, the maps that most of them consist of, and their closure over a loop.
+//! The footprints that indexing rules return, and the maps that most of them consist of.
 
 use std::sync::Arc;
 
 use ::layout::Shape;
-use flow::closure::{closure, Reach};
 use flow::outside::{outside, Condition};
 use flow::{shapes, Footprint, OperandIndexing, ShapeIndex, Text};
 use pyo3::intern;
@@ -16,7 +15,7 @@ use smallvec::SmallVec;
 use crate::class::tuple_of;
 use crate::error::{OrRaise, ShapeError};
 use crate::expr::{ExprLike, PyExpr};
-use crate::indexing::{in_python, index_tuple, End};
+use crate::indexing::index_tuple;
 use crate::layout::PyShape;
 use crate::map::{simplified, PyMap};
 use crate::map_arguments::VariableLike;
@@ -310,46 +309,4 @@ pub fn checked(
 
 fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
-}
-
-/// The arrays to which any number of iterations of a loop may lead from each array of its value.
-#[pyclass(name = "_Reach", module = "hlomap._core", frozen)]
-pub struct PyReach(pub Arc<Reach>);
-
-/// The maps from one array of a value to all its arrays after any number of iterations of a loop, and to every element of
-/// the arrays ``whole``: a footprint that is not exact, for this ``reason``.
-///
-/// ``step`` gives the footprint of one iteration from an array, without runtime variables.  The result is unknown if
-/// one of these is.  ``crosses_devices`` is that of the footprints that led to ``whole``.  If ``whole`` is None, only
-/// the reached arrays count.
-#[pyfunction]
-#[pyo3(signature = (shape, start, reach, step, whole, crosses_devices, reason, /))]
-pub fn _closure<'py>(
-    shape: &PyShape,
-    start: ShapeIndex,
-    reach: Option<&PyReach>,
-    step: &Bound<'py, PyAny>,
-    whole: Option<Vec<ShapeIndex>>,
-    crosses_devices: bool,
-    reason: &str,
-) -> PyResult<Bound<'py, PyAny>> {
-    let py = step.py();
-    let mut crosses_devices = crosses_devices;
-    let mut follow = |index: &ShapeIndex| {
-        let given = step.call1((index_tuple(py, index)?,))?;
-        let rank = shapes::at(&shape.0, index).map_or(0, |s| shapes::sizes(s).count());
-        match checked(&given, rank, &shape.0, 0)? {
-            OperandIndexing::Known(footprint) => {
-                crosses_devices |= footprint.crosses_devices;
-                Ok(footprint.maps)
-            }
-            OperandIndexing::Unknown(_) => Err(End::Unknown(given.unbind())),
-        }
-    };
-    let reach = reach.map_or_else(Arc::default, |reach| reach.0.clone());
-    let found = closure(&shape.0, &start, whole, &reach, &mut follow);
-    in_python(py, found, |maps| {
-        let reason = Some(reason.into());
-        Ok(Bound::new(py, PyFootprint(Footprint { maps, exact: false, reason, crosses_devices }))?.into_any())
-    })
 }

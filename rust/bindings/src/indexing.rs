@@ -15,8 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use smallvec::SmallVec;
 
-use crate::class::Object;
-use crate::error::{of_quasiaffine, HlomapError, ShapeError};
+use crate::error::{HlomapError, ShapeError};
 use crate::footprint::{checked, PyFootprint};
 use crate::instruction::PyInstruction;
 
@@ -80,8 +79,11 @@ impl<'m> Subject<'m> {
         Arc::new(InstructionIndexing::new(&sizes, parts))
     }
 
-    /// The result of a rule, whose parts are in order, or a mapping from their numbers.
+    /// The result of a rule, whose parts are in order, or a mapping from their numbers, unless it is one of this kind.
     fn of_result(&self, result: &Bound<'_, PyAny>, on_devices: bool) -> PyResult<Arc<InstructionIndexing>> {
+        if let Ok(found) = result.cast::<PyInstructionIndexing>() {
+            return Ok(found.get().indexing.clone());
+        }
         let py = result.py();
         let n_device_dims = if on_devices { 2 } else { 0 };
         let (rank, n) = (shapes::sizes(self.given).count(), self.n);
@@ -248,33 +250,4 @@ impl PyInstructionIndexing {
 
 pub fn index_tuple<'py>(py: Python<'py>, index: &ShapeIndex) -> PyResult<Bound<'py, PyTuple>> {
     PyTuple::new(py, index.iter())
-}
-
-/// The reason why a closure ends early.
-pub enum End {
-    Unknown(Py<PyAny>),
-    Raised(PyErr),
-    Core(quasiaffine::Error),
-}
-
-impl From<PyErr> for End {
-    fn from(error: PyErr) -> End {
-        End::Raised(error)
-    }
-}
-
-impl From<quasiaffine::Error> for End {
-    fn from(error: quasiaffine::Error) -> End {
-        End::Core(error)
-    }
-}
-
-/// An answer in Python, or `Unknown` with its reason.
-pub fn in_python<'py, T>(py: Python<'py>, found: Result<T, End>, answer: impl FnOnce(T) -> Object<'py>) -> Object<'py> {
-    match found {
-        Ok(found) => answer(found),
-        Err(End::Unknown(unknown)) => Ok(unknown.into_bound(py)),
-        Err(End::Raised(error)) => Err(error),
-        Err(End::Core(error)) => Err(of_quasiaffine(error)),
-    }
 }

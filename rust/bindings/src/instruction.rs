@@ -55,6 +55,20 @@ impl PyInstruction {
         }
     }
 
+    /// Notes that the operation and its attributes are read.
+    pub fn reads_operation(&self) {
+        self.read(What::Operation);
+    }
+
+    /// Notes what the maps of a loop depend on: the numbers with which it begins, and what is in its computations.
+    pub fn reads_loop(&self, body: InstructionId, has_names: bool) {
+        let Some(watch) = &self.watch else { return };
+        watch.read(&self.module, self.id, What::Answer(flow::loops::LOOP_START));
+        watch.read(&self.module, self.id, What::Repetition);
+        let what = if has_names { What::Itself } else { What::Identity };
+        watch.inside().read(&self.module, body, what);
+    }
+
     fn operand(&self, py: Python<'_>, k: usize, id: InstructionId) -> PyResult<Py<PyInstruction>> {
         watched(py, &self.module, id, self.watch.as_ref().map(|watch| Box::new(watch.operand(k))))
     }

@@ -1,179 +1,205 @@
-//! Maps through counted loops, whose bodies Python knows.
+//! Counted loops, and integer scalars as expressions.
 
 use std::sync::Mutex;
 
-use flow::loops::{count_iterations, LoopBody, LoopMaps, Offset, OffsetKey, Step, Window};
-use flow::{Footprint, ShapeIndex, Text};
+use flow::loops::{self, Access, Comparison, CountedLoop, Direction, Nest, Scalar, Value};
+use flow::ShapeIndex;
+use hlo::InstructionId;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
 
-use crate::class::{tuple_of, Object};
-use crate::detach::{locked, unlocked};
-use crate::error::OrRaise;
+use crate::class::tuple_of;
+use crate::detach::unlocked;
+use crate::error::ShapeError;
 use crate::expr::PyExpr;
-use crate::indexing::{in_python, index_tuple, End};
-use crate::layout::PyShape;
-use crate::map::PyMap;
-use crate::module::PyComputation;
+use crate::indexing::index_tuple;
+use crate::instruction::{instruction, PyInstruction};
+use crate::module::{computation, Handle, PyComputation};
 use crate::rule_cache::held;
 
-/// The maps through all iterations of a loop in one direction; ``body`` has methods ``step``, ``offset`` and ``window``.
+/// The facts about a loop that do not depend on its arrays.
 ///
-/// ``step(leaf)`` gives the maps of one iteration, each as ``(leaf, map)``, why they may contain too much, and whether they
-/// cross devices, or what is unknown.  ``offset(source, element, lower, upper)`` gives pieces ``(expr, condition)`` over the
-/// iteration, the number of another source, why it depends on data, or None if it stays the same; ``window(leaf)`` gives
-/// ``(dim, start, step, size, fixed)`` or None.
-#[pyclass(name = "_LoopMaps", module = "hlomap._core", frozen)]
-pub struct PyLoopMaps {
-    /// The maps found so far; a question that is interrupted leaves them right.
-    maps: Mutex<LoopMaps>,
+/// Raises :class:`~hlomap.errors.ShapeError` where condition or body do not fit the state.
+#[pyclass(name = "_CountedLoop", module = "hlomap._core", frozen)]
+pub struct PyCountedLoop {
+    module: Handle,
+    facts: CountedLoop,
 }
 
-/// The body of a loop, called from inside a search.
-struct PythonBody {
-    body: Py<PyAny>,
-}
+/// An access: its instruction, the carried array, the offset, the sizes, and whether iterations share no element.
+type AccessTuple<'py> =
+    (Py<PyInstruction>, Option<Bound<'py, PyTuple>>, Bound<'py, PyTuple>, Bound<'py, PyTuple>, Option<bool>);
 
-type Member<'py> = (ShapeIndex, PyRef<'py, PyMap>);
-type Piece<'py> = (PyRef<'py, PyExpr>, Option<(PyRef<'py, PyExpr>, i64, i64)>);
+/// An expression with the smallest and the largest number that it may be.
+type ScalarTuple = (PyExpr, i128, i128);
 
-/// An offset as Python gives it.
-#[derive(FromPyObject)]
-enum OffsetLike<'py> {
-    Source(i64),
-    Data(String),
-    Pieces(Vec<Piece<'py>>),
-}
-
-type WindowTuple = (usize, i64, i64, i64, Vec<(usize, i64, i64)>);
-
-/// A leaf that an edge leads to, whether each iteration reaches other elements, why it may contain too much.
-type EdgeTuple<'py> = (Bound<'py, PyTuple>, bool, Option<String>);
-
-/// The kind of a group, why it is over-approximate, its window.
-type GroupTuple = (&'static str, Option<String>, Option<WindowTuple>);
-
-impl LoopBody for PythonBody {
-    type Error = End;
-
-    fn step(&self, leaf: &ShapeIndex) -> Result<Step, End> {
-        locked(|py| {
-            let given = self.body.bind(py).call_method1("step", (index_tuple(py, leaf)?,))?;
-            let Ok(found) = given.cast::<PyTuple>() else { return Err(End::Unknown(given.unbind())) };
-            let (maps, reason, crosses_devices) = found.extract::<(Vec<Member<'_>>, Option<String>, bool)>()?;
-            let maps = maps.into_iter().map(|(index, map)| (index, map.map.clone())).collect();
-            Ok(Step { maps, reason: reason.map(Text::from), crosses_devices })
-        })
-    }
-
-    fn offset(&self, key: &OffsetKey) -> Result<Offset, End> {
-        locked(|py| {
-            let arguments = (key.source, key.element, key.lower, key.upper);
-            let given = self.body.bind(py).call_method1("offset", arguments)?;
-            let given: Option<OffsetLike<'_>> = given.extract()?;
-            Ok(match given {
-                None => Offset::Invariant,
-                Some(OffsetLike::Source(id)) => Offset::Source(id),
-                Some(OffsetLike::Data(reason)) => Offset::Data(Text::from(reason)),
-                Some(OffsetLike::Pieces(pieces)) => {
-                    let of =
-                        |(e, condition): Piece<'_>| (e.0.clone(), condition.map(|(e, lo, hi)| (e.0.clone(), lo, hi)));
-                    Offset::Pieces(pieces.into_iter().map(of).collect())
-                }
-            })
-        })
-    }
-
-    fn window(&self, leaf: &ShapeIndex) -> Result<Option<Window>, End> {
-        locked(|py| {
-            let given = self.body.bind(py).call_method1("window", (index_tuple(py, leaf)?,))?;
-            let found: Option<WindowTuple> = given.extract()?;
-            Ok(found.map(|(dim, start, step, size, fixed)| Window { dim, start, step, size, fixed }))
-        })
-    }
-}
-
-impl PyLoopMaps {
-    /// Questions wait for each other without the interpreter lock, since a body is Python.
-    fn ask<'py, T: Send>(
-        &self,
-        body: &Bound<'py, PyAny>,
-        question: impl FnOnce(&mut LoopMaps, &PythonBody) -> Result<T, End> + Send,
-        answer: impl FnOnce(T) -> Object<'py>,
-    ) -> Object<'py> {
-        let (py, body) = (body.py(), PythonBody { body: body.clone().unbind() });
-        in_python(py, unlocked(py, || question(&mut held(&self.maps), &body))?, answer)
-    }
+fn in_python(scalar: Scalar) -> ScalarTuple {
+    (scalar.expr.into(), scalar.lower, scalar.upper)
 }
 
 #[pymethods]
-impl PyLoopMaps {
+impl PyCountedLoop {
     #[new]
-    #[pyo3(signature = (shape, n, backward, /))]
-    fn new(shape: &PyShape, n: i64, backward: bool) -> PyLoopMaps {
-        PyLoopMaps { maps: Mutex::new(LoopMaps::new(&shape.0, n, backward)) }
+    #[pyo3(signature = (instruction, /))]
+    fn new(py: Python<'_>, instruction: &PyInstruction) -> PyResult<PyCountedLoop> {
+        let (module, id) = (&instruction.module, instruction.id);
+        let facts = unlocked(py, || CountedLoop::of(module, id))?.map_err(ShapeError::new_err)?;
+        Ok(PyCountedLoop { module: module.clone_ref(py), facts })
     }
 
-    /// The maps from a leaf, each with the leaf that it leads to, why they are over-approximate, and whether they cross
-    /// devices; or what is unknown.  ``anywhere``: after any number of iterations.
-    #[pyo3(signature = (body, leaf, anywhere, /))]
-    fn maps<'py>(&self, body: &Bound<'py, PyAny>, leaf: ShapeIndex, anywhere: bool) -> Object<'py> {
-        let py = body.py();
-        let pair = |(index, map): (ShapeIndex, _)| Ok((index_tuple(py, &index)?, PyMap::from(map)));
-        let answer = |Footprint { maps, reason, crosses_devices, .. }| {
-            let maps = tuple_of(py, maps.into_iter().map(pair))?;
-            Ok((maps, reason.as_deref(), crosses_devices).into_pyobject(py)?.into_any())
+    /// The loop in whose body an instruction is, where its computation is called in one place.
+    #[staticmethod]
+    #[pyo3(signature = (instruction, /))]
+    fn around(py: Python<'_>, instruction: &PyInstruction) -> PyResult<Option<PyCountedLoop>> {
+        let (module, id) = (&instruction.module, instruction.id);
+        let found = unlocked(py, || loops::enclosing_loop(module, id))?;
+        Ok(found.map(|facts| PyCountedLoop { module: module.clone_ref(py), facts }))
+    }
+
+    /// The scalars of the body over the iterations of the loop and of those around it.
+    fn nest(&self, py: Python<'_>) -> PyResult<PyNest> {
+        let nest = unlocked(py, || Nest::of(&self.module, &self.facts))?;
+        Ok(PyNest { module: self.module.clone_ref(py), nest: Mutex::new(nest) })
+    }
+
+    /// The accesses in the body whose offset is affine in the iterations; and the loops of these.
+    fn accesses<'py>(&self, py: Python<'py>) -> PyResult<(Vec<AccessTuple<'py>>, Bound<'py, PyTuple>)> {
+        let (found, loops) = unlocked(py, || loops::accesses(&self.module, &self.facts))?;
+        let access = |Access { instruction: id, leaf, offset, sizes, disjoint }| {
+            let leaf = leaf.map(|leaf| index_tuple(py, &leaf)).transpose()?;
+            let offset = tuple_of(py, offset.into_iter().map(|e| Ok(PyExpr::from(e))))?;
+            PyResult::Ok((instruction(py, &self.module, id)?, leaf, offset, PyTuple::new(py, sizes)?, disjoint))
         };
-        self.ask(body, |maps, body| maps.maps(&leaf, anywhere, body), answer)
-    }
-
-    /// The kind of the group of a leaf, why it is over-approximate, and its window; or what is unknown.
-    #[pyo3(signature = (body, leaf, /))]
-    fn group<'py>(&self, body: &Bound<'py, PyAny>, leaf: ShapeIndex) -> Object<'py> {
-        let question = |maps: &mut LoopMaps, body: &PythonBody| {
-            let facts = maps.group(&leaf, body)?;
-            let window = facts.window.cloned().map(|w| (w.dim, w.start, w.step, w.size, w.fixed));
-            Ok((facts.kind.name(), facts.reason.map(ToString::to_string), window))
-        };
-        let answer = |group: GroupTuple| Ok(group.into_pyobject(body.py())?.into_any());
-        self.ask(body, question, answer)
-    }
-
-    /// The edges of a leaf whose group is known: where each leads, whether each iteration reaches other elements, and
-    /// why it may contain too much.
-    #[pyo3(signature = (leaf, /))]
-    fn edges<'py>(&self, py: Python<'py>, leaf: ShapeIndex) -> PyResult<Vec<EdgeTuple<'py>>> {
-        let edges = py.detach(|| {
-            let state = held(&self.maps);
-            let edges = state.edges_of(&leaf)?.into_iter();
-            Ok(edges
-                .map(|(index, at, reason)| (index.clone(), at, reason.map(ToString::to_string)))
-                .collect::<Vec<_>>())
-        });
-        let edges = edges.or_raise()?;
-        edges.into_iter().map(|(index, at, reason)| Ok((index_tuple(py, &index)?, at, reason))).collect()
-    }
-
-    /// By how much one iteration moves each dimension of a leaf whose group is known; None where that is not one number.
-    #[pyo3(signature = (leaf, /))]
-    fn moves(&self, py: Python<'_>, leaf: ShapeIndex) -> PyResult<Vec<Option<i64>>> {
-        py.detach(|| held(&self.maps).moves(&leaf)).or_raise()
+        let accesses = found.into_iter().map(access).collect::<PyResult<_>>()?;
+        Ok((accesses, tuple_of(py, loops.into_iter().map(|id| instruction(py, &self.module, id)))?))
     }
 }
 
-/// The number of iterations of a loop whose state begins with some known numbers, or why it is not known.
-#[pyfunction]
-#[pyo3(signature = (condition, body, initial, /))]
-pub fn _count_iterations<'py>(
-    py: Python<'py>,
-    condition: PyRef<'_, PyComputation>,
-    body: PyRef<'_, PyComputation>,
-    initial: Vec<(ShapeIndex, i64)>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let (m, condition, body) = (&condition.module, condition.id, body.id);
-    let initial = initial.into_iter().collect();
-    match unlocked(py, || count_iterations(m, condition, body, &initial))? {
-        Ok(n) => Ok(n.into_pyobject(py)?.into_any()),
-        Err(reason) => Ok(reason.into_pyobject(py)?.into_any()),
+getters! { PyCountedLoop, self, py;
+    /// What decides whether there is another iteration.
+    condition: PyResult<Py<PyComputation>> = computation(py, &self.module, self.facts.condition, None);
+    /// What every iteration applies to the state.
+    body: PyResult<Py<PyComputation>> = computation(py, &self.module, self.facts.body, None);
+    /// The number of iterations, where it is known.
+    trip_count: Option<i64> = self.facts.trip_count.clone().ok();
+    /// Why it is not known.
+    reason: Option<&str> = self.facts.trip_count.as_ref().err().map(String::as_str);
+    /// The leaf that counts and that the condition reads.
+    counter: PyResult<Option<Bound<'py, PyTuple>>> = {
+        self.facts.counter.as_ref().map(|leaf| index_tuple(py, leaf)).transpose()
+    };
+    /// The leaves that count, each with its start and step.
+    inductions: PyResult<Bound<'py, PyDict>> = {
+        let found = PyDict::new(py);
+        for (leaf, count) in &self.facts.inductions {
+            found.set_item(index_tuple(py, leaf)?, (count.start, count.step))?;
+        }
+        Ok(found)
+    };
+    /// The numbers with which scalars of the state begin, and the sizes in use of dimensions of its arrays.
+    numbers: PyResult<Bound<'py, PyDict>> = {
+        let found = PyDict::new(py);
+        for (leaf, number) in &self.facts.start.numbers {
+            found.set_item(index_tuple(py, leaf)?, number)?;
+        }
+        Ok(found)
+    };
+    /// Whether the program states a count, or where one begins.
+    is_stated: bool = self.facts.start.is_stated();
+}
+
+/// The scalars of the body of a loop over its iterations, ``d0``, and over those of the loops around it, ``d1`` and so on.
+#[pyclass(name = "_Nest", module = "hlomap._core", frozen)]
+pub struct PyNest {
+    module: Handle,
+    nest: Mutex<Nest>,
+}
+
+getters! { PyNest, self, py;
+    /// The loop, and those around it.
+    loops: PyResult<Bound<'py, PyTuple>> = {
+        let loops: Vec<InstructionId> = held(&self.nest).loops.clone();
+        tuple_of(py, loops.into_iter().map(|id| instruction(py, &self.module, id)))
+    };
+}
+
+#[pymethods]
+impl PyNest {
+    /// A scalar of the body, where it is known.
+    #[pyo3(signature = (instruction, /))]
+    fn scalar(&self, py: Python<'_>, instruction: &PyInstruction) -> PyResult<Option<ScalarTuple>> {
+        let id = instruction.id;
+        Ok(unlocked(py, || held(&self.nest).scalar(&self.module, id))?.map(in_python))
     }
+}
+
+/// The condition and the body of a loop, checked against the carried value.
+#[pyfunction]
+#[pyo3(signature = (instruction, /))]
+pub fn _condition_and_body(
+    py: Python<'_>,
+    instruction: &PyInstruction,
+) -> PyResult<(Py<PyComputation>, Py<PyComputation>)> {
+    let (module, id) = (&instruction.module, instruction.id);
+    let (condition, body) = loops::condition_and_body(module, id).map_err(ShapeError::new_err)?;
+    let of = |id| computation(py, module, id, instruction.watch.as_ref().map(|watch| watch.inside()));
+    Ok((of(condition)?, of(body)?))
+}
+
+fn name_of(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Lt => "LT",
+        Direction::Le => "LE",
+        Direction::Gt => "GT",
+        Direction::Ge => "GE",
+        Direction::Eq => "EQ",
+        Direction::Ne => "NE",
+    }
+}
+
+/// A number, or a comparison of two.
+#[derive(IntoPyObject)]
+pub enum ValueTuple {
+    Scalar(ScalarTuple),
+    Comparison((&'static str, ScalarTuple, ScalarTuple)),
+}
+
+/// The result of an operation on integers with these expressions and bounds; None where it has none.
+#[pyfunction]
+#[pyo3(signature = (instruction, operands, /))]
+pub fn _arithmetic(instruction: &PyInstruction, operands: Vec<(PyRef<'_, PyExpr>, i128, i128)>) -> Option<ValueTuple> {
+    instruction.reads_operation();
+    let operand =
+        |(e, lower, upper): (PyRef<'_, PyExpr>, i128, i128)| Value::Scalar(Scalar::new(e.0.clone(), (lower, upper)));
+    let operands = operands.into_iter().map(operand).collect();
+    Some(match loops::arithmetic(&instruction.module, instruction.id, operands)? {
+        Value::Scalar(scalar) => ValueTuple::Scalar(in_python(scalar)),
+        Value::Comparison(found) => {
+            let Comparison { direction, left, right } = *found;
+            ValueTuple::Comparison((name_of(direction), in_python(left), in_python(right)))
+        }
+    })
+}
+
+/// The window that each iteration writes of an array: its dimension, start, step, size.
+pub type WindowTuple = (usize, i64, i64, i64);
+
+/// What becomes of an array of the state of a loop: its kind, why that is over-approximate, its window, by how much an
+/// iteration moves each dimension, and the leaves that an iteration reaches.
+pub type CarriedTuple<'py> = (
+    &'static str,
+    Option<String>,
+    Option<WindowTuple>,
+    Bound<'py, PyTuple>,
+    Vec<(Bound<'py, PyTuple>, bool, Option<String>)>,
+);
+
+pub fn carried_tuple(py: Python<'_>, found: loops::Carried) -> PyResult<CarriedTuple<'_>> {
+    let window = found.window.map(|w| (w.dim, w.start, w.step, w.size));
+    let edge = |(leaf, moves, reason): (ShapeIndex, bool, Option<flow::Text>)| {
+        Ok((index_tuple(py, &leaf)?, moves, reason.map(|text| text.to_string())))
+    };
+    let edges = found.edges.into_iter().map(edge).collect::<PyResult<_>>()?;
+    let reason = found.reason.map(|text| text.to_string());
+    Ok((found.kind.name(), reason, window, PyTuple::new(py, found.moves)?, edges))
 }

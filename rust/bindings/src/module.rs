@@ -429,28 +429,6 @@ impl PyComputation {
         self.module.forwards(self.id, &index)
     }
 
-    /// The instruction with the value of a runtime source, as rules see the computation, and the calls that lead to it;
-    /// None if unknown.
-    #[pyo3(signature = (source, /))]
-    #[allow(clippy::type_complexity, reason = "a record in Python")]
-    fn _supplier<'py>(
-        &self,
-        py: Python<'py>,
-        source: Option<i64>,
-    ) -> PyResult<Option<(Py<PyInstruction>, Bound<'py, PyTuple>)>> {
-        let n = self.module.instructions().len() as i64;
-        let value = |id: i64| {
-            let id = u32::try_from(id).ok().filter(|&id| i64::from(id) < n)?;
-            let watch = self.watch.as_ref().map(|watch| Box::new(watch.value(&self.module, id)));
-            Some(watched(py, &self.module, id, watch))
-        };
-        let Some(source) = source.map(flow::query::named).filter(|&source| source >= 0) else { return Ok(None) };
-        let calls = if source < n { Vec::new() } else { vec![value(source / n - 1)] };
-        let Some(calls) = calls.into_iter().collect::<Option<Vec<_>>>() else { return Ok(None) };
-        let Some(at) = value(source % n) else { return Ok(None) };
-        Ok(Some((at?, tuple_of(py, calls.into_iter())?)))
-    }
-
     /// The computation without recording of reads.
     #[getter]
     fn _bare<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyComputation>> {

@@ -6,18 +6,17 @@ use std::sync::Arc;
 use flow::devices::DeviceTable;
 use flow::query::named;
 use flow::schedule::{self, Schedule};
-use flow::{rows, Direction, Propagator, Query, Questions, RuleProvider, ShapeIndex, Subject};
+use flow::{rows, Direction, Propagator, Query, Questions, ShapeIndex, Subject};
 use hlo::{ComputationId, InstructionId};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 use quasiaffine::{Interval, Map};
 
 use crate::detach::{locked, unlocked};
 use crate::error::NotFoundError;
-use crate::footprint::PyReach;
 use crate::indexing::PyInstructionIndexing;
 use crate::instruction::PyInstruction;
+use crate::loops::carried_tuple;
 use crate::map::PyMap;
 use crate::module::{Handle, PyComputation, PyModule_};
 use crate::records::{
@@ -84,7 +83,7 @@ fn ask<T: Send, const N: usize>(
             return Err(NotFoundError::new_err(format!("no {what} with number {number}")));
         }
     }
-    let rules = PythonRules::new(module, slf)?;
+    let rules = PythonRules::new(module, propagator, slf)?;
     let questions = Questions { propagator, m: module, rules: &rules };
     unlocked(slf.py(), || question(&questions))?
 }
@@ -278,21 +277,48 @@ impl PyPropagation {
         Ok(ask(slf, about, |questions| questions.unplaced(instruction, &index, direction))?.into())
     }
 
-    /// The instruction with this number as a rule sees it, and the key by which instructions share what was found so far;
-    /// None where it shares with no other.
+    /// The number of iterations of a loop; None if it is unknown.
     #[pyo3(signature = (instruction, /))]
-    fn watched<'py>(
+    fn count_iterations(slf: &Bound<'_, Self>, instruction: InstructionId) -> PyResult<Option<i64>> {
+        ask(slf, [Subject::Instruction(instruction)], |questions| Ok(questions.trip_count(instruction)))
+    }
+
+    /// The maps through all iterations of a loop, from an array of its value or, forward, of its operand.  Backward they
+    /// begin after all iterations, or with ``anywhere``, if the loop is counted, before any or after all.  Sources are as
+    /// those of :meth:`call`.
+    #[pyo3(signature = (instruction, index, direction, anywhere, /))]
+    fn all_iterations(
+        slf: &Bound<'_, Self>,
+        instruction: &PyInstruction,
+        index: ShapeIndex,
+        direction: i64,
+        anywhere: bool,
+    ) -> PyResult<PyInstructionIndexing> {
+        let (id, direction) = (instruction.id, direction_of(direction));
+        let (of, found) = ask(slf, [Subject::Instruction(id)], |questions| {
+            let found = questions.through_loop(id, &index, direction, anywhere)?;
+            Ok((questions.looped(id)?, Arc::new(found)))
+        })?;
+        instruction.reads_loop(slf.get().module.root(of.facts.body), of.has_names());
+        Ok(found.into())
+    }
+
+    /// What becomes of an array of the state of a loop that is counted: its kind, why that is over-approximate, the window
+    /// that each iteration writes as ``(dim, start, step, size)``, by how much an iteration moves each dimension, and the
+    /// arrays that an iteration reaches, with whether each iteration reaches other elements and why they may be too many;
+    /// or why the answer is unknown.
+    #[pyo3(signature = (instruction, index, /))]
+    fn carried<'py>(
         slf: &Bound<'py, Self>,
         instruction: InstructionId,
-    ) -> PyResult<(Py<PyInstruction>, Option<Bound<'py, PyBytes>>)> {
-        let (py, module) = (slf.py(), &slf.get().module);
-        let rules = PythonRules::new(module, slf)?;
-        if instruction as usize >= module.instructions().len() {
-            return Err(NotFoundError::new_err(format!("no instruction with number {instruction}")));
+        index: ShapeIndex,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let about = [Subject::Instruction(instruction)];
+        match ask(slf, about, |questions| questions.carried(instruction, &index))? {
+            Ok(found) => Ok(carried_tuple(py, found)?.into_pyobject(py)?.into_any()),
+            Err(reason) => Ok(reason.into_pyobject(py)?.into_any()),
         }
-        let watched = rules.watched(py, instruction)?;
-        let key = rules.sharing(instruction, &module.rule_signature(instruction))?.key;
-        Ok((watched, key.map(|key| PyBytes::new(py, &key))))
     }
 
     /// The indexing of a computation as the instruction with the number ``caller`` sees it: parameters are operands.
@@ -312,25 +338,6 @@ impl PyPropagation {
             Ok(if found.has_runtime { Arc::new(found.remap_sources(&|source| Some(named(source)))) } else { found })
         })?;
         Ok(found.into())
-    }
-
-    /// The indexing of one iteration of a loop that runs any number of times: runtime variables have any of their values,
-    /// and there are few maps to an array.
-    #[pyo3(signature = (body, index, direction, /))]
-    fn any_iteration(
-        slf: &Bound<'_, Self>,
-        body: ComputationId,
-        index: ShapeIndex,
-        direction: i64,
-    ) -> PyResult<PyInstructionIndexing> {
-        let (about, direction) = ([Subject::Computation(body)], direction_of(direction));
-        Ok(ask(slf, about, |questions| questions.iteration(body, &index, direction))?.into())
-    }
-
-    /// The arrays to which iterations of a loop lead backward, where all of them are asked for.
-    #[pyo3(signature = (body, /))]
-    fn any_reach(slf: &Bound<'_, Self>, body: ComputationId) -> PyResult<PyReach> {
-        ask(slf, [Subject::Computation(body)], |questions| Ok(PyReach(questions.reach(body)?)))
     }
 
     /// The rows of the table of the module.

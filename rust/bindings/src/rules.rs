@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use flow::arithmetic::{Known, Operations, Work};
+use flow::loops::LOOP_START;
 use flow::query::Key;
 use flow::watch::Watch;
-use flow::{Direction, InstructionIndexing, RuleProvider, RuleTraits, ShapeIndex, Sharing};
+use flow::{Direction, InstructionIndexing, Propagator, RuleProvider, RuleTraits, ShapeIndex, Sharing};
 use hlo::InstructionId;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -23,6 +24,7 @@ use crate::rule_cache::PyRuleCache;
 /// The rules of a Python object, called from inside a propagation.
 pub struct PythonRules<'a> {
     module: &'a Handle,
+    propagator: &'a Propagator,
     rules: Py<PyAny>,
     /// What other propagations with such rules have asked.
     cache: Option<Py<PyRuleCache>>,
@@ -51,12 +53,13 @@ struct Counted {
 }
 
 impl<'a> PythonRules<'a> {
-    pub fn new(module: &'a Handle, rules: &Bound<'_, PyAny>) -> PyResult<PythonRules<'a>> {
+    pub fn new(module: &'a Handle, propagator: &'a Propagator, rules: &Bound<'_, PyAny>) -> PyResult<PythonRules<'a>> {
         let py = rules.py();
         let cache: Option<Bound<'_, PyRuleCache>> = rules.getattr(intern!(py, "cache"))?.extract()?;
         let reads: Bound<'_, PyRuleCache> = rules.getattr(intern!(py, "reads"))?.extract()?;
         Ok(PythonRules {
             module,
+            propagator,
             rules: rules.clone().unbind(),
             cache: cache.map(Bound::unbind),
             reads: reads.unbind(),
@@ -111,6 +114,9 @@ impl RuleProvider for PythonRules<'_> {
 
     fn sharing(&self, id: InstructionId, signature: &Key) -> PyResult<Sharing> {
         self.reads.get().reads.sharing(self.module, id, signature, &mut |at, question| {
+            if question == LOOP_START {
+                return Ok(self.propagator.loop_start(self.module, at).to_string());
+            }
             locked(|py| {
                 let arguments = (instruction(py, self.module, at)?, question);
                 self.rules.bind(py).call_method1(intern!(py, "answer_text"), arguments)?.extract()
@@ -171,13 +177,6 @@ impl RuleProvider for PythonRules<'_> {
         locked(|py| {
             let arguments = (instruction(py, self.module, id)?,);
             self.rules.bind(py).call_method1(intern!(py, "updated_operand"), arguments)?.extract()
-        })
-    }
-
-    fn trip_count(&self, id: InstructionId) -> PyResult<Option<i64>> {
-        locked(|py| {
-            let arguments = (instruction(py, self.module, id)?,);
-            self.rules.bind(py).call_method1(intern!(py, "trip_count"), arguments)?.extract()
         })
     }
 

@@ -19,6 +19,7 @@ use crate::closure::Reach;
 use crate::deep_calls::Prepared;
 use crate::devices::DeviceTable;
 use crate::indexing::{Footprint, InstructionIndexing, OperandIndexing, ShapeIndex, Text};
+use crate::loops::{Loop, Start};
 use crate::outputs::{self, Needed};
 use crate::propagate::{Mode, Propagation, Rule, Setting};
 use crate::reads::{Counts, Union};
@@ -133,11 +134,6 @@ pub trait RuleProvider {
         Ok(None)
     }
 
-    /// The number of iterations of a loop, where it is known.
-    fn trip_count(&self, _id: InstructionId) -> Result<Option<i64>, Self::Error> {
-        Ok(None)
-    }
-
     /// The operations of an instruction whose [work](RuleTraits::work) the provider counts, its own and how often each
     /// called computation runs; or why they are unknown.
     fn operations(&self, _id: InstructionId) -> Result<Known<(Operations, Vec<u128>)>, Self::Error> {
@@ -154,7 +150,7 @@ pub trait RuleProvider {
 }
 
 /// Caches the answers to questions about one module.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Propagator {
     cache: Mutex<Cache>,
     sources: Arc<Sources>,
@@ -167,7 +163,7 @@ pub struct Propagator {
 
 type Cached<K> = FxHashMap<(K, Direction, ShapeIndex), Arc<InstructionIndexing>>;
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Cache {
     ids: FxHashMap<Key, u32>,
     keys: Vec<Key>,
@@ -186,6 +182,9 @@ pub(crate) struct Cache {
     /// Those through a computation, and whether that is forward.
     schedules: FxHashMap<(ComputationId, bool), Arc<Schedule>>,
     pub(crate) prepared: Prepared,
+    pub(crate) loops: FxHashMap<InstructionId, Arc<Loop>>,
+    /// What is known of loops before their first iteration, as text.
+    starts: FxHashMap<InstructionId, Text>,
     /// The operations of computations that are called once.
     pub(crate) once: FxHashMap<ComputationId, Known<Operations>>,
 }
@@ -229,6 +228,16 @@ impl Propagator {
     /// nothing else. Its rules must give maps with a group and a position.
     pub fn on_devices(&self, table: DeviceTable) -> Propagator {
         Propagator { sources: self.sources.clone(), devices: Some(table), ..Propagator::default() }
+    }
+
+    /// What is known of a loop before its first iteration, as text.
+    pub fn loop_start(&self, m: &Module, id: InstructionId) -> Text {
+        let held = || self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = held().starts.get(&id) {
+            return known.clone();
+        }
+        let found: Text = Start::find(m, id).text().into();
+        held().starts.entry(id).or_insert(found).clone()
     }
 
     /// The numbers of runtime sources.

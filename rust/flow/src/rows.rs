@@ -148,7 +148,7 @@ pub fn analyze<P: RuleProvider>(
             builder.found.add_rows(m, id, range);
         }
     }
-    let trip_counts = trip_counts::of_computations(m, questions.rules)?;
+    let trip_counts = trip_counts::of_computations(questions);
     Ok(Rows { trip_counts, ..builder.found })
 }
 

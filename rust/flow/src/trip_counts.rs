@@ -6,17 +6,15 @@
 use hlo::{ComputationId, InstructionId, Module, Opcode, Value};
 use quasiaffine::interrupt::poll;
 
-use crate::query::RuleProvider;
+use crate::query::{Questions, RuleProvider};
 
 /// By computation, the product of the trip counts of the loops around it; `None` if one is unknown, the product
 /// exceeds 64 bits, or callers differ.
-///
-/// # Errors
-/// Those of the rules.
-pub fn of_computations<P: RuleProvider>(m: &Module, rules: &P) -> Result<Vec<Option<i64>>, P::Error> {
+pub fn of_computations<P: RuleProvider>(questions: &Questions<'_, P>) -> Vec<Option<i64>> {
+    let m = questions.m;
     let n = m.computations().len();
     if !m.instructions().iter().any(|i| i.opcode == Opcode::While) {
-        return Ok(vec![Some(1); n]);
+        return vec![Some(1); n];
     }
     // The outer `None`: no caller so far.
     let mut found: Vec<Option<Option<i64>>> = vec![None; n];
@@ -27,12 +25,12 @@ pub fn of_computations<P: RuleProvider>(m: &Module, rules: &P) -> Result<Vec<Opt
         for id in m.instructions_of(c) {
             poll();
             let is_loop = m.instructions()[id as usize].opcode == Opcode::While;
-            let trips = if is_loop { rules.trip_count(id)? } else { Some(1) };
+            let trips = if is_loop { questions.trip_count(id) } else { Some(1) };
             let condition = if is_loop { computation(m, id, "condition") } else { None };
             for callee in m.called_computations(id) {
                 if is_done[callee as usize] {
                     // The computations call each other in a cycle.
-                    return Ok(vec![None; n]);
+                    return vec![None; n];
                 }
                 let factor = if condition == Some(callee) { trips.and_then(|t| t.checked_add(1)) } else { trips };
                 let count = own.zip(factor).and_then(|(own, factor)| own.checked_mul(factor));
@@ -43,7 +41,7 @@ pub fn of_computations<P: RuleProvider>(m: &Module, rules: &P) -> Result<Vec<Opt
             }
         }
     }
-    Ok(found.into_iter().map(Option::flatten).collect())
+    found.into_iter().map(Option::flatten).collect()
 }
 
 fn computation(m: &Module, id: InstructionId, name: &str) -> Option<ComputationId> {

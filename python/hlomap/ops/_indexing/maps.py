@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from ..._core import Expr, Instruction, Shape, _identity_map, _map_to_all, _outside, _single_map
+from ..._core import (
+    Expr,
+    Instruction,
+    InstructionIndexing,
+    Shape,
+    _identity_map,
+    _map_to_all,
+    _outside,
+    _single_map,
+)
 from ...base.answers import Unknown
 from ...base.types import ShapeIndex
 from .._rule import NOTHING, Bounds, Footprint, InputToOutput, OperandIndexing, OutputToInput, RuleContext, RuleResult
@@ -181,6 +190,8 @@ def reads_nothing(*_: object) -> RuleResult:
 
 def by_number(result: RuleResult) -> Mapping[int, OperandIndexing]:
     """The parts of a rule's result by the number of the operand or output; missing parts are ``NOTHING``."""
+    if isinstance(result, InstructionIndexing):
+        return result.parts
     return result if isinstance(result, Mapping) else dict(enumerate(result))
 
 

@@ -15,7 +15,6 @@ from ..._core import Expr, IndexingMap, Instruction
 from ...base.dtypes import numpy_dtype
 from ...base.lazy import np
 from .._evaluation import Evaluate
-from .._indexing.loops.scalar_values import HOLDS, Comparison, Scalar, arithmetic, dtype_interval
 from .._known import (
     ANYTHING,
     MAX_PIECES,
@@ -38,6 +37,7 @@ from .._known import (
     used_where,
 )
 from .._rule import OperandIndexing
+from .._scalars import HOLDS, Comparison, Scalar, arithmetic, dtype_interval
 from .._tables import numbers_of
 
 
@@ -90,7 +90,7 @@ def _result(
 
 def _of_integers(instruction: Instruction, region: IndexingMap, operands: Sequence[Scalar]) -> list[Piece] | None:
     """The pieces of a result in a region where the operands are affine; None if it is not."""
-    result = arithmetic(instruction, [*operands])
+    result = arithmetic(instruction, operands)
     if isinstance(result, Comparison):
         return [Piece(frozenset([holds]), part) for holds, part in _split(region, result)]
     if isinstance(result, Scalar):

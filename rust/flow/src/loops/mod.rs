@@ -9,33 +9,41 @@
 //!
 //! A clock counts the iterations that are done: backward a path begins at clock `T` and ends at 0, forward the reverse.
 //!
-//! [`count_iterations`] counts those of a loop by running the scalars that its condition depends on.
+//! [`CountedLoop`] has the number of iterations and the leaves that count, by an arithmetic on integer scalars
+//! (`scalars`) with two readings: on expressions over the iteration, and on numbers, by which a loop is run (`running`).
+//! `windows` has what the body accesses, and `body` asks the propagation for the maps of one iteration.
 
+mod body;
 mod build;
+mod counter;
 mod forms;
 mod groups;
 mod hops;
 mod offsets;
 mod paths;
 mod running;
+mod scalars;
 mod stacked;
 mod sums;
 mod unions;
 mod walks;
-
-use std::cell::OnceCell;
+mod windows;
 
 use layout::Shape;
-use quasiaffine::{Error, Map, Result};
+use quasiaffine::{Error, Map, Result, Variable};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use crate::indexing::{Footprint, ShapeIndex, Text};
 use crate::shapes;
+pub use body::{Carried, Loop, LOOP_START};
 use build::value_of;
+pub use counter::{condition_and_body, CountedLoop, Induction, Start};
 pub use offsets::{Offset, OffsetKey};
-pub use running::count_iterations;
+pub use scalars::operations::Direction;
+pub use scalars::values::{arithmetic, Comparison, Scalar, Value};
 use unions::by_clock;
+pub use windows::{accesses, enclosing_loop, Access, Nest};
 
 /// A leaf of the state: its number among the arrays, in order.
 type Leaf = usize;
@@ -50,6 +58,9 @@ pub trait LoopBody {
 
     /// An offset of its maps in terms of the iteration.
     fn offset(&self, key: &OffsetKey) -> std::result::Result<Offset, Self::Error>;
+
+    /// The runtime variables that stand for the dims of an offset but the iteration: `d1` and so on.
+    fn symbols(&self) -> Vec<Variable>;
 
     /// The window of a leaf that the body writes with an update.
     fn window(&self, leaf: &ShapeIndex) -> std::result::Result<Option<Window>, Self::Error>;
@@ -67,7 +78,7 @@ pub struct Step {
 }
 
 /// The elements that an update writes in iteration `t`: a box, in one dimension from `start + step * t`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Window {
     /// The dimension in which it moves.
     pub dim: usize,
@@ -97,8 +108,6 @@ struct Edge {
     by_clock: Map,
     /// Why the map may contain too much.
     reason: Option<Text>,
-    /// Whether it relates only elements of the window of the leaf where it begins, backward, or ends, forward.
-    is_within: OnceCell<bool>,
 }
 
 /// A relation of elements of a leaf at clock `p` to elements at clock `q`: a map from (element, p, q).
@@ -286,7 +295,7 @@ impl LoopMaps {
         for (target, maps) in found {
             for Reached { map, reason } in paths::without_contained(maps) {
                 let by_clock = by_clock(&map, i64::from(self.time.backward))?;
-                edges.push(Edge { target, map, by_clock, reason, is_within: OnceCell::new() });
+                edges.push(Edge { target, map, by_clock, reason });
             }
         }
         if step.crosses_devices {

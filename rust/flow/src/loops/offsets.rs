@@ -23,7 +23,7 @@ pub enum Offset {
     Source(i64),
     /// Any value; why it is not known.
     Data(Text),
-    /// One of these expressions over the iteration, `d0`, each where its condition holds.
+    /// One of these expressions over the iteration, `d0`, and [symbols](LoopBody::symbols), each where its condition holds.
     Pieces(Vec<(Expr, Option<Bounded>)>),
 }
 
@@ -78,7 +78,7 @@ impl Memo {
             offsets.push(offset);
         }
         let mut timed = Timed::default();
-        for map in rewritten(&with_dim(&m, n - 1), &offsets)? {
+        for map in rewritten(&with_dim(&m, n - 1), &offsets, &|| body.symbols())? {
             let compact = self.compact(map);
             timed.maps.extend((compact.state() == State::Defined).then_some(compact));
         }
@@ -115,7 +115,7 @@ impl Memo {
 }
 
 /// A map whose last dim is the iteration, with its offsets: one map for each choice of their pieces.
-fn rewritten(m: &Map, offsets: &[Offset]) -> Result<Vec<Map>> {
+fn rewritten(m: &Map, offsets: &[Offset], symbols: &dyn Fn() -> Vec<Variable>) -> Result<Vec<Map>> {
     if offsets.is_empty() {
         return Ok(vec![m.clone()]);
     }
@@ -124,6 +124,8 @@ fn rewritten(m: &Map, offsets: &[Offset]) -> Result<Vec<Map>> {
     let mut ranges: SmallVec<[Variable; 6]> = domain.ranges().iter().cloned().collect();
     let mut runtime: SmallVec<[Variable; 4]> = SmallVec::new();
     let mut choices: Vec<Vec<(Expr, Option<Bounded>)>> = Vec::with_capacity(offsets.len());
+    // The runtime variable of each symbol.
+    let mut used: FxHashMap<u32, u32> = FxHashMap::default();
     for (v, offset) in domain.runtime().iter().zip(offsets) {
         let own = match offset {
             Offset::Invariant => {
@@ -140,7 +142,16 @@ fn rewritten(m: &Map, offsets: &[Offset]) -> Result<Vec<Map>> {
                 vec![(Expr::range(ranges.len() as u32 - 1), None)]
             }
             Offset::Pieces(pieces) => {
-                let at_time = |e: &Expr| e.substitute(&|_| Ok(time.clone()));
+                for (e, _) in pieces {
+                    e.for_each_var(&mut |v| {
+                        if let (Some(k), false) = (v.index.checked_sub(1), used.contains_key(&v.index)) {
+                            used.insert(v.index, runtime.len() as u32);
+                            runtime.push(symbols().swap_remove(k as usize));
+                        }
+                    });
+                }
+                let of = |v: Var| used.get(&v.index).map_or_else(|| time.clone(), |k| Expr::runtime(*k));
+                let at_time = |e: &Expr| e.substitute(&|v| Ok(of(v)));
                 let timed = |(e, condition): &(Expr, Option<Bounded>)| -> Result<(Expr, Option<Bounded>)> {
                     let of = |(e, lo, hi): &Bounded| at_time(e).map(|e| (e, *lo, *hi));
                     Ok((at_time(e)?, condition.as_ref().map(of).transpose()?))

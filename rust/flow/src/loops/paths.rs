@@ -4,6 +4,7 @@
 //! the groups to which edges lead come first. The leaves of a loop have few maps that differ, about one in eight, so
 //! compositions are remembered.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use quasiaffine::interrupt::poll;
@@ -17,7 +18,7 @@ use super::build::{dim, dims, map, value_of, Bounds};
 use super::forms::pieces_of;
 use super::stacked::{is_within, iteration_of};
 use super::unions::{drop_ranges, without_last_result, MAX_MAPS};
-use super::{Edge, Leaf, LoopMaps, Piece, Reached, Through};
+use super::{Edge, Leaf, LoopMaps, Piece, Reached, Through, Window};
 use crate::indexing::{solve_alone, Footprint, Text};
 
 /// Compositions, and unions in few maps, that were asked for before.
@@ -25,6 +26,8 @@ use crate::indexing::{solve_alone, Footprint, Text};
 pub(super) struct Memo {
     then: FxHashMap<(Map, Map), Map>,
     fewest: FxHashMap<Vec<Map>, Vec<Map>>,
+    /// Whether an edge of this map relates only elements of a window.
+    within: RefCell<FxHashMap<(Map, Window), bool>>,
 }
 
 impl Memo {
@@ -199,12 +202,14 @@ impl LoopMaps {
         target.map_or(Ok(false), |window| self.is_inside(edge, window))
     }
 
-    fn is_inside(&self, edge: &Edge, window: &super::Window) -> Result<bool> {
-        if let Some(known) = edge.is_within.get() {
+    fn is_inside(&self, edge: &Edge, window: &Window) -> Result<bool> {
+        let key = (edge.map.clone(), window.clone());
+        if let Some(known) = self.memo.within.borrow().get(&key) {
             return Ok(*known);
         }
         let found = is_within(&self.time, &edge.map, window)?;
-        Ok(*edge.is_within.get_or_init(|| found))
+        self.memo.within.borrow_mut().insert(key, found);
+        Ok(found)
     }
 
     /// Distinct entries; too many become one.

@@ -177,21 +177,25 @@ fn take_values(map: &Map) -> Option<Map> {
     })
 }
 
-/// The range in `(k*s + c) floordiv n` or `(k*s + c) mod n` and all values, if they have no gap.
+/// The range in `(k*s + c) floordiv n`, or in `(k*s + x) mod n` for any `x`, and all values, if they have no gap.
 fn values_of(domain: &Domain, e: &Expr) -> Option<(u32, Interval)> {
     let (Op::FloorDiv(a, Expr::Const(n)) | Op::Mod(a, Expr::Const(n))) = e.op()? else { return None };
-    let (k, Expr::Var(Var { kind: Kind::Range, index: s }), c) = a.as_line()? else { return None };
-    let s = *s;
-    let own = domain.ranges()[s as usize].interval;
+    let values = |s: u32| domain.ranges()[s as usize].interval;
     if matches!(e.op()?, Op::Mod(..)) {
-        let all = gcd(k, *n) == Some(1) && own.size() >= n.unsigned_abs().into();
-        return all.then_some((s, Interval::new(0, n - 1)));
+        let has_all = |(s, k): &(u32, i64)| {
+            let rest = Expr::range(*s).scale(*k).and_then(|own| a.sub(&own));
+            let is_alone = rest.is_ok_and(|rest| !rest.has_var(range(*s)));
+            is_alone && gcd(*k, *n) == Some(1) && values(*s).size() >= n.unsigned_abs().into()
+        };
+        return range_terms(a).find(has_all).map(|(s, _)| (s, Interval::new(0, n - 1)));
     }
+    let (k, Expr::Var(Var { kind: Kind::Range, index: s }), c) = a.as_line()? else { return None };
+    let own = values(*s);
     let at = |x: i64| i128::from(k) * i128::from(x) + i128::from(c);
     let (a, b) = (at(own.lo), at(own.hi));
     let n = i128::from(*n);
     let values = Interval::exact(a.min(b).div_euclid(n), a.max(b).div_euclid(n))?;
-    (i128::from(k).abs() <= n).then_some((s, values))
+    (i128::from(k).abs() <= n).then_some((*s, values))
 }
 
 /// Replaces every node that is equal to the given one.
@@ -282,5 +286,19 @@ mod tests {
         };
         assert_eq!(compact_ranges_of_points(&map), over("d0"));
         assert_eq!(compact_ranges(&map), over("2"));
+    }
+
+    #[test]
+    fn a_remainder_takes_all_values_whatever_stands_beside_the_range() {
+        let of = |last: i64| -> Map {
+            let domain = format!("d0 in [0, 1], s0 in [0, {last}], rt0 in [0, 5], runtime: rt0 = #1()");
+            format!("(d0)[s0]{{rt0}} -> (d0 + ((rt0 - s0) mod 3) * 2), domain: {domain}").parse().unwrap()
+        };
+        let all: Map = "(d0)[s0] -> (d0 + s0 * 2), domain: d0 in [0, 1], s0 in [0, 2]".parse().unwrap();
+        assert_eq!(compact_ranges(&of(2)), all);
+        assert_eq!(compact_ranges(&of(3)), all);
+        assert!(compact_ranges(&of(1)).domain().n_runtime() == 1);
+        let both: Map = "(d0)[s0] -> ((d0 + s0) mod 3, s0), domain: d0 in [0, 1], s0 in [0, 2]".parse().unwrap();
+        assert_eq!(compact_ranges(&both), both);
     }
 }
