@@ -89,14 +89,14 @@ ENTRY e {
   ROOT w = while(t), condition=c, body=b
 }
 """
-ABOVE = "builder cli corpus differences explorer guard interpreter pictures verification"
+ABOVE = "builder cli corpus explorer guard interpreter pictures verification words"
 RULES = "ops.sort ops.scatter ops.convolution"
-QUERY = f"numpy inspect {ABOVE} {RULES} explanation schedules shardings tiles"
+QUERY = f"numpy inspect {ABOVE} {RULES} memory schedules shardings tiles"
 FIRST_USES = {
-    "hm.parse(text)": f"numpy inspect {ABOVE} analysis explanation maps ops schedules shardings tiles",
+    "hm.parse(text)": f"numpy inspect {ABOVE} analysis maps memory ops schedules shardings tiles",
     **{f"hm.{name}(n)": QUERY for name in ("output_to_input", "indexing", "backward_slice")},
-    **{f"hm.{name}(n)": f"numpy {ABOVE} {RULES} explanation shardings" for name in ("tile", "schedule", "coalescing")},
-    "hm.explain(n)": f"numpy {ABOVE} {RULES} schedules",
+    **{f"hm.{name}(n)": f"numpy {ABOVE} {RULES} shardings" for name in ("tile", "schedule", "coalescing")},
+    "hm.explain(n)": f"numpy {ABOVE.removesuffix(' words')} {RULES} schedules",
     "hm.analyze(n.module)": QUERY,
     "len(hm.analyze(hm.parse(loop)))": QUERY,
     "importlib.import_module('hlomap.ops').registered()": f"numpy {ABOVE} analysis",

@@ -409,7 +409,7 @@ def test_programs_of_one_name_that_are_given() -> None:
     for row in hm.profile(trace, module=SMALL):
         assert row.unmatched == "several programs have the name 'jit_f': 17 and 18; pass modules by id as `module`"
     assert [row.bytes for row in hm.profile(trace, module={17: SMALL})][:2] == [1024, None]
-    with pytest.raises(ValueError, match="several modules have the name 'jit_f'; give them by program id"):
+    with pytest.raises(ValueError, match="several modules have the name 'jit_f'; pass them by program id"):
         hm.profile(trace, module=[SMALL, LARGE])
     with pytest.raises(TypeError, match="as a key"):
         hm.profile(trace, module={"jit_f": SMALL})  # type: ignore[dict-item]

@@ -88,7 +88,7 @@ def test_annotations_and_hints_change_no_maps() -> None:
 def _sizes_class(module: hm.Module) -> tuple[object, ...] | None:
     """What roots that share results by their sizes alone have in common."""
     root = module.entry.root
-    shared = lookup(root.opcode).sizes_class
+    shared = lookup(root.opcode).maps.sizes_class
     shapes = (root.shape, *(operand.shape for operand in root.operands))
     if shared is None or not all(shape.is_array for shape in shapes):
         return None
@@ -119,7 +119,7 @@ def test_operations_of_one_class_and_of_the_same_sizes_have_the_same_maps() -> N
         assert len({tuple(lines) for lines in alone.values()}) == 1, (sizes, sorted({opcode for opcode, _ in members}))
         assert alone == {member: found_lines(hm.parse(member[1]).entry.root) for member in members}, sizes
     together = [{opcode for opcode, _ in members} for members in groups.values()]
-    opcodes = {opcode for opcode in registered() if lookup(opcode).sizes_class is not None}
+    opcodes = {opcode for opcode in registered() if lookup(opcode).maps.sizes_class is not None}
     assert opcodes == set().union(*(group for group in together if len(group) > 1))
 
 

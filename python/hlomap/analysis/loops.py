@@ -134,10 +134,9 @@ class Loop(Page, ReadOnly):
     def carried(self) -> tuple[CarriedValue, ...]:
         """Each array of the state, in the order of the shape."""
         at = self._instruction
-        questions, is_counted =Questions(at.module), self._facts.trip_count is not None
+        questions, is_counted = Questions(at.module), self._facts.trip_count is not None
         found: dict[ShapeIndex, _Carried | str | None] = {
-            leaf: questions.carried(at.number, leaf) if is_counted else None
-            for leaf in array_leaves(at.shape)
+            leaf: questions.carried(at.number, leaf) if is_counted else None for leaf in array_leaves(at.shape)
         }
         at_offsets: dict[ShapeIndex, bool] = {}  # whether all reads for other leaves are at offsets of the iteration
         for leaf, own in found.items():
@@ -223,7 +222,7 @@ class Loop(Page, ReadOnly):
 
 
 def _counted(instruction: Instruction) -> _CountedLoop:
-    if instruction.opcode != "while":
+    if not is_loop(instruction):
         raise ShapeError(f"{instruction.name} is a {instruction.opcode}, expected a while")
     return _CountedLoop(instruction)
 

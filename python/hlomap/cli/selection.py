@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from .._core import Computation, Instruction, Module
-from ..analysis.structure import is_fusion
 from ..base.text import plural
 from ..words.source import source_of
 from .console import blaming
@@ -52,6 +51,8 @@ class Selection:
         return f"{plural(len(rest), 'computation')}: {words}" if rest else ""
 
     def _includes(self, instruction: Instruction) -> bool:
+        from ..analysis.structure import is_fusion  # `--help` does without
+
         return (
             (not self.opcodes or instruction.opcode in self.opcodes)
             and (not self.only_fusions or is_fusion(instruction))

@@ -46,8 +46,8 @@ pub(crate) fn is_text_format(text: &str) -> bool {
     let Some(file) = r.file() else { return false };
     loop {
         let field = find(file, r.word());
-        if field.is_some_and(|field| matches!(field.ty, Type::Message(_))) {
-            return r.is_at_message();
+        if let Some(FieldSpec { ty: Type::Message(message), .. }) = field {
+            return r.is_at(*message);
         }
         r.space();
         if !matches!(r.peek(), Some(b':' | b'{' | b'<')) || r.skip().is_err() {
@@ -112,8 +112,8 @@ impl<'a> Reader<'a> {
         FILES.iter().filter_map(|file| messages::message(file)).find(|&file| find(file, name).is_some())
     }
 
-    /// Whether a message is next, which is empty or begins with a field.
-    fn is_at_message(&mut self) -> bool {
+    /// Whether this message is next, which is empty or begins with one of its fields.
+    fn is_at(&mut self, message: usize) -> bool {
         self.space();
         self.accept(b':');
         self.space();
@@ -125,9 +125,9 @@ impl<'a> Reader<'a> {
         if self.accept(close) || self.accept(b'[') {
             return true;
         }
-        let has_name = !self.word().is_empty();
+        let is_known = find(message, self.word()).is_some();
         self.space();
-        has_name && matches!(self.peek(), Some(b':' | b'{' | b'<'))
+        is_known && matches!(self.peek(), Some(b':' | b'{' | b'<'))
     }
 
     fn peek(&self) -> Option<u8> {
