@@ -26,7 +26,7 @@ fn forms() -> BTreeMap<&'static str, Form> {
 /// Every name in the table is an attribute, and every form of value has a row.
 #[test]
 fn the_documented_values_are_those_of_the_schema() {
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/hlo_model.md");
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/hlo_attributes.md");
     let docs = fs::read_to_string(docs).expect("the documentation is there").replace("\r\n", "\n");
     let (_, table) = docs.split_once("| in the text | in Python |\n|---|---|\n").expect("the table of values");
     let forms = forms();

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::build::{bounds_of, dim, dims, linear, map, value_of, Bounded, Bounds, KEEP_POINTS};
 use super::unions::{covers, drop_ranges, joined, keep_time, reduced, without_last_dim, MAX_MAPS};
 use super::walks::{around_walk, fitting, walk};
-use super::{Edge, Group, Kind, Leaf, LoopMaps, Piece, Timeline};
+use super::{Edge, Group, Kind, Leaf, LoopMaps, Piece, Pieces, Timeline};
 use crate::indexing::Text;
 
 /// Iterations after which the relation of a group has to repeat.
@@ -292,12 +292,8 @@ pub(super) fn close_general(maps: &LoopMaps, group: &mut Group) -> Result<()> {
 }
 
 /// The relation of leaves of equal sizes in which every iteration moves elements by constants.
-fn nearby(
-    time: &Timeline,
-    group: &Group,
-    edges: &[(Leaf, &Edge)],
-) -> Result<Option<FxHashMap<(Leaf, Leaf), Vec<Piece>>>> {
-    let (first, mut found) = (group.leaves[0], FxHashMap::default());
+fn nearby(time: &Timeline, group: &Group, edges: &[(Leaf, &Edge)]) -> Result<Option<Pieces>> {
+    let (first, mut found) = (group.leaves[0], Pieces::default());
     if group.leaves.iter().any(|&leaf| time.sizes[leaf] != time.sizes[first]) {
         return Ok(None);
     }

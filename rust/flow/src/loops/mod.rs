@@ -140,6 +140,9 @@ named! {
     }
 }
 
+/// The relation from one leaf to another.
+type Pieces = FxHashMap<(Leaf, Leaf), Vec<Piece>>;
+
 /// Leaves that depend on each other over iterations.
 struct Group {
     leaves: Vec<Leaf>,
@@ -148,7 +151,7 @@ struct Group {
     /// Of a large group: the dimensions that every edge in it keeps; a path in it may reach the whole of the others.
     common: Option<SmallVec<[usize; 4]>>,
     window: Option<Window>,
-    pieces: FxHashMap<(Leaf, Leaf), Vec<Piece>>,
+    pieces: Pieces,
 }
 
 /// A group of leaves, for a reader.

@@ -76,7 +76,7 @@ rules! {
     DevicePairs "device-pairs"
     /// An exchange splits one dimension of an array, or has an array of the same shape for each device of a group.
     Exchange "exchange"
-    /// An operation in progress is completed once, and nothing else uses it but what carries it on.
+    /// An operation in progress is completed once, and only its next step uses it.
     OneConsumer "one-consumer"
     /// An operation completes one of its own kind.
     MatchingStart "matching-start"
