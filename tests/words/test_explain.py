@@ -1,7 +1,7 @@
 """Explanations of instructions: goldens as text, hostile names, arguments, every op case.
 
 A case is an HLO file that begins with lines ``// explain NAME [element=I,J] [depth=N|all]``; the golden has
-what they print.  ``HLOMAP_BLESS=1 pytest tests/explanation`` rewrites the goldens; read the diff.
+what they print.  ``HLOMAP_BLESS=1 pytest tests/words`` rewrites the goldens; read the diff.
 """
 
 from __future__ import annotations

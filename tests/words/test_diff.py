@@ -1,6 +1,6 @@
 """Diffs of modules: goldens of real compilations, what outputs depend on, and value numbers checked by running.
 
-``HLOMAP_BLESS=1 pytest tests/explanation`` rewrites the goldens; read the diff.
+``HLOMAP_BLESS=1 pytest tests/words`` rewrites the goldens; read the diff.
 """
 
 from __future__ import annotations
