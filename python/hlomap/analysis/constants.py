@@ -42,7 +42,7 @@ class Constants:
     def of(self, instruction: Instruction, calls: tuple[Instruction, ...]) -> Any:
         """The folded value of an instruction for one chain of calls; not recursive, since programs are deep."""
         folded = self._folded
-        pending = [(instruction, calls, _key(instruction, calls))]
+        pending = [(instruction, calls, key_of(instruction, calls))]
         while pending:
             at, calls, key = pending[-1]
             if key in folded:
@@ -51,7 +51,7 @@ class Constants:
             if not _may_be_known(at) or (calls and calls[-1].inconsistency is not None):
                 folded[key] = None
                 continue
-            sources = [(source, own, _key(source, own)) for source, own in self._sources(at, calls)]
+            sources = [(source, own, key_of(source, own)) for source, own in self._sources(at, calls)]
             # If one source has no value, the others are not needed.
             if any(folded.get(source, 0) is None for _, _, source in sources):
                 folded[key] = None
@@ -61,7 +61,7 @@ class Constants:
                 pending += waiting
             else:
                 folded[key] = self._computed(at, [folded[source] for _, _, source in sources])
-        return folded[_key(instruction, calls)]
+        return folded[key_of(instruction, calls)]
 
     def _computed(self, at: Instruction, values: Sequence[Any]) -> Any:
         if at.parameter_number is not None or is_looked_through(at):
@@ -69,7 +69,8 @@ class Constants:
         return _fold(at, values, _Evaluation(self._device))
 
 
-def _key(at: Instruction, calls: tuple[Instruction, ...]) -> tuple[int, ...]:
+def key_of(at: Instruction, calls: tuple[Instruction, ...]) -> tuple[int, ...]:
+    """The numbers of an instruction and of the calls around it."""
     return (at.number, *(call.number for call in calls))
 
 

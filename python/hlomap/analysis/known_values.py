@@ -36,7 +36,7 @@ from ..ops._rule import OperandIndexing
 from ..ops._scalars import dtype_interval
 from ..ops._shapes import array_leaves
 from ..ops._tables import pieces_of
-from .constants import Constants
+from .constants import Constants, key_of
 from .questions import Questions
 from .structure import is_looked_through
 
@@ -93,13 +93,13 @@ class KnownValues:
     def in_call(self, instruction: Instruction, calls: Calls) -> Known:
         """Known values of an instruction for one chain of calls; not recursive, since programs are deep."""
         known = self._known
-        pending = [(instruction, calls, _key(instruction, calls))]
+        pending = [(instruction, calls, key_of(instruction, calls))]
         while pending:
             at, calls, key = pending[-1]
             if key in known:
                 pending.pop()
                 continue
-            sources = [(source, own, _key(source, own)) for source, own in self._sources(at, calls)]
+            sources = [(source, own, key_of(source, own)) for source, own in self._sources(at, calls)]
             waiting = [source for source in sources if source[2] not in known]
             if waiting:
                 pending += waiting
@@ -233,10 +233,6 @@ class KnownValues:
             else:
                 found[at.number] = ANYTHING
         return found
-
-
-def _key(at: Instruction, calls: Calls) -> tuple[int, ...]:
-    return (at.number, *(call.number for call in calls))
 
 
 def _either(sources: Sequence[Known], at: Instruction) -> Known:

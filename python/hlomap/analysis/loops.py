@@ -34,10 +34,10 @@ Kind: TypeAlias = Literal["invariant", "induction", "stacked", "consumed", "recu
 class Access(NamedTuple):
     """A slice, update, gather or scatter whose offset is affine in the iterations of the loops around it.
 
-    ``leaf`` is the carried array that is accessed, None for a value that the body computes.  ``offset`` has an
-    expression for each dimension, where ``d0`` is the iteration of this loop, ``d1`` that of the loop around it, and so
-    on: ``loops`` lists them.  ``sizes`` are those of the window.  ``disjoint`` says whether iterations of this loop
-    access different elements; where they do not, ``witness`` has two iterations that share some; None is not known.
+    ``shape_index`` is that of the carried array that is accessed, None for a value that the body computes.  ``offset``
+    has an expression for each dimension, where ``d0`` is the iteration of this loop, ``d1`` that of the loop around it,
+    and so on: ``loops`` lists them.  ``sizes`` are those of the window.  ``disjoint`` says whether iterations of this
+    loop access different elements; if they do not, ``witness`` has two iterations that share some; None is not known.
     """
 
     instruction: Instruction
@@ -126,9 +126,9 @@ class Loop(Page, ReadOnly):
     @property
     def counter(self) -> LoopCounter | None:
         """The leaf that the condition counts with; None where there is none."""
-        leaf = self._facts.counter
-        count = None if leaf is None else self._facts.inductions.get(leaf)
-        return None if leaf is None or count is None else LoopCounter(leaf, *count)
+        shape_index = self._facts.counter
+        count = None if shape_index is None else self._facts.inductions.get(shape_index)
+        return None if shape_index is None or count is None else LoopCounter(shape_index, *count)
 
     @cached_property
     def carried(self) -> tuple[CarriedValue, ...]:
@@ -136,15 +136,16 @@ class Loop(Page, ReadOnly):
         at = self._instruction
         questions, is_counted = Questions(at.module), self._facts.trip_count is not None
         found: dict[ShapeIndex, _Carried | str | None] = {
-            leaf: questions.carried(at.number, leaf) if is_counted else None for leaf in array_leaves(at.shape)
+            index: questions.carried(at.number, index) if is_counted else None for index in array_leaves(at.shape)
         }
-        at_offsets: dict[ShapeIndex, bool] = {}  # whether all reads for other leaves are at offsets of the iteration
-        for leaf, own in found.items():
+        at_offsets: dict[ShapeIndex, bool] = {}  # whether all reads for other arrays are at offsets of the iteration
+        for index, own in found.items():
             for target, at_iteration, reason in () if own is None or isinstance(own, str) else own[4]:
-                if target != leaf:
+                if target != index:
                     at_offsets[target] = at_iteration and reason is None and at_offsets.get(target, True)
         return tuple(
-            self._leaf(leaf, shape_at(at.shape, leaf), own, at_offsets.get(leaf, False)) for leaf, own in found.items()
+            self._carried_value(index, shape_at(at.shape, index), own, at_offsets.get(index, False))
+            for index, own in found.items()
         )
 
     def accesses(self) -> tuple[Access, ...]:
@@ -203,22 +204,24 @@ class Loop(Page, ReadOnly):
         count = "an unknown number of" if isinstance(n, Unknown) else n
         return f"<Loop {self._instruction.name}: {count} iterations>"
 
-    def _leaf(self, leaf: ShapeIndex, shape: Shape, found: _Carried | str | None, is_consumed: bool) -> CarriedValue:
-        if self.body._forwards(leaf):
-            return CarriedValue(leaf, shape, "consumed" if is_consumed else "invariant")
-        if (count := self._facts.inductions.get(leaf)) is not None:
-            return CarriedValue(leaf, shape, "induction", start=count[0], step=count[1])
+    def _carried_value(
+        self, shape_index: ShapeIndex, shape: Shape, found: _Carried | str | None, is_consumed: bool
+    ) -> CarriedValue:
+        if self.body._forwards(shape_index):
+            return CarriedValue(shape_index, shape, "consumed" if is_consumed else "invariant")
+        if (count := self._facts.inductions.get(shape_index)) is not None:
+            return CarriedValue(shape_index, shape, "induction", start=count[0], step=count[1])
         if found is None:
             found = f"the number of iterations is not known: {self._facts.reason}"
         if isinstance(found, str):
-            return CarriedValue(leaf, shape, "general", reason=found)
+            return CarriedValue(shape_index, shape, "general", reason=found)
         kind, reason, window, moves, _ = found
         if window is not None:
             dim, start, step, size = window
-            return CarriedValue(leaf, shape, "stacked", start=start, step=step, dim=dim, size=size)
+            return CarriedValue(shape_index, shape, "stacked", start=start, step=step, dim=dim, size=size)
         if kind == "general":
-            return CarriedValue(leaf, shape, "general", reason=reason)
-        return CarriedValue(leaf, shape, "recurrence", moves=moves, reason=reason)
+            return CarriedValue(shape_index, shape, "general", reason=reason)
+        return CarriedValue(shape_index, shape, "recurrence", moves=moves, reason=reason)
 
 
 def _counted(instruction: Instruction) -> _CountedLoop:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import NamedTuple, TypeAlias
 
-from .._core import Computation, Expr, IndexingMap, Instruction, Shape
+from .._core import Computation, Expr, IndexingMap, Instruction, Shape, _condition_and_body
 from ..analysis.executions import effects
 from ..analysis.loops import loop
 from ..analysis.queries import operand_maps, reached
@@ -23,7 +23,6 @@ from ..errors import HlomapError
 from ..maps.map_set import MapSet, union
 from ..ops import op_of
 from ..ops._shapes import array_leaves, shape_at
-from ..ops.loops import condition_and_body
 
 _MAX_STATES = 64  # iterations within which the carried state of a loop must repeat
 
@@ -108,7 +107,7 @@ class Walk:
         """Follow an array that one execution of a called computation returns."""
         reads: Reads = {}
         if op_of(caller).calls.parameter_to_operands is not None:
-            if computation != condition_and_body(caller)[1]:
+            if computation != _condition_and_body(caller)[1]:
                 return _Found({}, {})  # only the loop uses the result of the condition
             found = self._run(self._loop(caller, outs, is_after_one=True))
             reason = f"an iteration of {caller.name} may be any of them"
@@ -286,7 +285,7 @@ class Walk:
         """Follow the value through a loop, from the state after an iteration until the state repeats."""
         try:
             if user not in self._loops:
-                self._loops[user] = (*condition_and_body(user), loop(user).trip_count)
+                self._loops[user] = (*_condition_and_body(user), loop(user).trip_count)
             condition, body, n = self._loops[user]
             n = max(n - is_after_one, 0) if isinstance(n, int) else n
         except HlomapError as error:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from .._core import Computation, Instruction, _condition_and_body
+from .._core import Instruction, _condition_and_body
 from ..base.lazy import np
 from ._evaluation import on_arrays
 from ._known import UNKNOWN, Known, KnownContext, Parts, converted
@@ -31,24 +31,21 @@ from ._op import (
 )
 
 
-def condition_and_body(instruction: Instruction) -> tuple[Computation, Computation]:
-    """The condition and the body, checked against the carried value."""
-    return _condition_and_body(instruction)
-
-
-def output_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
     """The maps through all iterations; where their number is not known, through any number of them."""
-    return context.through_loop(instruction, leaf, -1)
+    return context.through_loop(instruction, shape_index, -1)
 
 
-def carried_to_input(instruction: Instruction, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def carried_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
     """The maps from the carried value before any iteration, or in the last test of the condition."""
-    return context.through_loop(instruction, leaf, -1, anywhere=True).parts
+    return context.through_loop(instruction, shape_index, -1, anywhere=True).parts
 
 
-def input_to_output(instruction: Instruction, operand: int, leaf: ShapeIndex, context: RuleContext) -> RuleResult:
+def input_to_output(
+    instruction: Instruction, operand: int, shape_index: ShapeIndex, context: RuleContext
+) -> RuleResult:
     """As :func:`output_to_input`, in the other direction."""
-    return context.through_loop(instruction, leaf, operand)
+    return context.through_loop(instruction, shape_index, operand)
 
 
 def known_values(instruction: Instruction, operands: Sequence[Known], context: KnownContext) -> Known:
@@ -62,7 +59,7 @@ def known_parameter(caller: Instruction, operands: Sequence[Known]) -> Known:
 
 
 def _carried(loop: Instruction, before: Known, changed: Known) -> Known:
-    _, body = condition_and_body(loop)
+    _, body = _condition_and_body(loop)
     if not isinstance(before, Parts):
         return changed
     return Parts([own if body._forwards((i,)) else changed for i, own in enumerate(before)])
@@ -70,7 +67,7 @@ def _carried(loop: Instruction, before: Known, changed: Known) -> Known:
 
 def evaluate(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
     """Iterate until the condition is false; for arrays of conditions, elements that are done keep their values."""
-    condition, body = condition_and_body(instruction)
+    condition, body = _condition_and_body(instruction)
     carried = operands
     while True:
         continues = yield context.call(condition, list(carried))

@@ -66,9 +66,9 @@ impl PyCountedLoop {
     fn accesses<'py>(&self, py: Python<'py>) -> PyResult<(Vec<AccessTuple<'py>>, Bound<'py, PyTuple>)> {
         let (found, loops) = unlocked(py, || loops::accesses(&self.module, &self.facts))?;
         let access = |Access { instruction: id, leaf, offset, sizes, disjoint }| {
-            let leaf = leaf.map(|leaf| index_tuple(py, &leaf)).transpose()?;
+            let shape_index = leaf.map(|index| index_tuple(py, &index)).transpose()?;
             let offset = tuple_of(py, offset.into_iter().map(|e| Ok(PyExpr::from(e))))?;
-            PyResult::Ok((instruction(py, &self.module, id)?, leaf, offset, PyTuple::new(py, sizes)?, disjoint))
+            PyResult::Ok((instruction(py, &self.module, id)?, shape_index, offset, PyTuple::new(py, sizes)?, disjoint))
         };
         let accesses = found.into_iter().map(access).collect::<PyResult<_>>()?;
         Ok((accesses, tuple_of(py, loops.into_iter().map(|id| instruction(py, &self.module, id)))?))
@@ -84,23 +84,23 @@ getters! { PyCountedLoop, self, py;
     trip_count: Option<i64> = self.facts.trip_count.clone().ok();
     /// Why it is not known.
     reason: Option<&str> = self.facts.trip_count.as_ref().err().map(String::as_str);
-    /// The leaf that counts and that the condition reads.
+    /// The shape index of the leaf that counts and that the condition reads.
     counter: PyResult<Option<Bound<'py, PyTuple>>> = {
-        self.facts.counter.as_ref().map(|leaf| index_tuple(py, leaf)).transpose()
+        self.facts.counter.as_ref().map(|index| index_tuple(py, index)).transpose()
     };
-    /// The leaves that count, each with its start and step.
+    /// The leaves that count, by shape index, each with its start and step.
     inductions: PyResult<Bound<'py, PyDict>> = {
         let found = PyDict::new(py);
-        for (leaf, count) in &self.facts.inductions {
-            found.set_item(index_tuple(py, leaf)?, (count.start, count.step))?;
+        for (index, count) in &self.facts.inductions {
+            found.set_item(index_tuple(py, index)?, (count.start, count.step))?;
         }
         Ok(found)
     };
     /// The numbers with which scalars of the state begin, and the sizes in use of dimensions of its arrays.
     numbers: PyResult<Bound<'py, PyDict>> = {
         let found = PyDict::new(py);
-        for (leaf, number) in &self.facts.start.numbers {
-            found.set_item(index_tuple(py, leaf)?, number)?;
+        for (index, number) in &self.facts.start.numbers {
+            found.set_item(index_tuple(py, index)?, number)?;
         }
         Ok(found)
     };
@@ -108,7 +108,7 @@ getters! { PyCountedLoop, self, py;
     is_stated: bool = self.facts.start.is_stated();
 }
 
-/// The scalars of the body of a loop over its iterations, ``d0``, and over those of the loops around it, ``d1`` and so on.
+/// The scalars of the body of a loop over its iterations, ``d0``, and those of the loops around it, ``d1`` and so on.
 #[pyclass(name = "_Nest", module = "hlomap._core", frozen)]
 pub struct PyNest {
     module: Handle,
@@ -196,8 +196,8 @@ pub type CarriedTuple<'py> = (
 
 pub fn carried_tuple(py: Python<'_>, found: loops::Carried) -> PyResult<CarriedTuple<'_>> {
     let window = found.window.map(|w| (w.dim, w.start, w.step, w.size));
-    let edge = |(leaf, moves, reason): (ShapeIndex, bool, Option<flow::Text>)| {
-        Ok((index_tuple(py, &leaf)?, moves, reason.map(|text| text.to_string())))
+    let edge = |(index, moves, reason): (ShapeIndex, bool, Option<flow::Text>)| {
+        Ok((index_tuple(py, &index)?, moves, reason.map(|text| text.to_string())))
     };
     let edges = found.edges.into_iter().map(edge).collect::<PyResult<_>>()?;
     let reason = found.reason.map(|text| text.to_string());

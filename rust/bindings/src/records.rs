@@ -1,4 +1,4 @@
-//! What a propagation finds, as Python reads it: records with names.
+//! Records for Python of the results of a propagation.
 
 use flow::arithmetic::{Known, Operations};
 use flow::propagate::Entry;
@@ -17,29 +17,29 @@ use crate::propagation::PyPropagation;
 
 /// The maps to one value, or to one operand, parameter or output, by its number.
 ///
-/// It is complete: each map knows its shape index, its first use and the suppliers of its runtime values.
+/// Each map has its shape index, its first use and the suppliers of its runtime values.
 #[pyclass(name = "_Record", module = "hlomap._core", frozen, get_all)]
 pub struct Record {
     number: u32,
-    /// The reason if the indexing is unknown; it has no maps then.
+    /// The reason if the indexing is unknown; there are then no maps.
     unknown: Option<String>,
     exact: bool,
-    /// The reason if it is known and not exact.
+    /// The reason if the maps are over-approximate.
     reason: Option<String>,
     crosses_devices: bool,
     maps: Py<PyList>,
-    /// The uses of each map, unless each has one.
+    /// The uses of each map; None if each map has one use.
     uses: Option<Py<PyList>>,
 }
 
-/// A record, and the arrays that need its elements by their places in the question.
+/// A record, and the positions in the question of the arrays that need its elements.
 #[pyclass(name = "_Needed", module = "hlomap._core", frozen, get_all)]
 pub struct NeededRecord {
     pub starts: Vec<u32>,
     pub record: Py<Record>,
 }
 
-/// Numbers of operations; ``exact`` is whether there are not fewer.
+/// Numbers of operations; without ``exact`` they are upper bounds.
 #[pyclass(name = "_Operations", module = "hlomap._core", frozen, get_all)]
 pub struct OperationsRecord {
     flops: u128,
@@ -48,7 +48,7 @@ pub struct OperationsRecord {
 }
 
 /// An instruction inside a fusion that has operations: those on the elements that are needed, or the reason why they are
-/// unknown, and how many are evaluated, where that is known.
+/// unknown, and the number of operations that are evaluated, if that is known.
 #[pyclass(name = "_Evaluated", module = "hlomap._core", frozen, get_all)]
 pub struct Evaluated {
     number: InstructionId,
@@ -77,8 +77,9 @@ pub struct FusedRecord {
     pub evaluated: Vec<Py<Evaluated>>,
 }
 
-/// The sizes of tiling parameters; of those after the array's dimensions the number of the instruction whose rule has
-/// the range, and its place there; a map or None for each array of the output; and a record for each end.
+/// The sizes of the tiling parameters; for each parameter after the array's dimensions the number of the instruction
+/// whose rule has the range, and the position of the range there; a map or None for each array of the output; and a
+/// record for each end.
 #[pyclass(name = "_Tiles", module = "hlomap._core", frozen, get_all)]
 pub struct TilesRecord {
     pub sizes: Vec<i64>,

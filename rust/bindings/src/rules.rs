@@ -26,9 +26,9 @@ pub struct PythonRules<'a> {
     module: &'a Handle,
     propagator: &'a Propagator,
     rules: Py<PyAny>,
-    /// What other propagations with such rules have asked.
+    /// Traits and results that all propagations with these rules share.
     cache: Option<Py<PyRuleCache>>,
-    /// What such rules have read.
+    /// The reads that these rules have noted, by signature.
     reads: Py<PyRuleCache>,
     /// Whether users registered rules.
     has_custom_rules: bool,
