@@ -13,8 +13,8 @@ import hlomap as hm
 from hlomap._core import InstructionIndexing, RuleCache
 from hlomap.analysis.rule_cache import cache
 from hlomap.base.answers import Unknown
-from hlomap.ops._registry import _registry, lookup
-from hlomap.ops._rule import OutputToInput, RuleContext, RuleResult
+from hlomap.ops._registry import _registry, lookup, traits
+from hlomap.ops._rule import OutputToInput, RuleContext, RuleResult, RuleTraits
 
 
 def test_conversions_keep_nulls_and_types() -> None:
@@ -87,7 +87,9 @@ def test_rules_run_once_per_signature(monkeypatch: pytest.MonkeyPatch) -> None:
     for opcode in ("add", "negate", "cosine", "transpose"):
         op = lookup(opcode)
         maps = op.maps._replace(output_to_input=counted(op.maps.output_to_input))
-        monkeypatch.setitem(_registry, opcode, op._replace(maps=maps))
+        changed = op._replace(maps=maps)
+        monkeypatch.setitem(_registry, opcode, changed)
+        monkeypatch.setitem(traits, opcode, RuleTraits.of(changed, changed))
     assert len(hm.analyze(module(50))) == 102
     assert sorted(computed) == ["add", "negate", "transpose"]
     hm.analyze(module(80))

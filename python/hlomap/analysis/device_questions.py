@@ -30,9 +30,9 @@ from ..maps.device_groups import (
 )
 from ..ops import op_of
 from ..ops._indexing.maps import by_number
-from ..ops._rule import CollectiveRule, Footprint, OperandIndexing, RuleResult
+from ..ops._rule import CollectiveRule, Footprint, OperandIndexing, RuleResult, RuleTraits
 from ..ops._shapes import shape_at
-from .questions import Questions, RuleTraits
+from .questions import Questions
 
 
 def device_questions(questions: Questions, subjects: Iterable[Instruction | Computation]) -> DeviceQuestions | Unknown:

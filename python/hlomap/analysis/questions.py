@@ -26,8 +26,8 @@ from ..ops import lookup, op_of
 from ..ops._evaluation import Device
 from ..ops._known import Known, Parts, is_plain
 from ..ops._operations import Operations
-from ..ops._registry import custom_rule_of, custom_rules
-from ..ops._rule import InputToOutput, OperandIndexing, OutputToInput, Question, RuleContext
+from ..ops._registry import custom_rule_of, custom_rules, traits
+from ..ops._rule import OperandIndexing, Question, RuleContext, RuleTraits
 from . import rule_cache
 from .structure import is_loop
 from .traits import asked
@@ -39,21 +39,6 @@ T = TypeVar("T")
 
 _asked: dict[str, Question] = {}
 """The questions that rules have asked, by name."""
-
-
-class RuleTraits(NamedTuple):
-    """The traits of a rule that the propagation reads, by these names; see ``RuleTraits`` in ``rust/flow``."""
-
-    inlines: bool
-    follows_tokens: bool
-    structural: bool
-    is_built_in: bool
-    rules: tuple[OutputToInput, InputToOutput] | None
-    """The rules themselves, which the propagation may call, where all instructions of this opcode have these traits."""
-    sizes_class: str | None
-    work: str
-    moves_nothing: bool
-    updates: bool
 
 
 class Region(NamedTuple):
@@ -84,6 +69,9 @@ class Questions(Propagation):
     custom_rules: Mapping[str, object] = custom_rules
     """The rules that users have registered; only where there are any, :meth:`has_custom_rule` is asked."""
 
+    registered_traits: Mapping[str, RuleTraits] = traits
+    """The traits of the rules of opcodes, which :meth:`traits` is not asked for unless users have registered rules."""
+
     shares_computations: bool = True
     """Whether computations with equal fingerprints have equal indexing."""
 
@@ -104,19 +92,7 @@ class Questions(Propagation):
 
     def traits(self, instruction: Instruction) -> RuleTraits:
         """The traits that decide how the rule is used."""
-        op, plain = op_of(instruction), lookup(instruction.opcode)
-        count = op.semantics.operations
-        return RuleTraits(
-            inlines=op.calls.inlines,
-            follows_tokens=op.maps.follows_tokens,
-            structural=op.maps.structural,
-            is_built_in=op.maps is plain.maps,
-            rules=None if custom_rules else (op.maps.output_to_input, op.maps.input_to_output),
-            sizes_class=op.maps.sizes_class,
-            work="counted" if callable(count) else count or plain.calls.runs or "unknown",
-            moves_nothing=plain.memory.moves_nothing,
-            updates=plain.memory.updated_operand is not None,
-        )
+        return RuleTraits.of(op_of(instruction), lookup(instruction.opcode))
 
     def updated_operand(self, instruction: Instruction) -> int | None:
         """The operand with the new elements of an operation that changes some of operand 0."""

@@ -15,8 +15,9 @@ from ..base.types import ShapeIndex
 from ..errors import HlomapError
 from ..ops import op_of
 from ..ops._known import is_plain
+from ..ops._rule import RuleTraits
 from .known_values import KnownValues
-from .questions import Questions, RuleTraits
+from .questions import Questions
 
 Assume: TypeAlias = Literal["finite", "masks"]
 

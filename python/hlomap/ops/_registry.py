@@ -18,12 +18,14 @@ from ..base.answers import Unknown
 from ..base.types import ShapeIndex
 from ..errors import UnsupportedError
 from ._evaluation import EvalContext, Value
-from ._rule import CustomRule, Maps, Memory, OpRule, RuleContext, RuleResult, Semantics, has_several_devices
+from ._rule import CustomRule, Maps, Memory, OpRule, RuleContext, RuleResult, RuleTraits, Semantics, has_several_devices
 from ._shapes import n_outputs
 
 Derive: TypeAlias = Callable[[str, Mapping[str, OpRule]], OpRule | None]
 
 _registry: dict[str, OpRule] = {}
+traits: dict[str, RuleTraits] = {}
+"""The traits of registered op rules, by opcode."""
 _derived: list[Derive] = []
 _listeners: list[Callable[[OpRule], None]] = []
 
@@ -32,7 +34,7 @@ def register(op: OpRule) -> None:
     """Register an op rule; :class:`RuntimeError` if the opcode has one already, which is a bug in this package."""
     if op.opcode in _registry:
         raise RuntimeError(f"two op rules for {op.opcode!r}")
-    _registry[op.opcode] = op
+    _registry[op.opcode], traits[op.opcode] = op, RuleTraits.of(op, op)
     for listener in _listeners:
         listener(op)
 

@@ -325,6 +325,37 @@ class OpRule(NamedTuple):
     calls: Calls = Calls()
 
 
+class RuleTraits(NamedTuple):
+    """The traits of a rule that the propagation reads, by these names; see ``RuleTraits`` in ``rust/flow``."""
+
+    inlines: bool
+    follows_tokens: bool
+    structural: bool
+    is_built_in: bool
+    rules: tuple[OutputToInput, InputToOutput]
+    """The rules themselves, which the propagation may call."""
+    sizes_class: str | None
+    work: str
+    moves_nothing: bool
+    updates: bool
+
+    @classmethod
+    def of(cls, op: OpRule, plain: OpRule) -> RuleTraits:
+        """The traits of a rule that a user may have registered in place of the plain one."""
+        count = op.semantics.operations
+        return cls(
+            inlines=op.calls.inlines,
+            follows_tokens=op.maps.follows_tokens,
+            structural=op.maps.structural,
+            is_built_in=op.maps is plain.maps,
+            rules=(op.maps.output_to_input, op.maps.input_to_output),
+            sizes_class=op.maps.sizes_class,
+            work="counted" if callable(count) else count or plain.calls.runs or "unknown",
+            moves_nothing=plain.memory.moves_nothing,
+            updates=plain.memory.updated_operand is not None,
+        )
+
+
 class CustomRule(NamedTuple):
     """What a user has registered for an opcode or a custom call target, in place of what the op rule has: maps in both
     directions, the operations, or all of them."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from .._core import Instruction, _delinearize as delinearize
+from .._core import Instruction
 from ..base.lazy import np
 from ..errors import UnsupportedError
-from ._indexing.maps import dim_exprs, inverted, map_to_all, map_to_scalar, rules_by_dims, single_map
+from ._indexing.maps import inverted, map_to_all, map_to_scalar, reshape_map, rules_by_dims
 from ._op import EvalContext, Maps, RuleContext, RuleResult, Semantics, ShapeIndex, Value, Values, register
 from ._rule import NOTHING, Footprint, OperandIndexing
 from ._shapes import require
@@ -31,8 +31,7 @@ def _map_between(source: Sequence[int], target: Sequence[int]) -> OperandIndexin
     """
     rows = (sum(size != 1 for size in sizes) > 1 for sizes in (source, target))
     if prod(source) == prod(target) and not any(rows):
-        part = single_map(source, delinearize(dim_exprs(len(source)), source, target))
-        return Footprint(part.maps, False, "the sizes are values")
+        return Footprint(reshape_map(source, target).maps, False, "the sizes are values")
     return Footprint(map_to_all(source, target).maps, False, "the sizes are values")
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from .._core import Instruction, Shape, _delinearize as delinearize
+from .._core import Instruction, Shape
 from ..base.lazy import np
 from ..errors import UnsupportedError
-from ._indexing.maps import dim_exprs, map_to_all, over_approximate, rules_between, single_map
+from ._indexing.maps import map_to_all, over_approximate, reshape_map, rules_between
 from ._op import EvalContext, Value, register_moving
 from ._rule import OperandIndexing
 from ._shapes import matched_dims
@@ -35,7 +35,7 @@ def _keeps_linear_order(a: Shape, b: Shape) -> bool:
 def _map_between(a: Shape, b: Shape) -> OperandIndexing:
     if not _keeps_linear_order(a, b):
         return over_approximate(map_to_all(a, b))
-    return single_map(a, delinearize(dim_exprs(a.rank), a.dimensions, b.dimensions)).simplified()
+    return reshape_map(a, b)
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:

@@ -168,6 +168,14 @@ fn runtime_variable(given: &Bound<'_, PyAny>) -> PyResult<Variable> {
     Ok(Variable { source: Some(Arc::new(source)), ..Variable::new(Interval::new(lo, hi)) })
 }
 
+/// The sizes of an array, or of its shape.
+fn sizes_of(given: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
+    match given.cast::<PyShape>() {
+        Ok(shape) => Ok(shapes::sizes(&shape.get().0).collect()),
+        Err(_) => given.extract(),
+    }
+}
+
 /// The domain over these variables; None if one of them has no value.
 fn domain_over(
     dims: &Bound<'_, PyAny>,
@@ -265,6 +273,18 @@ pub fn _map_to_all(sizes: &Bound<'_, PyAny>, target: &Bound<'_, PyAny>) -> PyRes
     let Some(domain) = domain_over(sizes, Some(target), None)? else { return Ok(footprint(None)) };
     let results = (0..domain.n_ranges as u32).map(Expr::range);
     Ok(footprint([Map::new(domain, results).or_raise()?]))
+}
+
+/// Maps each element to the element with the same row-major linear index, simplified; both arrays are given by sizes or
+/// shapes.
+#[pyfunction]
+#[pyo3(signature = (sizes, target, /))]
+pub fn _reshape_map(py: Python<'_>, sizes: &Bound<'_, PyAny>, target: &Bound<'_, PyAny>) -> PyResult<PyFootprint> {
+    let (from, to) = (sizes_of(sizes)?, sizes_of(target)?);
+    let dims: Vec<Expr> = (0..from.len() as u32).map(Expr::dim).collect();
+    let results = delinearize(&dims, &from, &to).or_raise()?;
+    let Some(domain) = domain_over(sizes, None, None)? else { return Ok(footprint(None)) };
+    footprint([Map::new(domain, results).or_raise()?]).simplified(py)
 }
 
 /// The index into an array of sizes ``target`` whose linear index is that of ``variables`` in an array of sizes

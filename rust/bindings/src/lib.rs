@@ -52,7 +52,7 @@ mod _core {
         detach::_n_steps,
         diagnostic::{_diagnostic, PyDiagnostic},
         expr::PyExpr,
-        footprint::{_delinearize, _identity_map, _map_to_all, _outside, _single_map, PyFootprint},
+        footprint::{_delinearize, _identity_map, _map_to_all, _outside, _reshape_map, _single_map, PyFootprint},
         indexing::{checked_rule, PyInstructionIndexing},
         instruction::{PyFrame, PyInstruction, PyMetadata},
         layout::{PyLayout, PyShape},

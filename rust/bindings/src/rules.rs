@@ -89,8 +89,16 @@ impl RuleProvider for PythonRules<'_> {
             return Ok(found);
         }
         locked(|py| {
-            let arguments = (instruction(py, self.module, id)?,);
-            let traits = self.rules.bind(py).call_method1(intern!(py, "traits"), arguments)?;
+            let rules = self.rules.bind(py);
+            let cache = cache.filter(|_| !self.has_custom_rules);
+            let registered = match cache {
+                Some(_) => rules.getattr(intern!(py, "registered_traits"))?.get_item(opcode).ok(),
+                None => None,
+            };
+            let traits = match registered {
+                Some(traits) => traits,
+                None => rules.call_method1(intern!(py, "traits"), (instruction(py, self.module, id)?,))?,
+            };
             macro_rules! by_name {
                 ($($name:ident)*) => {
                     RuleTraits { work: Work::Unknown, $($name: traits.getattr(intern!(py, stringify!($name)))?.extract()?,)* }
@@ -103,9 +111,8 @@ impl RuleProvider for PythonRules<'_> {
                     inlines follows_tokens structural is_built_in sizes_class moves_nothing updates
                 )
             });
-            let rules = traits.getattr(intern!(py, "rules"))?;
-            if let Some(cache) = cache.filter(|_| !rules.is_none()) {
-                cache.keep_rules(opcode, rules.extract()?);
+            if let Some(cache) = cache {
+                cache.keep_rules(opcode, traits.getattr(intern!(py, "rules"))?.extract()?);
                 cache.keep_traits(opcode, &found);
             }
             Ok(found)

@@ -13,6 +13,7 @@ from ..._core import (
     _identity_map,
     _map_to_all,
     _outside,
+    _reshape_map,
     _single_map,
 )
 from ...base.answers import Unknown
@@ -20,7 +21,13 @@ from ...base.types import ShapeIndex
 from .._rule import NOTHING, Bounds, Footprint, InputToOutput, OperandIndexing, OutputToInput, RuleContext, RuleResult
 from .._shapes import array_leaves, arrays, n_outputs, require_sizes, shape_at
 
-identity_map, map_to_all, outside, single_map = _identity_map, _map_to_all, _outside, _single_map
+identity_map, map_to_all, outside, reshape_map, single_map = (
+    _identity_map,
+    _map_to_all,
+    _outside,
+    _reshape_map,
+    _single_map,
+)
 
 
 @lru_cache(maxsize=64)

@@ -27,7 +27,9 @@ def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: 
     """The element with the same index of each operand, or the scalar; a copy of a tuple leaf by leaf."""
     if instruction.shape.is_tuple:
         return forward_from_operand(instruction, shape_index, 0, shape_index)
-    return [_between(instruction.shape.dimensions, operand.shape.dimensions) for operand in instruction.operands]
+    sizes, targets = instruction.shape.dimensions, [operand.shape.dimensions for operand in instruction.operands]
+    parts = {target: _between(sizes, target) for target in {*targets}}
+    return [parts[target] for target in targets]
 
 
 def input_to_output(
