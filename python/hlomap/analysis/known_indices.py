@@ -1,6 +1,6 @@
 """Replaces runtime variables whose values are known at compile time outside the computation of the operation.
 
-:func:`with_known_indices` is the entry point.  The rules of gathers and slices use values in their own computation;
+:func:`known_maps` is the entry point.  The rules of gathers and slices use values in their own computation;
 this module replaces a variable that is read from an operand of a fusion or call by the known value of that operand.
 """
 
@@ -27,42 +27,32 @@ _MAX_DEVICES = 512
 """The most devices for which an offset is computed separately."""
 
 
-def with_known_indices(maps: MapSet, questions: Questions) -> MapSet:
-    """The set with expressions in place of runtime variables whose sources are affine in the index."""
-    for m in maps:
-        if m.runtime:
-            break
-    else:
-        return maps
-    maps = _with_known_positions(maps, questions)
-    members = [found for m in maps for found in known_maps(m, questions)]
-    if len(members) == len(maps) and all(a is b for a, b in zip(members, maps, strict=True)):
-        return maps
-    exact, reason = maps.exact, maps.reason
-    return MapSet(members, exact=exact, reason=reason, devices=maps.devices, assumes=maps.assumes)
+def known_maps(maps: list[IndexingMap], questions: Questions) -> list[IndexingMap]:
+    """The maps with expressions in place of runtime variables whose sources are affine in the index.
 
-
-def _with_known_positions(maps: MapSet, questions: Questions) -> MapSet:
-    """The set with device maps that use the position of the device for offsets computed from it.
-
-    If the maps then stay on the device, elements no longer cross devices.
+    A map becomes one for each piece of the values; the list itself is returned if nothing is known.
     """
-    devices = maps.devices
-    if devices is None or not any(m.runtime for m in devices.maps):
-        return maps
-    table = _table(devices, questions)
+    found = [part for m in maps for part in _parts(m, questions)]
+    return maps if len(found) == len(maps) and all(a is b for a, b in zip(found, maps, strict=True)) else found
+
+
+def at_known_positions(devices: DeviceIndexing, questions: Questions) -> DeviceIndexing | MapSet:
+    """The device maps with the position of the device in place of offsets that are computed from it.
+
+    If they then stay on the device, elements do not cross devices: the result is the set of plain maps.
+    """
+    maps = devices.maps
+    table = _table(devices, questions) if any(m.runtime for m in maps) else None
     if table is None:
-        return maps
-    members = [_at_position(m, table, questions) for m in devices.maps]
-    if all(a is b for a, b in zip(members, devices.maps, strict=True)):
-        return maps
+        return devices
+    members = [_at_position(m, table, questions) for m in maps]
+    if all(a is b for a, b in zip(members, maps, strict=True)):
+        return devices
     left = [m for m in members if not m.is_known_empty]
-    found = MapSet(left, exact=devices.maps.exact, reason=devices.maps.reason)
-    own = [_without_device(m) for m in left]
-    if None in own:
-        between = DeviceIndexing(devices.ids, devices.groups, found)
-        return MapSet(maps, exact=maps.exact, reason=maps.reason, devices=between, assumes=maps.assumes)
-    return MapSet([m for m in own if m is not None], exact=found.exact, reason=found.reason, assumes=maps.assumes)
+    plain = [_without_device(m) for m in left]
+    own = [m for m in plain if m is not None]
+    found = MapSet(own if len(own) == len(left) else left, exact=maps.exact, reason=maps.reason)
+    return found if len(own) == len(left) else DeviceIndexing(devices.ids, devices.groups, found)
 
 
 def _table(devices: DeviceIndexing, questions: Questions) -> list[list[Device]] | None:
@@ -115,10 +105,9 @@ def _without_device(m: IndexingMap) -> IndexingMap | None:
     return found._placed(m.shape_index, m.use, {})
 
 
-def known_maps(m: IndexingMap, questions: Questions, first: int = 0) -> list[IndexingMap]:
-    """The map with expressions in place of known runtime variables, starting at number ``first``: one map for each
-    piece of their values."""
-    for i, variable in enumerate(m.runtime[first:], first):
+def _parts(m: IndexingMap, questions: Questions, first: int = 0) -> list[IndexingMap]:
+    """The map for each piece of the known values of its runtime variables, starting at number ``first``."""
+    for i, variable in enumerate(() if m.is_undefined else m.runtime[first:], first):
         supplier = variable.supplier
         if supplier is None or supplier.module != questions.module or not supplier.shape.is_array:
             continue
@@ -129,7 +118,7 @@ def known_maps(m: IndexingMap, questions: Questions, first: int = 0) -> list[Ind
         parts = [(known_value(piece) is None, _replaced(m, i, piece, sizes)) for piece in pieces]
         found = [(is_kept, part) for is_kept, part in parts if not part.is_known_empty]
         if not all(is_kept for is_kept, _ in found):
-            return [each for is_kept, part in found for each in known_maps(part, questions, i + is_kept)]
+            return [each for is_kept, part in found for each in _parts(part, questions, i + is_kept)]
     return [m]
 
 

@@ -9,25 +9,26 @@ everything that depends on an unknown rule is unknown.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
 from .._core import Computation, Instruction, Module, Shape
 from ..base.answers import Unknown
 from ..base.text import plural
 from ..base.types import ShapeIndex, as_shape_index, expect_index, expect_items, subject_of
 from ..errors import HlomapError, ShapeError
-from ..maps.device_groups import DeviceIndexing
 from ..maps.map_set import MapSet, union
 from ..ops import lookup
 from ..ops._shapes import leaves, n_outputs, shape_at
-from .assemble import assemble, assemble_devices, crosses_devices, devices_not_requested, unknown_for_all_records
+from .assemble import NOT_REQUESTED, DeviceRecords, assemble
 from .device_questions import device_questions
-from .known_indices import with_known_indices
 from .physical import Form, Physical, memory_form, to_physical
 from .questions import Questions, Region
 from .slice import Slice
 from .used import ASSUMPTIONS, Assume, questions_about
 
-_physical_devices = unknown_for_all_records("devices are those of elements, not of positions in memory")
+if TYPE_CHECKING:
+    from .._core import _Record
 
 
 def output_to_input(
@@ -68,29 +69,29 @@ def output_to_input(
     >>> print(output_to_input(module.entry.root, physical=True)[0])
     (d0) -> (d0 * 8 - (d0 floordiv 4) * 31), domain: d0 in [0, 31]
     """
-    instruction = subject_of(subject, "output_to_input")
+    subject = subject_of(subject, "output_to_input")
     expect_index(output, "output_to_input", "output")
     form = memory_form(physical, "output_to_input")
-    operands, shape = operands_and_shape(instruction)
+    operands, shape = operands_and_shape(subject)
     indices = shape_indices(shape, output, "output")
     memory = (shape, lambda k: operands[k].shape, form) if form else None
-    questions = questions_about(instruction.module, used, assume, "output_to_input")
-    sets = _reached_sets(questions, instruction, -1, indices, memory)
+    questions = questions_about(subject.module, used, assume, "output_to_input")
+    sets = _sets(questions, subject, -1, indices, memory)
     found = tuple(sets.get(k, _NOTHING) for k in range(len(operands)))
     return tuple(maps._assuming(ASSUMPTIONS[assume]) for maps in found) if used else found
 
 
-def operand_maps(questions: Questions, instruction: Instruction | Computation, index: ShapeIndex) -> dict[int, MapSet]:
+def operand_maps(questions: Questions, subject: Instruction | Computation, index: ShapeIndex) -> dict[int, MapSet]:
     """:func:`output_to_input` for one array, by rules that many queries of one module share.
 
     The sets are by number; of an operand without one nothing is read.
     """
-    return _reached_sets(questions, instruction, -1, [index], None)
+    return _sets(questions, subject, -1, [index], None)
 
 
 def output_maps(questions: Questions, instruction: Instruction, operand: int, index: ShapeIndex) -> dict[int, MapSet]:
     """:func:`input_to_output` for one array of an operand, as :func:`operand_maps`."""
-    return _reached_sets(questions, instruction, operand, [index], None)
+    return _sets(questions, instruction, operand, [index], None)
 
 
 def maps_within(
@@ -98,7 +99,7 @@ def maps_within(
 ) -> list[dict[int, MapSet]]:
     """:func:`operand_maps` for each array of the root; for the first ones alone where all take more maps on the way."""
     found = questions.query(computation, -1, indices, n_maps)
-    return [{record.number: assemble(record, devices_not_requested) for record in records} for records in found]
+    return [{record.number: assemble(record) for record in records} for records in found]
 
 
 def needed_by_outputs(
@@ -112,7 +113,7 @@ def needed_by_outputs(
     found = questions.needed(computation.number, indices, as_one)
     needed: list[dict[int, MapSet]] = [{} for _ in range(1 if as_one else len(indices))]
     for one in found:
-        maps = assemble(one.record, devices_not_requested)
+        maps = assemble(one.record)
         for start in one.starts:
             needed[start][one.record.number] = maps
     return needed
@@ -143,17 +144,17 @@ def input_to_output(
     >>> print(input_to_output(module.entry.root)[0])
     (d0)[s0, s1] -> (s0, d0, s1), domain: d0 in [0, 19], s0 in [0, 9], s1 in [0, 29]
     """
-    instruction = subject_of(subject, "input_to_output")
+    subject = subject_of(subject, "input_to_output")
     expect_index(operand, "input_to_output", "operand")
     form = memory_form(physical, "input_to_output")
     number, *below = as_shape_index(operand) or (0,)
-    operands, shape = operands_and_shape(instruction)
+    operands, shape = operands_and_shape(subject)
     if not 0 <= number < len(operands):
-        raise ShapeError(f"{instruction.name} has {plural(len(operands), 'operand')}, no operand {number}")
+        raise ShapeError(f"{subject.name} has {plural(len(operands), 'operand')}, no operand {number}")
     operand_shape = operands[number].shape
     indices = shape_indices(operand_shape, tuple(below), "operand")
     memory = (operand_shape, lambda i: shape, form) if form else None
-    sets = _reached_sets(Questions(instruction.module), instruction, number, indices, memory)
+    sets = _sets(Questions(subject.module), subject, number, indices, memory)
     return tuple(sets.get(k, _NOTHING) for k in range(n_outputs(shape)))
 
 
@@ -181,19 +182,19 @@ def indexing(
     (d0, d1) -> (d0, d1), domain: d0 in [0, 6], d1 in [0, 6]
     (d0, d1) -> (d1, d0), domain: d0 in [0, 6], d1 in [0, 6]
     """
-    root = subject_of(subject, "indexing")
+    subject = subject_of(subject, "indexing")
     expect_index(output, "indexing", "output")
     within = None if within is None else expect_items(Instruction, within, "indexing", "instructions as `within`")
     ends: Sequence[Instruction] = ()
     entered: Instruction | None = None
-    if isinstance(root, Computation):
-        start, ends, inside = root.root, root.parameters, list(root.instructions)
+    if isinstance(subject, Computation):
+        start, ends, inside = subject.root, subject.parameters, list(subject.instructions)
     elif within is not None:
-        start, inside = root, [one for one in [root, *within] if one.module == root.module]
-    elif root.computation.is_fusion and not lookup(root.opcode).calls.inlines:
-        start, inside = root, list(root.computation.instructions)
+        start, inside = subject, [one for one in [subject, *within] if one.module == subject.module]
+    elif subject.computation.is_fusion and not lookup(subject.opcode).calls.inlines:
+        start, inside = subject, list(subject.computation.instructions)
     else:
-        start, ends, inside, entered = root, root.operands, [root], root
+        start, ends, inside, entered = subject, subject.operands, [subject], subject
     questions = Questions(start.module)
     indices = shape_indices(start.shape, output, "output")
     found = reached(questions, start, indices, inside, entered, ends, with_devices=True)
@@ -222,21 +223,14 @@ def reached(
     module = start.module
     region = Region.of(inside, entered, ends)
     records = questions.backward(start.number, indices, region, elements_alone, ends_alone)
-    devices: Callable[[int], DeviceIndexing] = devices_not_requested
-    if with_devices and crosses_devices(records):
+    between: DeviceRecords | Unknown = NOT_REQUESTED
+    if with_devices:
         reads = {record.number for record in records if record.maps or record.unknown is not None}
-        between = device_questions(
-            questions, [module.instruction(number) for number in region.inside if number in reads]
+        visited = [module.instruction(number) for number in region.inside if number in reads]
+        between = _between_devices(
+            questions, records, visited, lambda there: there.backward(start.number, indices, region)
         )
-        if isinstance(between, Unknown):
-            devices = unknown_for_all_records(between.reason)
-        else:
-            found = between.backward(start.number, indices, region)
-            devices = assemble_devices(found, between.table)
-    return {
-        module.instruction(record.number): with_known_indices(assemble(record, devices), questions)
-        for record in records
-    }
+    return {module.instruction(record.number): assemble(record, questions, between) for record in records}
 
 
 def output_index(shape: Shape, index: int | ShapeIndex) -> ShapeIndex:
@@ -256,16 +250,16 @@ def shape_indices(shape: Shape, index: int | ShapeIndex, what: str) -> list[Shap
         raise ShapeError(f"no {what} {index}: {detail}") from None
 
 
-def operands_and_shape(instruction: Instruction | Computation) -> tuple[Sequence[Instruction], Shape]:
+def operands_and_shape(subject: Instruction | Computation) -> tuple[Sequence[Instruction], Shape]:
     """The operands and the output; of a computation its parameters and its root."""
-    if isinstance(instruction, Computation):
-        return instruction.parameters, instruction.root.shape
-    return instruction.operands, instruction.shape
+    if isinstance(subject, Computation):
+        return subject.parameters, subject.root.shape
+    return subject.operands, subject.shape
 
 
-def _reached_sets(
+def _sets(
     questions: Questions,
-    instruction: Instruction | Computation,
+    subject: Instruction | Computation,
     direction: int,
     indices: Sequence[ShapeIndex],
     memory: tuple[Shape, Callable[[int], Shape], Form] | None,
@@ -274,43 +268,46 @@ def _reached_sets(
 
     ``memory``: the shapes of the value with these arrays and of each operand or output, and the form of physical maps.
     """
-    if isinstance(instruction, Computation) and direction < 0 and len(indices) > 1 and memory is None:
-        return _needed_by_all(questions, instruction, indices)
-    found = questions.query(instruction, direction, indices)
+
+    def ask(index: ShapeIndex, between: Questions) -> Sequence[_Record]:
+        return between.query(subject, direction, [index])[0]
+
     sets: dict[int, list[MapSet]] = {}
-    for index, records in zip(indices, found, strict=True):
-        if memory is not None or not crosses_devices(records):
-            devices = _physical_devices
-        else:
-            devices = _query_devices(questions, instruction, direction, index)
-        for record in records:
-            maps = with_known_indices(assemble(record, devices), questions)
-            if memory is not None:
-                maps = to_physical(maps, shape_at(memory[0], index), memory[1](record.number), memory[2])
-            sets.setdefault(record.number, []).append(maps)
+    if isinstance(subject, Computation) and direction < 0 and len(indices) > 1 and memory is None:
+        for needed in questions.needed(subject.number, indices, False):
+            sets.setdefault(needed.record.number, []).append(assemble(needed.record))
+    else:
+        for index, records in zip(indices, questions.query(subject, direction, indices), strict=True):
+            between: DeviceRecords | Unknown = _NO_POSITIONS
+            if memory is None:
+                between = _between_devices(questions, records, [subject], partial(ask, index))
+            for record in records:
+                maps = assemble(record, questions, between)
+                if memory is not None:
+                    maps = to_physical(maps, shape_at(memory[0], index), memory[1](record.number), memory[2])
+                sets.setdefault(record.number, []).append(maps)
     return {k: own[0] if len(own) == 1 else union(own) for k, own in sets.items()}
 
 
-def _needed_by_all(questions: Questions, computation: Computation, indices: Sequence[ShapeIndex]) -> dict[int, MapSet]:
-    """The union of :func:`needed_by_outputs`."""
-    sets: dict[int, list[MapSet]] = {}
-    for one in questions.needed(computation.number, indices, False):
-        sets.setdefault(one.record.number, []).append(assemble(one.record, devices_not_requested))
-    return {number: union(own) for number, own in sets.items()}
-
-
-def _query_devices(
-    questions: Questions, instruction: Instruction | Computation, direction: int, index: ShapeIndex
-) -> Callable[[int], DeviceIndexing]:
-    between = device_questions(questions, [instruction])
-    if isinstance(between, Unknown):
-        return unknown_for_all_records(between.reason)
+def _between_devices(
+    questions: Questions,
+    records: Sequence[_Record],
+    subjects: Sequence[Instruction | Computation],
+    ask: Callable[[Questions], Sequence[_Record]],
+) -> DeviceRecords | Unknown:
+    """The answer to a question between devices, if any elements cross them in the records of the plain question."""
+    if not any(record.crosses_devices for record in records):
+        return NOT_REQUESTED
+    there = device_questions(questions, subjects)
+    if isinstance(there, Unknown):
+        return there
     try:
-        (records,) = between.query(instruction, direction, [index])
+        return DeviceRecords(there.table, {record.number: record for record in ask(there)})
     except (HlomapError, OverflowError) as error:
-        return unknown_for_all_records(str(error))
-    return assemble_devices(records, between.table)
+        return Unknown(str(error))
 
+
+_NO_POSITIONS = Unknown("devices are those of elements, not of positions in memory")
 
 _NOTHING = MapSet()
 """The set of every operand or output that no record mentions."""

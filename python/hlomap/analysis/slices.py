@@ -19,8 +19,7 @@ from ..maps.variables import suppliers_of
 from ..ops import lookup
 from ..ops._rule import OutputToInput
 from ..ops._shapes import leaves, shape_at
-from .assemble import assemble, devices_not_requested
-from .known_indices import with_known_indices
+from .assemble import assemble
 from .queries import reached, shape_indices
 from .questions import Questions
 from .slice import Slice
@@ -155,10 +154,7 @@ def forward_slice(parameter: Instruction, /, shape_index: int | ShapeIndex = ())
     questions = Questions(module)
     indices = shape_indices(parameter.shape, shape_index, "parameter")
     records = questions.forward(parameter.number, indices, True)
-    values = (
-        (module.instruction(record.number), with_known_indices(assemble(record, devices_not_requested), questions))
-        for record in records
-    )
+    values = ((module.instruction(record.number), assemble(record, questions)) for record in records)
     known: dict[tuple[IndexingMap, ...], list[tuple[IndexingMap, list[int]]]] = {}
     reached_values = {value: maps._simplify(known) for value, maps in values if maps or value == parameter}
     return Slice(reached_values, parameter, indices, "reached")

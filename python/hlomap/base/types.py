@@ -91,17 +91,17 @@ def wrong_type(function: str, takes: str, got: object, hint: str = "") -> TypeEr
 
 
 def subject_of(
-    got: Instruction | Computation | Module, function: str, hint: str = 'use module["name"]'
+    subject: Instruction | Computation | Module, function: str, hint: str = 'use module["name"]'
 ) -> Instruction | Computation:
     """The subject of a question: an instruction or a computation; a module stands for its entry.
 
     Raises :func:`wrong_type` for anything else.
     """
-    if isinstance(got, (Instruction, Computation)):
-        return got
-    if isinstance(got, Module):
-        return got.entry
-    raise wrong_type(function, "an Instruction, a Computation or a Module", got, hint)
+    if isinstance(subject, (Instruction, Computation)):
+        return subject
+    if isinstance(subject, Module):
+        return subject.entry
+    raise wrong_type(function, "an Instruction, a Computation or a Module", subject, hint)
 
 
 def instruction_of(got: object, function: str, what: str = "an Instruction", hint: str | None = None) -> Instruction:

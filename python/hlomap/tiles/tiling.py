@@ -198,12 +198,12 @@ def tile(subject: Instruction | Computation | Module, /, output: int | ShapeInde
     >>> table["legal"].tolist(), table["grid"].tolist(), table["read_bytes"].tolist()
     ([True, True], [12, 2], [[24576, 24576], [8192, 12288]])
     """
-    root = subject_of(subject, "tile")
+    subject = subject_of(subject, "tile")
     expect_index(output, "tile", "output")
-    if isinstance(root, Computation):
-        start, ends, region = root.root, root.parameters, Region.of(root, None, root.parameters)
+    if isinstance(subject, Computation):
+        start, ends, region = subject.root, subject.parameters, Region.of(subject, None, subject.parameters)
     else:
-        start, ends, region = root, root.operands, Region.of([root], root, root.operands)
+        start, ends, region = subject, subject.operands, Region.of([subject], subject, subject.operands)
     chosen = shape_indices(start.shape, output, "output")
     if not chosen:
         raise ShapeError(f"output {output} of {start.name} has no array")
@@ -211,8 +211,8 @@ def tile(subject: Instruction | Computation | Module, /, output: int | ShapeInde
     tiled = indices.index(chosen[0])
     questions = Questions(start.module)
     found = questions.tiles(start.number, indices, tiled, region)
-    maps = [[known for m in record.maps for known in known_maps(m, questions)] for record in found.records]
-    return Tiling((root, chosen[0]), start, ends, indices, found, maps)
+    maps = [known_maps(record.maps, questions) for record in found.records]
+    return Tiling((subject, chosen[0]), start, ends, indices, found, maps)
 
 
 class Tiling(Page, ReadOnly):
