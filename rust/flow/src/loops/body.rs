@@ -237,10 +237,12 @@ impl<P: RuleProvider> LoopBody for Body<'_, '_, P> {
         let reason = part.reason.filter(|text| !text.is_empty());
         let mut reason =
             if part.exact { None } else { Some(reason.unwrap_or_else(|| "the body is over-approximate".into())) };
-        let find = || known_branch(m, of.facts.body, &mut held(&of.values));
+        let counts = |leaf: &ShapeIndex| of.facts.inductions.contains_key(leaf);
+        let find = || known_branch(m, of.facts.body, &mut held(&of.values), &counts);
         let branch = of.branch.get_or_init(find).filter(|_| !is_kept && reason.is_none());
-        reason = reason
-            .or_else(|| Some(format!("the iteration decides which branch of {} runs", of.name(m, branch?)).into()));
+        reason = reason.or_else(|| {
+            Some(format!("no data that the loop changes decides the branch of {}", of.name(m, branch?)).into())
+        });
         Ok(Step { maps: part.maps, reason, crosses_devices: part.crosses_devices })
     }
 

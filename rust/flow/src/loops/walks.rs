@@ -447,7 +447,10 @@ impl Walk<'_> {
         let mut found = Vec::new();
         if !self.stays || self.vectors.iter().any(is_zero) {
             // The last step may leave the box. An element outside, or one from which fewer steps lead out, stays first.
-            found.push(if self.stays { time.whole(leaf)? } else { time.none(leaf)? });
+            found.push(time.none(leaf)?);
+            if self.stays {
+                found.push(Piece { reason: reason.cloned(), ..time.stays(leaf, i64::from(reason.is_some()), n)? });
+            }
             for last in self.vectors.iter().filter(|v| !self.stays || !is_zero(v)) {
                 let before = sums(&self.vectors, &one_less, n, 0)?;
                 let path = draft(before, Some(last))?.from(&self.inner).through(&self.inner, last)?;

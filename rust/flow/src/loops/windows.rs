@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::counter::{linear_in_iteration, CountedLoop};
 use super::scalars::values::{Scalar, Values};
-use super::scalars::{body_of, Place};
+use super::scalars::{body_of, is_made_of_kept, Place, MAX_VALUES};
 use super::Window;
 use crate::indexing::ShapeIndex;
 
@@ -171,19 +171,29 @@ pub(super) fn written_window(
     Some(Window { dim, start, step, size: widths[dim], fixed })
 }
 
-/// A conditional in the body of which the iteration alone decides the branch.
-pub(super) fn known_branch(m: &Module, body: ComputationId, values: &mut Values) -> Option<InstructionId> {
+/// A conditional in the body of which no data that the loop changes decides the branch: a leaf that `counts`, or one that
+/// stays as it is. Paths that take any branch in each iteration are too many then.
+pub(super) fn known_branch(
+    m: &Module,
+    body: ComputationId,
+    values: &mut Values,
+    counts: &dyn Fn(&ShapeIndex) -> bool,
+) -> Option<InstructionId> {
     let mut pending: Vec<(ComputationId, Option<u32>)> = vec![(body, None)];
-    let mut seen: FxHashSet<InstructionId> = FxHashSet::default();
+    let mut seen: FxHashSet<(InstructionId, Option<u32>)> = FxHashSet::default();
     while let Some((computation, call)) = pending.pop() {
         for at in m.instructions_of(computation) {
             let opcode = m.instructions()[at as usize].opcode;
-            if !matches!(opcode, Opcode::Call | Opcode::Conditional) || !seen.insert(at) {
+            if !matches!(opcode, Opcode::Call | Opcode::Conditional) || !seen.insert((at, call)) {
                 continue;
             }
-            let index = m.operand(at, 0).filter(|_| opcode == Opcode::Conditional);
-            if let Some(index) = index {
-                if values.of(m, Place { call, ..Place::of(index, ShapeIndex::new()) }).is_some() {
+            // Calls of calls may be exponentially many: what the last ones run is not known.
+            if seen.len() > MAX_VALUES {
+                return Some(at);
+            }
+            if let Some(index) = m.operand(at, 0).filter(|_| opcode == Opcode::Conditional) {
+                let place = Place { call, ..Place::of(index, ShapeIndex::new()) };
+                if values.of(m, place.clone()).is_some() || is_made_of_kept(&mut values.scope, m, body, place, counts) {
                     return Some(at);
                 }
             }
