@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from conftest import all_cases, related
-from support.loop_walks import random_loop
+from support.loop_walks import KINDS, random_loop
 
 import hlomap as hm
 
 
-def check(seed: int) -> tuple[str, int, int]:
+def check(seed: int, kinds: Sequence[str] = KINDS) -> tuple[str, int, int]:
     """The kind of a random loop, how many of its two pairs of maps are exact, and the number of iterations."""
-    kind, text, count, sets = random_loop(seed)
+    kind, text, count, sets = random_loop(seed, kinds)
     loop = hm.parse(text)["w"]
     assert hm.loop(loop).trip_count == count
     shapes = [loop.shape.tuple_shapes[k] for k in (1, 2)]
@@ -49,8 +50,21 @@ def test_maps_are_those_of_running_on_sets(part: int) -> None:
     assert found["exact"] > 0.6 * found["all"], found
 
 
+def test_maps_of_wrapped_offsets_are_those_of_running_on_sets() -> None:
+    """An index is one affine function before it wraps around the end, and another one behind; some wrap many times."""
+    exact = [check(seed, ["ring"])[1] for seed in range(60)]
+    assert sum(exact) > 0.5 * 2 * len(exact), exact
+
+
 # Cases of tests/cases/ops/while.hlo, with other numbers of iterations.
-LONG = ["stay_or_shift", "stencil_of_three", "border_is_kept", "rolls_both_ways", "star_of_four"]
+LONG = [
+    "stay_or_shift",
+    "stencil_of_three",
+    "border_is_kept",
+    "rolls_both_ways",
+    "star_of_four",
+    "copies_around_a_ring",
+]
 
 
 @pytest.mark.parametrize("name", LONG)
@@ -62,6 +76,8 @@ def test_many_iterations_cost_nothing(name: str) -> None:
     sizes = []
     for n in (10, 1000, 10**6):
         text = case.text.replace(count[0], count[0].replace(count[1], str(n)))
+        if name == "copies_around_a_ring":  # an array that all iterations write
+            text = re.sub(r"(f32\[|nine = s32\[\] constant\()9", rf"\g<1>{n}", text)
         loop = hm.parse(text)["w"]
         maps = hm.output_to_input(loop, (1,))[0]
         assert hm.loop(loop).trip_count == n and maps.exact

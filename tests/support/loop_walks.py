@@ -7,13 +7,15 @@ that a slice of the array of sets is the array of the sets of a slice.  It uses 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
 import numpy as np
 
 Sets = np.ndarray
+# ``step`` and ``start``, or also the number modulo which the offset is.
+Offset = tuple[int, int] | tuple[int, int, int]
 
 
 @dataclass
@@ -68,29 +70,36 @@ class Body:
             found = self.add(f"add({found}, {name})", self.sets[found] | self.sets[name])
         return found
 
-    def offset(self, step: int, start: int) -> str:
-        """The scalar ``step * t + start``."""
+    def offset(self, step: int, start: int, around: int = 0) -> str:
+        """The scalar ``step * t + start``, modulo a number if that is not 0."""
+        if around:
+            step, start = step % around, start % around
         name = f"i{len(self.lines)}"
         self.lines.append(f"{name}a = s32[] constant({step})")
         self.lines.append(f"{name}b = s32[] multiply(t, {name}a)")
         self.lines.append(f"{name}c = s32[] constant({start})")
         self.lines.append(f"{name} = s32[] add({name}b, {name}c)")
+        if around:
+            self.lines.append(f"{name}n = s32[] constant({around})")
+            self.lines.append(f"{name}w = s32[] remainder({name}, {name}n)")
+            return f"{name}w"
         return name
 
-    def begin(self, x: str, sizes: list[int], offsets: list[tuple[int, int]]) -> tuple[str, list[int]]:
+    def begin(self, x: str, sizes: list[int], offsets: list[Offset]) -> tuple[str, list[int]]:
         """The offsets as operands, and where a window begins in this iteration: offsets are clamped."""
         names = ", ".join(self.offset(*offset) for offset in offsets)
         whole = self.sets[x].shape[:-1]
-        values = [step * self.iteration + start for step, start in offsets]
+        values = [step * self.iteration + start for step, start, *_ in offsets]
+        values = [x % n[0] if n else x for x, (_, _, *n) in zip(values, offsets, strict=True)]
         return names, [min(max(a, 0), n - k) for a, n, k in zip(values, whole, sizes, strict=True)]
 
-    def read(self, x: str, sizes: list[int], offsets: list[tuple[int, int]]) -> str:
+    def read(self, x: str, sizes: list[int], offsets: list[Offset]) -> str:
         names, begin = self.begin(x, sizes, offsets)
         window = box(begin, [a + k for a, k in zip(begin, sizes, strict=True)])
         text = f"dynamic-slice({x}, {names}), dynamic_slice_sizes={{{','.join(map(str, sizes))}}}"
         return self.add(text, self.sets[x][window])
 
-    def write(self, x: str, update: str, offsets: list[tuple[int, int]]) -> str:
+    def write(self, x: str, update: str, offsets: list[Offset]) -> str:
         sizes = list(self.sets[update].shape[:-1])
         names, begin = self.begin(x, sizes, offsets)
         sets = self.sets[x].copy()
@@ -105,9 +114,12 @@ def box(begin: list[int], end: list[int]) -> tuple[slice, ...]:
 Step = Callable[[Body, str, str], tuple[str, str]]
 
 
-def step_of(rng: Random) -> tuple[str, list[int], int, Step]:
+KINDS = ("zeros", "around", "inside", "inside", "rows", "copies", "copies", "exchange")
+
+
+def step_of(rng: Random, kinds: Sequence[str]) -> tuple[str, list[int], int, Step]:
     """A kind of loop, the sizes of its arrays, how often it writes other elements, and what one iteration does."""
-    kind = rng.choice(["zeros", "around", "inside", "inside", "rows", "copies", "copies", "exchange"])
+    kind = rng.choice(kinds)
     rank = rng.choice([1, 1, 2])
     sizes = [rng.randint(2, 9 if rank == 1 else 5) for _ in range(rank)]
     reach = rng.choice([1, 1, 2, 3])
@@ -147,7 +159,9 @@ def step_of(rng: Random) -> tuple[str, list[int], int, Step]:
         window = [width, *sizes[1:]]
         whole = [(0, 0)] * (rank - 1)
         (by, start), others = lines[0], lines[1:]
-        if kind == "rows":
+        if kind == "ring":
+            reads = [body.read(a, window, [(by, start + k, sizes[0]), *whole]) for k in distances]
+        elif kind == "rows":
             reads = [body.read(a, window, [(by, start + k), *whole]) for k in distances]
             reads = [body.shifted(r, (0, *v[1:])) if rank > 1 else r for r, v in zip(reads, vectors, strict=False)]
         else:
@@ -156,7 +170,8 @@ def step_of(rng: Random) -> tuple[str, list[int], int, Step]:
             reads.append(body.read(a, window, [(by, start), *whole]))
         if other:
             reads.append(body.read(b, window, [(by, start), *whole]))
-        new = body.write(a, body.sum(reads), [(by, start), *whole])
+        at = (by, start, sizes[0]) if kind == "ring" and is_kept else (by, start)
+        new = body.write(a, body.sum(reads), [at, *whole])
         if kind == "exchange":
             new = body.write(new, body.read(a, window, [(by, start), *whole]), [others[0], *whole])
         return new, b
@@ -168,13 +183,13 @@ def step_of(rng: Random) -> tuple[str, list[int], int, Step]:
     return kind, sizes, n_inside, step
 
 
-def random_loop(seed: int) -> tuple[str, str, int, list[np.ndarray]]:
+def random_loop(seed: int, kinds: Sequence[str] = KINDS) -> tuple[str, str, int, list[np.ndarray]]:
     """The kind of a loop, its text, the number of iterations, and for each array the sets of its elements after them.
 
     The sets are over the elements of the first array, and then those of the second.
     """
     rng = Random(seed)
-    kind, sizes, n_inside, step = step_of(rng)
+    kind, sizes, n_inside, step = step_of(rng, kinds)
     count = rng.randint(1, 12)
     if n_inside > 1 and rng.random() < 0.8:
         count = min(count, n_inside)

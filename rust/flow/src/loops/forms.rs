@@ -87,15 +87,14 @@ pub(super) fn inside<'a>(maps: &'a LoopMaps, leaves: &[Leaf]) -> Vec<(Leaf, &'a 
 }
 
 /// Finds the relation of a group over any number of iterations, where it does not depend on the iteration.
-pub(super) fn close(maps: &LoopMaps, group: &mut Group) -> Result<bool> {
-    let edges = inside(maps, &group.leaves);
+pub(super) fn close(time: &Timeline, group: &mut Group, edges: &[(Leaf, &Edge)]) -> Result<bool> {
     if edges.is_empty() {
         let leaf = group.leaves[0];
         group.kind = Kind::Forwarded;
-        group.pieces.insert((leaf, leaf), vec![maps.time.none(leaf)?]);
+        group.pieces.insert((leaf, leaf), vec![time.none(leaf)?]);
         return Ok(true);
     }
-    Ok(close_identity(&maps.time, group, &edges)? || close_timeless(&maps.time, group, &edges)?)
+    Ok(close_identity(time, group, edges)? || close_timeless(time, group, edges)?)
 }
 
 /// The relation of a group, from one leaf to another.

@@ -1,6 +1,6 @@
 //! Groups of leaves that depend on each other: strongly connected components, the last ones first.
 
-use super::{forms, stacked, Group, Kind, Leaf, LoopBody, LoopMaps};
+use super::{forms, phases, stacked, Edge, Group, Kind, Leaf, LoopBody, LoopMaps};
 use rustc_hash::FxHashMap;
 
 /// How many large groups wait until a question passes through them.
@@ -77,12 +77,15 @@ impl LoopMaps {
             window: None,
             pieces: FxHashMap::default(),
         };
-        if !forms::close(self, &mut group)? {
-            let window = match group.leaves[..] {
-                [leaf] => body.window(&self.indices[leaf])?,
-                _ => None,
-            };
-            let is_closed = group.leaves.len() == 1 && stacked::close_window(self, &mut group, window)?;
+        let edges = forms::inside(self, &group.leaves);
+        if !forms::close(&self.time, &mut group, &edges)? {
+            let mut is_closed = false;
+            if let [leaf] = group.leaves[..] {
+                let edges: Vec<&Edge> = edges.into_iter().map(|(_, e)| e).collect();
+                let window = body.window(&self.indices[leaf])?;
+                is_closed = stacked::close_window(&self.time, &mut group, &edges, window)?
+                    || phases::close_in_phases(&self.time, &mut group, &edges)?;
+            }
             if !is_closed {
                 forms::close_general(self, &mut group)?;
             }

@@ -95,7 +95,7 @@ fn windows_of(time: &Timeline, leaf: Leaf, hops: &[Map]) -> Result<Vec<Window>> 
 }
 
 /// `(a, b)` where an expression is `a + b * t` by the constraints of a map over the iteration `t`.
-fn line(m: &Map, e: &Expr, t_dim: usize) -> Result<Option<Bounds>> {
+pub(super) fn line(m: &Map, e: &Expr, t_dim: usize) -> Result<Option<Bounds>> {
     let first = m.domain().dims()[t_dim].interval.lo;
     let value = |t: i64| -> Result<Option<i64>> {
         let at = simplify(&with_constraint(m, (dim(t_dim), t, t)), KEEP_POINTS);

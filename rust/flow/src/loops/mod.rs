@@ -4,8 +4,8 @@
 //! depend on the iteration `t` (`offsets`). A path through the loop stays at a leaf, or in a group of leaves that
 //! depend on each other, for some iterations, and leaves it in one iteration by an edge to another group. The groups
 //! have no cycle (`groups`), and the relation of a group over any number of iterations has a closed form where it is
-//! exact (`forms`, `walks`, `stacked`, `hops`); so paths are compositions of few maps, with the iterations in which they change groups
-//! as range variables (`paths`).
+//! exact (`forms`, `walks`, `stacked`, `hops`), in all iterations or one after the other in parts of them (`phases`); so
+//! paths are compositions of few maps, with the iterations in which they change groups as range variables (`paths`).
 //!
 //! A clock counts the iterations that are done: backward a path begins at clock `T` and ends at 0, forward the reverse.
 //!
@@ -21,6 +21,7 @@ mod groups;
 mod hops;
 mod offsets;
 mod paths;
+mod phases;
 mod running;
 mod scalars;
 mod stacked;

@@ -4,15 +4,18 @@ use quasiaffine::map::State;
 use quasiaffine::{simplify, Expr, Map, Result};
 
 use super::build::{dim, dims, fits, map, sum, with_constraint, Bounded, KEEP_POINTS};
-use super::forms::inside;
 use super::hops::close_hops;
 use super::unions::{keep_time, same_elements};
-use super::{Edge, Group, Kind, Leaf, LoopMaps, Piece, Timeline, Window};
+use super::{Edge, Group, Kind, Leaf, Piece, Timeline, Window};
 
 /// A leaf that keeps its elements but for a window, which is another one in every iteration.
-pub(super) fn close_window(maps: &LoopMaps, group: &mut Group, window: Option<Window>) -> Result<bool> {
-    let (time, leaf) = (&maps.time, group.leaves[0]);
-    let edges: Vec<&Edge> = inside(maps, &group.leaves).into_iter().map(|(_, e)| e).collect();
+pub(super) fn close_window(
+    time: &Timeline,
+    group: &mut Group,
+    edges: &[&Edge],
+    window: Option<Window>,
+) -> Result<bool> {
+    let leaf = group.leaves[0];
     let is_plain = edges.iter().all(|e| e.reason.is_none() && e.map.domain().n_runtime() == 0);
     if !is_plain || time.n < 1 {
         return Ok(false);
@@ -25,7 +28,7 @@ pub(super) fn close_window(maps: &LoopMaps, group: &mut Group, window: Option<Wi
             return Ok(true);
         }
     }
-    close_hops(time, group, &edges, &kept, window)
+    close_hops(time, group, edges, &kept, window)
 }
 
 /// A number that no distance between elements and windows exceeds.
