@@ -197,7 +197,7 @@ def rewrite_for_table(m: IndexingMap, table: GroupTable, common: GroupTable) -> 
     stride = _group_stride(table, n)
     if stride is not None:
         return [_rewrite_along_axis(m, stride, len(table.groups[0]), n)]
-    return _rewrite_point_to_point(m, table, n)
+    return _rewrite_point_to_point(m, table)
 
 
 def _group_stride(table: GroupTable, n: int) -> int | None:
@@ -230,7 +230,7 @@ def _rewrite_along_axis(m: IndexingMap, k: int, size: int, n: int) -> IndexingMa
     ).simplify(keep_point_dims=True)
 
 
-def _rewrite_point_to_point(m: IndexingMap, table: GroupTable, n: int) -> list[IndexingMap] | None:
+def _rewrite_point_to_point(m: IndexingMap, table: GroupTable) -> list[IndexingMap] | None:
     rank = len(m.dims) - 2
     source, target = m.dims[rank + 1], m.results[-1]
     origin = [*(Expr.dim(i) for i in range(rank)), Expr.constant(0), Expr.constant(0)]
