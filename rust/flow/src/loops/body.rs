@@ -14,8 +14,8 @@ use super::build::Bounded;
 use super::counter::CountedLoop;
 use super::scalars::values::{Scalar, Symbol, Values};
 use super::scalars::{is_made_of_kept, Part, Place};
-use super::windows::{known_branch, written_window};
-use super::{LoopBody, LoopMaps, Offset, OffsetKey, Step, Window};
+use super::windows::{known_branch, written_slot, written_window};
+use super::{LoopBody, LoopMaps, Offset, OffsetKey, Rotation, Step, Window};
 use crate::closure::{closure, Reach};
 use crate::indexing::{Footprint, InstructionIndexing, OperandIndexing, ShapeIndex, Text};
 use crate::propagate::Direction;
@@ -256,6 +256,11 @@ impl<P: RuleProvider> LoopBody for Body<'_, '_, P> {
 
     fn window(&self, leaf: &ShapeIndex) -> Result<Option<Window>, Self::Error> {
         Ok(written_window(self.questions.m, self.of.facts.body, &mut held(&self.of.values), leaf))
+    }
+
+    fn rotation(&self, leaf: &ShapeIndex) -> Result<Option<Rotation>, Self::Error> {
+        let found = written_slot(self.questions.m, self.of.facts.body, &mut held(&self.of.values), leaf);
+        Ok(found.map(|rotation| Rotation { symbols: self.of.symbols(), ..rotation }))
     }
 }
 

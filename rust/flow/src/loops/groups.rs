@@ -1,6 +1,6 @@
 //! Groups of leaves that depend on each other: strongly connected components, the last ones first.
 
-use super::{forms, phases, stacked, Edge, Group, Kind, Leaf, LoopBody, LoopMaps};
+use super::{forms, phases, rotations, stacked, Edge, Group, Kind, Leaf, LoopBody, LoopMaps};
 use rustc_hash::FxHashMap;
 
 /// How many large groups wait until a question passes through them.
@@ -75,6 +75,7 @@ impl LoopMaps {
             reason: None,
             common: None,
             window: None,
+            rotation: None,
             pieces: FxHashMap::default(),
         };
         let edges = forms::inside(self, &group.leaves);
@@ -85,6 +86,11 @@ impl LoopMaps {
                 let window = body.window(&self.indices[leaf])?;
                 is_closed = stacked::close_window(&self.time, &mut group, &edges, window)?
                     || phases::close_in_phases(&self.time, &mut group, &edges)?;
+                if !is_closed {
+                    if let Some(rotation) = body.rotation(&self.indices[leaf])? {
+                        is_closed = rotations::close_rotation(&self.time, &mut group, &edges, rotation)?;
+                    }
+                }
             }
             if !is_closed {
                 forms::close_general(self, &mut group)?;
@@ -92,7 +98,7 @@ impl LoopMaps {
         }
         // From here on the relation is complete: a question that is interrupted leaves only paths to be found.
         let is_large = group.common.is_some();
-        let (leaves, has_window) = (group.leaves.clone(), group.window.is_some());
+        let (leaves, has_window) = (group.leaves.clone(), group.window.is_some() || group.rotation.is_some());
         for &leaf in &leaves {
             self.group_of[leaf] = Some(self.groups.len());
         }

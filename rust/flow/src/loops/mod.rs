@@ -4,8 +4,9 @@
 //! depend on the iteration `t` (`offsets`). A path through the loop stays at a leaf, or in a group of leaves that
 //! depend on each other, for some iterations, and leaves it in one iteration by an edge to another group. The groups
 //! have no cycle (`groups`), and the relation of a group over any number of iterations has a closed form where it is
-//! exact (`forms`, `walks`, `stacked`, `hops`), in all iterations or one after the other in parts of them (`phases`); so
-//! paths are compositions of few maps, with the iterations in which they change groups as range variables (`paths`).
+//! exact (`forms`, `walks`, `stacked`, `hops`, `rotations`), in all iterations or one after the other in parts of them
+//! (`phases`); so paths are compositions of few maps, with the iterations in which they change groups as range
+//! variables (`paths`).
 //!
 //! A clock counts the iterations that are done: backward a path begins at clock `T` and ends at 0, forward the reverse.
 //!
@@ -22,6 +23,7 @@ mod hops;
 mod offsets;
 mod paths;
 mod phases;
+mod rotations;
 mod running;
 mod scalars;
 mod stacked;
@@ -41,6 +43,7 @@ pub use body::{Carried, Loop, LOOP_START};
 use build::value_of;
 pub use counter::{condition_and_body, CountedLoop, Induction, Start};
 pub use offsets::{Offset, OffsetKey};
+pub use rotations::Rotation;
 pub use scalars::operations::Direction;
 pub use scalars::values::{arithmetic, Comparison, Scalar, Value};
 use unions::by_clock;
@@ -65,6 +68,9 @@ pub trait LoopBody {
 
     /// The window of a leaf that the body writes with an update.
     fn window(&self, leaf: &ShapeIndex) -> std::result::Result<Option<Window>, Self::Error>;
+
+    /// The slot of a leaf that the body writes with an update.
+    fn rotation(&self, leaf: &ShapeIndex) -> std::result::Result<Option<Rotation>, Self::Error>;
 }
 
 /// The maps of one iteration from a leaf.
@@ -152,6 +158,7 @@ struct Group {
     /// Of a large group: the dimensions that every edge in it keeps; a path in it may reach the whole of the others.
     common: Option<SmallVec<[usize; 4]>>,
     window: Option<Window>,
+    rotation: Option<Rotation>,
     pieces: Pieces,
 }
 

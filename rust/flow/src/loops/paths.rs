@@ -16,6 +16,7 @@ use rustc_hash::FxHashMap;
 
 use super::build::{dim, dims, map, value_of, Bounds};
 use super::forms::pieces_of;
+use super::rotations::{from_elsewhere, is_in_slot};
 use super::stacked::{is_within, iteration_of};
 use super::unions::{drop_ranges, without_last_result, MAX_MAPS};
 use super::{Edge, Leaf, LoopMaps, Piece, Reached, Through, Window};
@@ -184,6 +185,14 @@ impl LoopMaps {
     /// Backward, along an edge from the elements that an iteration writes: from (element, clock) to (element, clock,
     /// the clock after the one iteration that writes the element). Later ones do not write it.
     fn writes(&self, number: usize, leaf: Leaf, i: usize) -> Result<Option<Map>> {
+        if let (Some(rotation), Some(edge), true) =
+            (&self.groups[number].rotation, self.edge(leaf, i), self.time.backward)
+        {
+            // All iterations write other elements.
+            if is_in_slot(&self.time, leaf, &edge.map, rotation)? {
+                return Ok(Some(self.before_any(leaf)?));
+            }
+        }
         let (Some(window), Some(edge)) = (&self.groups[number].window, self.edge(leaf, i)) else { return Ok(None) };
         if !self.time.backward || !self.is_inside(edge, window)? {
             return Ok(None);
@@ -198,7 +207,11 @@ impl LoopMaps {
     /// Whether an edge leads to elements that the same iteration writes, and no later one.
     fn arrives_written(&self, leaf: Leaf, i: usize) -> Result<bool> {
         let Some(edge) = self.edge(leaf, i).filter(|_| !self.time.backward) else { return Ok(false) };
-        let target = self.group_of[edge.target].and_then(|number| self.groups[number].window.as_ref());
+        let Some(number) = self.group_of[edge.target] else { return Ok(false) };
+        if let Some(rotation) = &self.groups[number].rotation {
+            return is_in_slot(&self.time, edge.target, &edge.map, rotation);
+        }
+        let target = self.groups[number].window.as_ref();
         target.map_or(Ok(false), |window| self.is_inside(edge, window))
     }
 
@@ -252,7 +265,8 @@ impl LoopMaps {
         for (leaf, entries) in found {
             let entries = self.few(entries, leaf);
             reason = reason.or_else(|| entries.iter().find_map(|e| e.reason.clone()));
-            let mut few = self.memo.fewest(entries.into_iter().map(|e| e.map).collect());
+            let own = entries.into_iter().map(|e| from_elsewhere(&e.map)).collect::<Result<_>>()?;
+            let mut few = self.memo.fewest(own);
             few.iter_mut().for_each(solve_alone);
             maps.extend(few.into_iter().map(|m| (self.indices[leaf].clone(), m)));
         }

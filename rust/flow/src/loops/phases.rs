@@ -147,6 +147,7 @@ fn phase(time: &Timeline, leaf: Leaf, edges: &[&Edge], (first, end): (i64, i64))
         reason: None,
         common: None,
         window: None,
+        rotation: None,
         pieces: Default::default(),
     };
     let with_leaf: Vec<(Leaf, &Edge)> = own.iter().map(|e| (leaf, e)).collect();

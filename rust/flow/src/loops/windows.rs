@@ -6,6 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::counter::{linear_in_iteration, CountedLoop};
+use super::rotations::{slots, Rotation};
 use super::scalars::values::{Scalar, Values};
 use super::scalars::{body_of, is_made_of_kept, Place, MAX_VALUES};
 use super::Window;
@@ -169,6 +170,26 @@ pub(super) fn written_window(
     }
     let (dim, start, step) = moving?;
     Some(Window { dim, start, step, size: widths[dim], fixed })
+}
+
+/// The slot of a leaf of which each iteration writes another one, as far as the body says so: one offset is a sum with the
+/// iteration, modulo the number of slots, and the window fills the other dimensions.
+pub(super) fn written_slot(
+    m: &Module,
+    body: ComputationId,
+    values: &mut Values,
+    leaf: &ShapeIndex,
+) -> Option<Rotation> {
+    let update = values.scope.origin(m, Place::all(m.root(body), leaf.clone()));
+    if m.instructions()[update.at as usize].opcode != Opcode::DynamicUpdateSlice || !update.index.is_empty() {
+        return None;
+    }
+    let (offsets, widths) = accessed_window(m, update.at, update.call, values)?;
+    let sizes = m.shape(update.at).as_array()?.dims();
+    let mut partial = (0..sizes.len()).filter(|&i| widths[i] < sizes[i]);
+    let (dim, None) = (partial.next()?, partial.next()) else { return None };
+    let (first, stride, count) = slots(&offsets[dim])?;
+    Some(Rotation { dim, first, stride, count, size: widths[dim], offset: offsets[dim].clone(), symbols: Vec::new() })
 }
 
 /// A conditional in the body of which no data that the loop changes decides the branch: a leaf that `counts`, or one that
