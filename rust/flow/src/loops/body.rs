@@ -237,8 +237,8 @@ impl<P: RuleProvider> LoopBody for Body<'_, '_, P> {
         let reason = part.reason.filter(|text| !text.is_empty());
         let mut reason =
             if part.exact { None } else { Some(reason.unwrap_or_else(|| "the body is over-approximate".into())) };
-        let counts = |leaf: &ShapeIndex| of.facts.inductions.contains_key(leaf);
-        let find = || known_branch(m, of.facts.body, &mut held(&of.values), &counts);
+        let is_integer = |leaf: &ShapeIndex| of.facts.start.integers.contains_key(leaf);
+        let find = || known_branch(m, of.facts.body, &mut held(&of.values), &is_integer);
         let branch = of.branch.get_or_init(find).filter(|_| !is_kept && reason.is_none());
         reason = reason.or_else(|| {
             Some(format!("no data that the loop changes decides the branch of {}", of.name(m, branch?)).into())

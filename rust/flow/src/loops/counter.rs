@@ -42,7 +42,7 @@ struct Stated {
 #[derive(Clone, Debug, Default)]
 pub struct Start {
     /// The integer scalars of the state.
-    integers: BTreeMap<ShapeIndex, Integers>,
+    pub(super) integers: BTreeMap<ShapeIndex, Integers>,
     stated: Stated,
     /// The numbers with which integer scalars begin, where they are known, and the sizes of dynamic dimensions. A size has
     /// the index of its array, with the dimension behind it.

@@ -1,5 +1,7 @@
 //! The windows of a loop's leaves that the body accesses: the one that it writes, and those with affine offsets.
 
+use std::cell::RefCell;
+
 use hlo::{ComputationId, InstructionId, Module, Opcode, Value as Attribute};
 use quasiaffine::Expr;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -8,7 +10,7 @@ use smallvec::SmallVec;
 use super::counter::{linear_in_iteration, CountedLoop};
 use super::rotations::{slots, Rotation};
 use super::scalars::values::{Scalar, Values};
-use super::scalars::{body_of, is_made_of_kept, Place, MAX_VALUES};
+use super::scalars::{body_of, is_made_of_kept, Place, Scope, MAX_VALUES};
 use super::Window;
 use crate::indexing::ShapeIndex;
 
@@ -192,13 +194,13 @@ pub(super) fn written_slot(
     Some(Rotation { dim, first, stride, count, size: widths[dim], offset: offsets[dim].clone(), symbols: Vec::new() })
 }
 
-/// A conditional in the body of which no data that the loop changes decides the branch: a leaf that `counts`, or one that
-/// stays as it is. Paths that take any branch in each iteration are too many then.
+/// A conditional in the body whose branch no data decides that the loop changes, but the iteration and what stays as it is.
+/// Paths that take any branch in each iteration are too many then.
 pub(super) fn known_branch(
     m: &Module,
     body: ComputationId,
     values: &mut Values,
-    counts: &dyn Fn(&ShapeIndex) -> bool,
+    is_integer: &dyn Fn(&ShapeIndex) -> bool,
 ) -> Option<InstructionId> {
     let mut pending: Vec<(ComputationId, Option<u32>)> = vec![(body, None)];
     let mut seen: FxHashSet<(InstructionId, Option<u32>)> = FxHashSet::default();
@@ -214,7 +216,7 @@ pub(super) fn known_branch(
             }
             if let Some(index) = m.operand(at, 0).filter(|_| opcode == Opcode::Conditional) {
                 let place = Place { call, ..Place::of(index, ShapeIndex::new()) };
-                if values.of(m, place.clone()).is_some() || is_made_of_kept(&mut values.scope, m, body, place, counts) {
+                if values.of(m, place.clone()).is_some() || !is_data(&mut values.scope, m, body, place, is_integer) {
                     return Some(at);
                 }
             }
@@ -223,6 +225,31 @@ pub(super) fn known_branch(
         }
     }
     None
+}
+
+/// Whether a scalar in the body depends on data that the loop changes: on more than leaves that stay as they are, and those
+/// that are an integer in each iteration and do not depend on such data themselves.
+fn is_data(
+    scope: &mut Scope,
+    m: &Module,
+    body: ComputationId,
+    place: Place,
+    is_integer: &dyn Fn(&ShapeIndex) -> bool,
+) -> bool {
+    let (mut pending, mut seen) = (vec![place], FxHashSet::default());
+    while let Some(place) = pending.pop() {
+        let read = RefCell::new(Vec::new());
+        let is_read = |leaf: &ShapeIndex| {
+            read.borrow_mut().push(leaf.clone());
+            is_integer(leaf)
+        };
+        if !is_made_of_kept(scope, m, body, place, &is_read) {
+            return true;
+        }
+        let new = read.into_inner().into_iter().filter(|leaf| is_integer(leaf) && seen.insert(leaf.clone()));
+        pending.extend(new.map(|leaf| Place::of(m.root(body), leaf)));
+    }
+    false
 }
 
 /// The offset and the sizes of the window that an instruction accesses in its first operand; `None` for other operations
