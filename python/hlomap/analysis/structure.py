@@ -19,8 +19,9 @@ def is_container(instruction: Instruction) -> bool:
 
 
 def is_fusion(instruction: Instruction) -> bool:
-    """Whether it stands for those of a fused computation."""
-    return is_container(instruction) and instruction.called_computations[0].is_fusion
+    """Whether the instruction is a fusion, also one whose computation cannot be read."""
+    op = lookup(instruction.opcode)
+    return op.calls.inlines and not op.memory.moves_nothing
 
 
 def is_looked_through(instruction: Instruction) -> bool:

@@ -16,7 +16,7 @@ from .._core import Computation, Instruction, Module, known_opcodes
 from ..analysis.bitcasts import is_bitcast
 from ..analysis.executions import CountRun
 from ..analysis.questions import Questions
-from ..analysis.structure import executed_computations, is_container, is_fusion, run_by
+from ..analysis.structure import executed_computations, is_container, run_by
 from ..base.answers import Answer, Unknown
 from ..base.text import joined, one_line, plural, printable
 from ..base.types import expect, expect_items, is_index, json_fields, wrong_type
@@ -448,7 +448,7 @@ def _roots(fusion: Instruction) -> Iterator[Instruction]:
         yield root
         if lookup(root.opcode).memory.moves_nothing:
             pending += root.operands
-        elif is_fusion(root):
+        elif is_container(root):
             pending.append(root.called_computations[0].root)
 
 
