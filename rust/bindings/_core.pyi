@@ -10,6 +10,7 @@ from typing import Any, Literal, NoReturn, TypeAlias, TypeVar, final, overload
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import disjoint_base
 
 from .analysis.questions import Region
 from .analysis.table import Table
@@ -823,6 +824,7 @@ class RuleCache:
 
 _Asks = TypeVar("_Asks", bound=Propagation)
 
+@disjoint_base
 class Propagation:
     def __new__(
         cls: type[_Asks],

@@ -7,7 +7,7 @@ them all at once, in the module of the definition.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 
 from .._core import Instruction, Shape
 from ..writing.arguments import array_shape
@@ -129,6 +129,9 @@ class Array(Value, public=False):
         return value.converted(dtype)
 
 
+_Binary: TypeAlias = "Callable[[Call, Operand, Operand], Array]"
+
+
 def _binary(opcode: str, dtype: str | None = None, **attributes: str) -> Callable[[Call, Operand, Operand], Array]:
     """An operator of arrays, as a method that a Value asks for under the name that a builder gives it."""
 
@@ -165,20 +168,20 @@ class Call(Core, public=False):
         """Raises :class:`NotUnderstood` unless the call has ``n`` operands, with the reason why it should."""
         require(len(self.operands) == n, f"{len(self.operands)} operands, where {reason}")
 
-    add = _binary("add")
-    sub = _binary("subtract")
-    mul = _binary("multiply")
-    div = _binary("divide")
-    max = _binary("maximum")
-    min = _binary("minimum")
-    and_ = _binary("and")
-    or_ = _binary("or")
-    xor = _binary("xor")
-    shift_left = _binary("shift-left")
-    _shift_right = _binary("shift-right-logical")
-    lt = _binary("compare", "pred", direction="LT")
-    gt = _binary("compare", "pred", direction="GT")
-    ge = _binary("compare", "pred", direction="GE")
+    add: ClassVar[_Binary] = _binary("add")
+    sub: ClassVar[_Binary] = _binary("subtract")
+    mul: ClassVar[_Binary] = _binary("multiply")
+    div: ClassVar[_Binary] = _binary("divide")
+    max: ClassVar[_Binary] = _binary("maximum")
+    min: ClassVar[_Binary] = _binary("minimum")
+    and_: ClassVar[_Binary] = _binary("and")
+    or_: ClassVar[_Binary] = _binary("or")
+    xor: ClassVar[_Binary] = _binary("xor")
+    shift_left: ClassVar[_Binary] = _binary("shift-left")
+    _shift_right: ClassVar[_Binary] = _binary("shift-right-logical")
+    lt: ClassVar[_Binary] = _binary("compare", "pred", direction="LT")
+    gt: ClassVar[_Binary] = _binary("compare", "pred", direction="GT")
+    ge: ClassVar[_Binary] = _binary("compare", "pred", direction="GE")
 
     def write(self, dtype: str, sizes: Sequence[int], opcode: str, *operands: Value, **attributes: Any) -> Array:
         """Writes an instruction that gives an array."""
