@@ -876,6 +876,7 @@ class _Record:
     exact: bool
     reason: str | None
     crosses_devices: bool
+    has_runtime: bool
     maps: list[IndexingMap]
     uses: list[list[_Use]] | None
 

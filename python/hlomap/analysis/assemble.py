@@ -52,7 +52,7 @@ def assemble(
     maps, uses, devices = record.maps, record.uses, None
     if record.crosses_devices:
         devices = unknown_devices(between.reason) if isinstance(between, Unknown) else between.indexing(record.number)
-    if questions is not None and any(m.runtime for m in maps):
+    if questions is not None and record.has_runtime:
         if devices is not None:
             there = at_known_positions(devices, questions)
             if isinstance(there, MapSet):

@@ -27,6 +27,8 @@ pub struct Record {
     /// The reason if the maps are over-approximate.
     reason: Option<String>,
     crosses_devices: bool,
+    /// Whether any of the maps has a runtime variable.
+    has_runtime: bool,
     maps: Py<PyList>,
     /// The uses of each map; None if each map has one use.
     uses: Option<Py<PyList>>,
@@ -201,6 +203,7 @@ impl<'a, 'py> Records<'a, 'py> {
         maps: Vec<PyMap>,
         uses: Option<Vec<Vec<Bound<'py, PyTuple>>>>,
     ) -> PyResult<Bound<'py, Record>> {
+        let has_runtime = maps.iter().any(|m| m.map.domain().n_runtime() > 0);
         let maps = PyList::new(self.py, maps)?.unbind();
         let uses = uses.map(|uses| PyList::new(self.py, uses)).transpose()?.map(Bound::unbind);
         let (unknown, known) = match part {
@@ -213,6 +216,7 @@ impl<'a, 'py> Records<'a, 'py> {
             exact: known.is_some_and(|f| f.exact),
             reason: known.and_then(|f| f.reason.as_deref()).map(str::to_owned),
             crosses_devices: known.is_some_and(|f| f.crosses_devices),
+            has_runtime,
             maps,
             uses,
         };

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::affine::form::{AffineForm, AtomId};
+use crate::affine::table::FEW;
 use crate::analysis::interval::Interval;
 
 /// A constraint of the domain as a fact: the form lies in the interval.
@@ -27,9 +28,6 @@ pub struct Facts {
     by_atom: FxHashMap<AtomId, SmallVec<[u32; 2]>>,
     n_indexed: usize,
 }
-
-/// Up to so many facts are looked through one by one.
-const FEW: usize = 16;
 
 impl Facts {
     pub fn len(&self) -> usize {

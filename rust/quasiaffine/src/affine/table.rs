@@ -13,7 +13,7 @@ pub struct Table<K, V> {
 }
 
 /// Up to this many keys are searched linearly.
-const FEW: usize = 16;
+pub const FEW: usize = 16;
 
 impl<K: Eq + Hash, V> Table<K, V> {
     pub fn get(&self, key: &K) -> Option<&V> {

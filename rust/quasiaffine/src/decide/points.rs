@@ -108,6 +108,13 @@ mod tests {
     }
 
     #[test]
+    fn more_variables_have_no_formula() {
+        let bits = |n: usize| points_between(&vec![(3, Interval::new(0, 1)); n], 0, 3);
+        assert_eq!(bits(MAX_VARS), Some(MAX_VARS as u128 + 1));
+        assert_eq!(bits(MAX_VARS + 1), None);
+    }
+
+    #[test]
     fn numbers_beyond_enumeration_and_beyond_128_bits() {
         let n = 1_000_000_000i64;
         let below = Interval::new(0, n - 1);

@@ -12,6 +12,7 @@ use crate::affine::context::AffineContext;
 use crate::affine::facts::Fact;
 use crate::affine::form::AffineForm;
 use crate::affine::summands::summands;
+use crate::affine::table::FEW;
 use crate::analysis::interval::Interval;
 use crate::error::Stop;
 use crate::expr::{Expr, Kind};
@@ -19,9 +20,6 @@ use crate::map::domain::{Constraint, Domain, Source};
 use crate::rules::{constraint, extraction, residues, Rule};
 use crate::simplify::rewrite::rewrite;
 use crate::simplify::trace::Statement;
-
-/// Up to so many forms are looked through one by one.
-const FEW: usize = 16;
 
 /// Forms in their ranges.
 type Kept = SmallVec<[(AffineForm, Interval); 2]>;

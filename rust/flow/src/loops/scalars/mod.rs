@@ -323,7 +323,6 @@ pub(super) fn is_made_of_kept(
     place: Place,
     others: &dyn Fn(&ShapeIndex) -> bool,
 ) -> bool {
-    const MAX_SEEN: usize = 500;
     let mut pending = vec![place];
     let mut seen = FxHashSet::default();
     while let Some(place) = pending.pop() {
@@ -331,7 +330,7 @@ pub(super) fn is_made_of_kept(
             continue;
         }
         let at = place.at;
-        if seen.len() > MAX_SEEN {
+        if seen.len() > MAX_VALUES {
             return false;
         }
         if m.parameter_number(at).is_some() && m.computation_of(at) == body {
