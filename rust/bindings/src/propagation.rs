@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use flow::devices::DeviceTable;
-use flow::query::named;
+use flow::provider::named;
 use flow::schedule::{self, Schedule};
 use flow::{rows, Direction, Propagator, Query, Questions, ShapeIndex, Subject};
 use hlo::{ComputationId, InstructionId};

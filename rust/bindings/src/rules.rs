@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use flow::arithmetic::{Known, Operations, Work};
 use flow::loops::LOOP_START;
-use flow::query::Key;
+use flow::provider::Key;
 use flow::watch::Watch;
 use flow::{Direction, InstructionIndexing, Propagator, RuleProvider, RuleTraits, ShapeIndex, Sharing};
 use hlo::InstructionId;

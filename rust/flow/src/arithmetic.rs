@@ -17,7 +17,8 @@ use smallvec::SmallVec;
 
 use crate::indexing::{OperandIndexing, ShapeIndex, Text};
 use crate::propagate::Propagation;
-use crate::query::{Direction, Questions, RuleProvider};
+use crate::provider::RuleProvider;
+use crate::query::{Direction, Questions};
 use crate::reads;
 use crate::schedule::{only_callee, Region, Schedule, Step};
 use crate::shapes;

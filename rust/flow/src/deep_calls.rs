@@ -6,7 +6,8 @@ use quasiaffine::interrupt::{once, poll};
 use rustc_hash::FxHashSet;
 
 use crate::propagate::Direction;
-use crate::query::{Questions, RuleProvider};
+use crate::provider::RuleProvider;
+use crate::query::Questions;
 use crate::shapes;
 
 /// The depth up to which calls are followed recursively.

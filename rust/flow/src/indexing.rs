@@ -164,7 +164,7 @@ impl InstructionIndexing {
         maps.flat_map(|(_, m)| m.domain().runtime()).filter_map(|v| v.source.as_ref().map(|s| s.id)).collect()
     }
 
-    /// Whether a runtime source is [`named`](crate::query::named), so that a rule's result belongs to one instruction.
+    /// Whether a runtime source is [`named`](crate::provider::named), so that a rule's result belongs to one instruction.
     pub fn names_values(&self) -> bool {
         self.has_runtime && self.sources().iter().any(|&source| source < 0)
     }

@@ -65,6 +65,7 @@
 #[macro_use]
 mod named;
 
+pub mod provider;
 pub mod query;
 
 pub mod arithmetic;
@@ -78,6 +79,7 @@ pub mod indexing;
 pub mod loops;
 mod outputs;
 pub mod outside;
+mod passes;
 pub mod propagate;
 pub mod reads;
 pub mod rows;
@@ -92,4 +94,5 @@ pub mod watch;
 
 pub use indexing::{Footprint, InstructionIndexing, OperandIndexing, ShapeIndex, Text};
 pub use propagate::{Direction, Propagation};
-pub use query::{Key, Propagator, Query, Questions, RuleProvider, RuleTraits, Sharing, Subject};
+pub use provider::{Key, RuleProvider, RuleTraits, Sharing};
+pub use query::{Propagator, Query, Questions, Subject};

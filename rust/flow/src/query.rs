@@ -10,29 +10,26 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use hlo::{ComputationId, InstructionId, Module, Opcode};
 use layout::Shape;
-use quasiaffine::{Count, Domain, Map};
+use quasiaffine::{Domain, Map};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use crate::arithmetic::{Known, Operations, Work};
+use crate::arithmetic::{Known, Operations};
 use crate::closure::Reach;
 use crate::deep_calls::Prepared;
 use crate::devices::DeviceTable;
 use crate::indexing::{Footprint, InstructionIndexing, OperandIndexing, ShapeIndex, Text};
 use crate::loops::{Loop, Start};
-use crate::outputs::{self, Needed};
-use crate::propagate::{Mode, Propagation, Rule, Setting};
+use crate::outputs;
+use crate::propagate::{Propagation, Rule, Setting};
+use crate::provider::{named, Key, RuleProvider, RuleTraits, Sharing};
 use crate::reads::{Counts, Union};
 use crate::schedule::{fits, only_callee, Region, Schedule};
 use crate::shapes;
-use crate::sources::Sources;
-use crate::state::{whole, State};
-use crate::tiles::Parameters;
+use crate::sources::{repeats_operands, Sources};
+use crate::state::whole;
 
 pub use crate::propagate::Direction;
-
-/// The key of an instruction, or the fingerprint of a computation.
-pub use hlo::Key;
 
 /// The value that a question is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -54,107 +51,12 @@ pub struct Query {
     pub index: ShapeIndex,
 }
 
-/// The properties of an operation that decide how its rule is used.
-#[derive(Clone, Debug, Default)]
-pub struct RuleTraits {
-    /// The value is that of the one called computation at the operands.
-    pub inlines: bool,
-    /// The rule knows what tokens and opaque values carry; of other operations nothing is known about them.
-    pub follows_tokens: bool,
-    /// The operation only rearranges the elements of tuples.
-    pub structural: bool,
-    /// The rule is not one of a user, so that an array that [`Module::handed_on`] finds in an operand is that array,
-    /// without asking for the rule.
-    pub is_built_in: bool,
-    /// Operations of one class have equal rules where the sizes of their arrays agree.
-    pub sizes_class: Option<String>,
-    /// How its arithmetic operations are counted.
-    pub work: Work,
-    /// The operation hands values on and moves no element.
-    pub moves_nothing: bool,
-    /// It may have an [updated operand](RuleProvider::updated_operand).
-    pub updates: bool,
-}
-
-/// The instructions that share what rules say of one of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sharing {
-    /// Those with this key; none where there is no key.
-    pub key: Option<Key>,
-    /// Whether the fingerprint of its computation determines it.
-    pub in_fingerprint: bool,
-}
-
-/// The runtime source of a rule's result that stands for this value, whichever instruction has the result.
-pub const fn named(source: i64) -> i64 {
-    -1 - source
-}
-
-/// The indexing rules of operations, and a store of results that outlives a question.
-pub trait RuleProvider {
-    /// The error that ends a propagation. The failure of a single rule is not one: its result is unknown.
-    type Error;
-
-    /// The traits of an operation; equal for equal signatures.
-    fn traits(&self, id: InstructionId) -> Result<Arc<RuleTraits>, Self::Error>;
-
-    /// Which instructions share the results so far for one with this signature. What rules read decides, so that this
-    /// may change whenever a rule is asked; an earlier answer holds for the results that were found by then.
-    fn sharing(&self, _id: InstructionId, signature: &Key) -> Result<Sharing, Self::Error> {
-        Ok(Sharing { key: Some(*signature), in_fingerprint: true })
-    }
-
-    /// The rule's result. Source k stands for the value of operand k, so that the result fits every instruction with
-    /// this key; one that has [`named`] sources belongs to one instruction.
-    fn rule(
-        &self,
-        id: InstructionId,
-        key: Option<&Key>,
-        index: &ShapeIndex,
-        direction: Direction,
-    ) -> Result<Arc<InstructionIndexing>, Self::Error>;
-
-    /// Stores the result of a rule for later questions about instructions with this key.
-    fn keep_result(&self, _key: &Key, _index: &ShapeIndex, _direction: Direction, _found: &Arc<InstructionIndexing>) {}
-
-    /// The stored indexing of a computation with this fingerprint. Sources are positions in the computation.
-    fn recall(&self, _key: &Key, _index: &ShapeIndex, _direction: Direction) -> Option<Arc<InstructionIndexing>> {
-        None
-    }
-
-    /// Stores the indexing of a computation for later questions. False where it holds for this computation alone,
-    /// and not for others with the same fingerprint.
-    fn keep(&self, _key: &Key, _index: &ShapeIndex, _direction: Direction, _found: &Arc<InstructionIndexing>) -> bool {
-        true
-    }
-
-    /// The operand with the new elements, where the other elements of the output are those of operand 0; asked of
-    /// operations that [may have one](RuleTraits::updates).
-    fn updated_operand(&self, _id: InstructionId) -> Result<Option<usize>, Self::Error> {
-        Ok(None)
-    }
-
-    /// The operations of an instruction whose [work](RuleTraits::work) the provider counts, its own and how often each
-    /// called computation runs; or why they are unknown.
-    fn operations(&self, _id: InstructionId) -> Result<Known<(Operations, Vec<u128>)>, Self::Error> {
-        Ok(Err("no operations are known".into()))
-    }
-
-    /// The number of distinct elements that some maps into one array reach, where the provider has a bound.
-    fn distinct(&self, _maps: &[&Map]) -> Result<Option<Count>, Self::Error> {
-        Ok(None)
-    }
-
-    /// The error for a caller whose operands or output do not fit the computation that it calls.
-    fn mismatch(&self, message: &'static str) -> Self::Error;
-}
-
 /// Caches the answers to questions about one module.
 #[derive(Default)]
 pub struct Propagator {
     cache: Mutex<Cache>,
     sources: Arc<Sources>,
-    devices: Option<DeviceTable>,
+    pub(crate) devices: Option<DeviceTable>,
     /// How deeply calls nest, by computation.
     pub(crate) depths: OnceLock<Vec<u32>>,
     /// Whether the questions are about all outputs of each instruction.
@@ -580,7 +482,7 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
         Ok(Arc::new(found.remap_sources(&in_caller)))
     }
 
-    /// The indexing of an iteration of a loop that runs any number of times, as in [`Mode::Iteration`].
+    /// The indexing of an iteration of a loop that runs any number of times, as in [`Mode::Iteration`](crate::propagate::Mode::Iteration).
     pub fn iteration(&self, body: ComputationId, index: &ShapeIndex, direction: Direction) -> Answer<P> {
         self.through((body, direction, index.clone()), true)
     }
@@ -710,7 +612,7 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
     }
 
     /// The element of its operand that an instruction takes, whatever else the operand holds.
-    fn element_taken(&self, id: InstructionId) -> Result<Option<u32>, P::Error> {
+    pub(crate) fn element_taken(&self, id: InstructionId) -> Result<Option<u32>, P::Error> {
         let m = self.m;
         let is_plain = m.instructions()[id as usize].opcode == Opcode::GetTupleElement
             && !m.is_inconsistent(id)
@@ -719,105 +621,6 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
             return Ok(None);
         }
         Ok(m.handed_on(id, &[]).and_then(|(_, path)| u32::try_from(*path.first()?).ok()))
-    }
-
-    /// The indexing of a computation, backward from an array of its root, with all its maps; `None` where that takes more
-    /// maps than the limit, which then is 0 and otherwise less by those that it took.
-    pub fn within(
-        &self,
-        computation: ComputationId,
-        index: &ShapeIndex,
-        limit: &Cell<usize>,
-    ) -> Result<Option<Arc<InstructionIndexing>>, P::Error> {
-        self.prepare(computation, Direction::Backward)?;
-        let key = (computation, Direction::Backward, index.clone());
-        let found = self.propagate_through(&key, false, Some(limit))?;
-        Ok((limit.get() > 0).then(|| found.into()))
-    }
-
-    /// The elements of a computation's parameters that arrays of its root need, in one pass; with `as_one` all of them
-    /// together.
-    pub fn needed(
-        &self,
-        computation: ComputationId,
-        indices: &[ShapeIndex],
-        as_one: bool,
-    ) -> Result<Vec<Needed>, P::Error> {
-        self.prepare(computation, Direction::Backward)?;
-        let schedule = self.schedule_of(computation, false)?;
-        let setting = self.setting(&schedule, self.mode_of(true));
-        outputs::needed(setting, indices, as_one, self.m.parameters(computation), &mut self.rule(false))
-    }
-
-    /// The order of a propagation from `start` through a region.
-    pub fn schedule(&self, region: Region, start: InstructionId) -> Result<Schedule, P::Error> {
-        Schedule::new(self.m, start, region, &mut |id| Ok(self.signature(id)?.traits.inlines))
-    }
-
-    /// From arrays of the first value of a schedule to all values that it is made of; with `elements_alone` in [`Mode::Elements`].
-    pub fn backward(
-        &self,
-        schedule: &'a Schedule,
-        indices: &[ShapeIndex],
-        elements_alone: bool,
-    ) -> Result<Propagation<'a>, P::Error> {
-        let setting = self.setting(schedule, self.mode_of(elements_alone));
-        Propagation::backward(setting, indices.iter(), &mut self.rule(false))
-    }
-
-    /// The order of a propagation forward through a whole computation.
-    pub fn schedule_of_all(&self, computation: ComputationId) -> Result<Schedule, P::Error> {
-        Schedule::computation(self.m, computation, &mut |id| self.element_taken(id))
-    }
-
-    /// From arrays of `start` to all values of a schedule that are made of it; with `elements_alone` in [`Mode::Elements`].
-    pub fn forward(
-        &self,
-        schedule: &'a Schedule,
-        start: InstructionId,
-        indices: &[ShapeIndex],
-        elements_alone: bool,
-    ) -> Result<Propagation<'a>, P::Error> {
-        let setting = self.setting(schedule, self.mode_of(elements_alone));
-        Propagation::forward(setting, start, indices.iter(), &mut self.rule(false))
-    }
-
-    /// From tiling parameters to all values that the first one of a schedule is made of; each of these arrays of it has a
-    /// map from the parameters to its elements.
-    pub fn from_parameters(
-        &self,
-        schedule: &'a Schedule,
-        parameters: &'a Parameters,
-        outputs: &[(ShapeIndex, Map)],
-    ) -> Result<Propagation<'a>, P::Error> {
-        let setting = self.setting(schedule, Mode::Tiles(parameters));
-        Propagation::through(setting, State::of(outputs), &mut self.rule(false))
-    }
-
-    fn setting<'s>(&self, schedule: &'s Schedule, mode: Mode<'s>) -> Setting<'s>
-    where
-        'a: 's,
-    {
-        Setting { m: self.m, schedule, sources: &self.propagator.sources, mode, limit: None }
-    }
-
-    /// One run of a computation, or an iteration of one that repeats.
-    fn mode_of_run(&self, repeats: bool) -> Mode<'a> {
-        match (&self.propagator.devices, repeats) {
-            (None, false) => Mode::Reads,
-            (None, true) => Mode::Iteration,
-            (Some(table), false) => Mode::Devices(table),
-            (Some(table), true) => Mode::DeviceIteration(table),
-        }
-    }
-
-    /// The reads of elements, or the elements alone. Between devices, reads in any case.
-    fn mode_of(&self, elements_alone: bool) -> Mode<'a> {
-        match &self.propagator.devices {
-            None if elements_alone => Mode::Elements,
-            None => Mode::Reads,
-            Some(table) => Mode::Devices(table),
-        }
     }
 
     /// The rules of instructions; those of an iteration that repeats for any values of runtime variables.
@@ -871,13 +674,6 @@ fn own_key(signature: Key, id: InstructionId) -> Key {
     // Not the signature of another instruction, however similar.
     key.reverse();
     key
-}
-
-/// Whether an operand is given twice: two runtime sources may then be one.
-pub(crate) fn repeats_operands(m: &Module, id: InstructionId) -> bool {
-    let mut operands: SmallVec<[InstructionId; 16]> = m.operands(id).collect();
-    operands.sort_unstable();
-    operands.windows(2).any(|pair| pair[0] == pair[1])
 }
 
 /// Drops the parts of empty tuples.

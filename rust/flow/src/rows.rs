@@ -15,9 +15,11 @@ use rustc_hash::FxHashMap;
 use crate::arithmetic::Arithmetic;
 use crate::bitcasts::is_bitcast;
 use crate::indexing::{InstructionIndexing, OperandIndexing, ShapeIndex, Text};
-use crate::query::{repeats_operands, Direction, Query, Questions, RuleProvider, Signature, Subject};
+use crate::provider::RuleProvider;
+use crate::query::{Direction, Query, Questions, Signature, Subject};
 use crate::reads::{self, Reads, Union};
 use crate::shapes;
+use crate::sources::repeats_operands;
 use crate::trip_counts;
 
 /// The limit on rows of one instruction.
@@ -390,7 +392,8 @@ impl<'a, P: RuleProvider> CellBuilder<'a, P> {
 mod tests {
     use super::*;
     use crate::indexing::Footprint;
-    use crate::query::{Key, Propagator, RuleTraits};
+    use crate::provider::{Key, RuleTraits};
+    use crate::query::Propagator;
     use quasiaffine::{Domain, Map};
 
     /// Calls, and elementwise operations on vectors of three elements.

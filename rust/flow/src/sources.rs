@@ -7,6 +7,7 @@ use std::sync::Mutex;
 
 use hlo::{ComputationId, InstructionId, Module};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 /// Numbers from here on are assigned consecutively.
 const LARGE: i64 = 1 << 62;
@@ -89,6 +90,13 @@ impl Sources {
         }
         Some(((source % n) as InstructionId, calls))
     }
+}
+
+/// Whether an operand is given twice: two runtime sources may then be one.
+pub(crate) fn repeats_operands(m: &Module, id: InstructionId) -> bool {
+    let mut operands: SmallVec<[InstructionId; 16]> = m.operands(id).collect();
+    operands.sort_unstable();
+    operands.windows(2).any(|pair| pair[0] == pair[1])
 }
 
 #[cfg(test)]

@@ -21,7 +21,8 @@ use smallvec::SmallVec;
 
 use crate::indexing::{is_identity_on, InstructionIndexing, ShapeIndex, SIMPLIFY};
 use crate::propagate::{Direction, Rule};
-use crate::query::{Questions, RuleProvider};
+use crate::provider::RuleProvider;
+use crate::query::Questions;
 use crate::schedule::{Schedule, Step};
 use crate::shapes;
 use crate::state::{self, is_whole, Use};

@@ -6,7 +6,8 @@
 use hlo::{ComputationId, InstructionId, Module, Opcode, Value};
 use quasiaffine::interrupt::poll;
 
-use crate::query::{Questions, RuleProvider};
+use crate::provider::RuleProvider;
+use crate::query::Questions;
 
 /// By computation, the product of the trip counts of the loops around it; `None` if one is unknown, the product
 /// exceeds 64 bits, or callers differ.

@@ -19,7 +19,8 @@ use super::{LoopBody, LoopMaps, Offset, OffsetKey, Rotation, Step, Window};
 use crate::closure::{closure, Reach};
 use crate::indexing::{Footprint, InstructionIndexing, OperandIndexing, ShapeIndex, Text};
 use crate::propagate::Direction;
-use crate::query::{named, Questions, RuleProvider};
+use crate::provider::{named, RuleProvider};
+use crate::query::Questions;
 use crate::shapes;
 
 /// The question that rules of loops ask about the program around: what is known before the first iteration.
