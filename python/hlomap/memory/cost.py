@@ -11,11 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
-from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._core import Computation, Count, Instruction, Module, Shape, _extent, _reads
+from .._core import Computation, Count, Instruction, Module, Shape
 from ..analysis.executions import Run, effects
 from ..analysis.queries import operand_maps, reached
 from ..analysis.questions import Questions
@@ -24,94 +22,32 @@ from ..base.answers import Unknown
 from ..base.devices import Device, as_device
 from ..base.text import table_lines
 from ..base.types import ReadOnlyDict, json_fields, subject_of
-from ..errors import HlomapError
 from ..hlo.unread import unread_reason
 from ..maps.map_set import MapSet
-from ..maps.union_count import UNBOUNDED
 from ..ops import lookup
 from ..ops._operations import Operations
-from ..ops._shapes import array_leaves, arrays, shape_at
+from ..ops._shapes import array_leaves, arrays
 from ..ops.asynchronous import begun_by
+from .figures import (
+    NO_BYTES,
+    Figures,
+    Placed,
+    bytes_of,
+    estimated,
+    figures_of_bytes,
+    moved,
+    placed,
+    plus,
+    ratio,
+    total,
+    weight_of,
+)
 from .wire import WireBytes, wire_bytes
 
 if TYPE_CHECKING:
     from .._core import _Operations
 
-_MAX_MAPS = 16  # of a union whose elements are counted by taking maps apart
 _MAX_LINES = 10
-
-
-@dataclass(frozen=True, slots=True)
-class _Figures:
-    """The numbers of one run of an instruction or computation.  ``sure_flops`` and ``sure_bytes`` are lower bounds."""
-
-    #: Flops, transcendentals, evaluated operations including those that a fusion repeats, and bytes read, read again
-    #: and written; None if a number is unknown.
-    numbers: tuple[int | None, ...] = (0,) * 6
-    sure_flops: Counter[str] = field(default_factory=Counter)
-    #: Only of device memory.
-    sure_bytes: int = 0
-    #: Bytes that are read and written, by the memory space of the arrays.
-    by_space: Counter[int] = field(default_factory=Counter)
-    exact: bool = True
-    notes: tuple[str, ...] = ()
-    #: Unknown bytes that are left out, such as the reads of an instruction whose text was not read.
-    unknown: tuple[str, ...] = ()
-    #: Whether some operations are left out.
-    lacks_operations: bool = False
-
-    def __add__(self, other: _Figures) -> _Figures:
-        return _total((self, other))
-
-    def times(self, n: int) -> _Figures:
-        """The numbers of ``n`` runs."""
-        numbers = tuple(None if number is None else number * n for number in self.numbers)
-        sure_flops = Counter({dtype: flops * n for dtype, flops in self.sure_flops.items()})
-        by_space = Counter({space: n_bytes * n for space, n_bytes in self.by_space.items()})
-        sure_bytes = self.sure_bytes * n
-        return replace(self, numbers=numbers, sure_flops=sure_flops, sure_bytes=sure_bytes, by_space=by_space)
-
-    @property
-    def weight(self) -> int:
-        """The measure of expense if no device is given."""
-        return _weight(*self.numbers[:2], self.numbers[3], self.numbers[5])
-
-    def seconds(self, device: Device) -> float:
-        """A lower bound of the needs: the operations and bytes with certain bounds."""
-        bandwidth = device.dram_bytes_per_second
-        arithmetic = [_ratio(n, peak) for dtype, n in self.sure_flops.items() if (peak := device.peak(dtype))]
-        return max([*arithmetic, _ratio(self.sure_bytes, bandwidth) if bandwidth else 0.0])
-
-
-def _total(parts: Iterable[_Figures]) -> _Figures:
-    numbers: tuple[int | None, ...] = (0,) * 6
-    sure_flops, sure_bytes, by_space, exact, lacks_operations = Counter[str](), 0, Counter[int](), True, False
-    notes: dict[str, None] = {}
-    unknown: dict[str, None] = {}
-    for part in parts:
-        numbers = tuple(map(_sum, numbers, part.numbers))
-        sure_flops.update(part.sure_flops)
-        by_space.update(part.by_space)
-        sure_bytes, exact = sure_bytes + part.sure_bytes, exact and part.exact
-        notes |= dict.fromkeys(part.notes)
-        unknown |= dict.fromkeys(part.unknown)
-        lacks_operations |= part.lacks_operations
-    return _Figures(numbers, sure_flops, sure_bytes, by_space, exact, tuple(notes), tuple(unknown), lacks_operations)
-
-
-def _ratio(a: int, b: int) -> float:
-    try:
-        return a / b
-    except OverflowError:
-        return inf
-
-
-def _sum(a: int | None, b: int | None) -> int | None:
-    return None if a is None or b is None else a + b
-
-
-def _weight(*numbers: int | None) -> int:
-    return sum(filter(None, numbers))
 
 
 @dataclass(frozen=True)
@@ -176,7 +112,7 @@ class CostReport:
         """Flops for each byte of device memory that is read or written; None if there are none, or unknown."""
         spaces = self.bytes_by_memory_space
         n_bytes = 0 if isinstance(spaces, Unknown) else spaces[0]
-        return _ratio(self.flops, n_bytes) if n_bytes else None
+        return ratio(self.flops, n_bytes) if n_bytes else None
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON values."""
@@ -191,7 +127,7 @@ class CostReport:
         return f"<hlomap.results.CostReport of {self.name}: {', '.join(numbers)}, bytes_written={self.bytes_written}>"
 
     def __str__(self) -> str:
-        weighed = [(_weight(p.flops, p.transcendentals, p.bytes_read, p.bytes_written), p) for p in self.parts]
+        weighed = [(weight_of(p.flops, p.transcendentals, p.bytes_read, p.bytes_written), p) for p in self.parts]
         shown = [part for weight, part in sorted(weighed, key=lambda item: -item[0]) if weight][:_MAX_LINES]
         has_time = self.time_at_least is not None
         header = ["", "flops", "transcendentals", "recomputed", "read", "reread", "written", "flops/byte"]
@@ -341,7 +277,7 @@ def bytes_moved(
     }
 
 
-def _as_bytes(figures: _Figures) -> BytesMoved:
+def _as_bytes(figures: Figures) -> BytesMoved:
     read, written = figures.numbers[3], figures.numbers[5]
     return BytesMoved(read or 0, written or 0, figures.unknown)
 
@@ -355,41 +291,41 @@ class _Counted(NamedTuple):
     evaluated: int | None
 
 
-class _Run(Run[_Figures]):
+class _Run(Run[Figures]):
     """One question about one module; the cost of equal instructions is computed once."""
 
     def __init__(self, questions: Questions, device: Device | None) -> None:
         super().__init__(questions)
         self.device = device
 
-    def total(self, amounts: Iterable[_Figures]) -> _Figures:
-        return _total(amounts)
+    def total(self, amounts: Iterable[Figures]) -> Figures:
+        return total(amounts)
 
-    def noted(self, note: str, *, is_unknown: bool) -> _Figures:
-        return _Figures(notes=(note,), exact=False, unknown=(note,) if is_unknown else ())
+    def noted(self, note: str, *, is_unknown: bool) -> Figures:
+        return Figures(notes=(note,), exact=False, unknown=(note,) if is_unknown else ())
 
-    def weight(self, amount: _Figures) -> float:
+    def weight(self, amount: Figures) -> float:
         return amount.seconds(self.device) if self.device else amount.weight
 
-    def choice(self, heaviest: _Figures, every: Sequence[_Figures]) -> _Figures:
+    def choice(self, heaviest: Figures, every: Sequence[Figures]) -> Figures:
         """The numbers of one branch, with the smallest lower bounds of all branches."""
         dtypes = set.intersection(*(set(one.sure_flops) for one in every))
         flops = Counter({dtype: min(one.sure_flops[dtype] for one in every) for dtype in dtypes})
         return replace(heaviest, sure_flops=flops, sure_bytes=min(one.sure_bytes for one in every))
 
-    def once_at_most(self, amount: _Figures) -> _Figures:
+    def once_at_most(self, amount: Figures) -> Figures:
         return replace(amount, sure_flops=Counter(), sure_bytes=0)
 
     # ------------------------------------------------------------------ an instruction
 
-    def measure(self, instruction: Instruction) -> _Figures:
+    def measure(self, instruction: Instruction) -> Figures:
         """The figures of one run of an operation or a fusion."""
         fused = fused_by(instruction)
         figures = self._of_operation(instruction) if fused is None else self.of_fused(fused, instruction)[0]
         is_clear = instruction.inconsistency is None and not instruction.has_unnamed_operands
         return figures if is_clear else figures + _unread([instruction])
 
-    def _of_operation(self, instruction: Instruction) -> _Figures:
+    def _of_operation(self, instruction: Instruction) -> Figures:
         op = lookup(instruction.opcode)
         operations = self.questions.operations(instruction.number)  # of the whole output
         n = None if isinstance(operations, str) else operations.flops + operations.transcendentals
@@ -421,35 +357,35 @@ class _Run(Run[_Figures]):
             # Unknown code need not write any of an operand's memory.
             if index in kept and any(maps.is_unknown for maps in found.values()):
                 unsure += [shape for at, shape in written if at == index]
-        read = [(_Placed(i.shape), sets) for i, sets in reads.items()]
-        moved = _moved(read, _placed(shape for _, shape in written), instruction.name, _placed(unsure))
-        estimate = self._estimate(instruction) if moved.unknown else None
-        return figures + (moved if estimate is None else _estimated(moved, estimate))
+        read = [(Placed(i.shape), sets) for i, sets in reads.items()]
+        of_bytes = moved(read, placed(shape for _, shape in written), instruction.name, placed(unsure))
+        estimate = self._estimate(instruction) if of_bytes.unknown else None
+        return figures + (of_bytes if estimate is None else estimated(of_bytes, estimate))
 
     def _estimate(self, instruction: Instruction) -> Operations | None:
         """The figures of an operation from an estimate, without proof."""
         found = self.questions.counted(instruction)
         return found if isinstance(found, Operations) and found.estimate is not None else None
 
-    def _of_update(self, instruction: Instruction, updated: int, combines: bool) -> _Figures:
+    def _of_update(self, instruction: Instruction, updated: int, combines: bool) -> Figures:
         """The figures of an update in place: reads of the other operands, and of the old elements if they count."""
         operands = instruction.operands[1:]
         whole = [operand.shape for operand in dict.fromkeys(operands) if operand != instruction.operands[0]]
-        new = _Placed(instruction.operands[updated].shape, instruction.shape)
-        read, written = _bytes([*_placed(whole), *([new] if combines else [])]), _bytes([new])
-        sure = sum((_bytes([one]) or _NO_BYTES)[0] for one in _placed(whole)) if not combines else 0
-        return replace(_moved_bytes(read, 0, written), sure_bytes=sure, exact=not instruction.called_computations)
+        new = Placed(instruction.operands[updated].shape, instruction.shape)
+        read, written = bytes_of([*placed(whole), *([new] if combines else [])]), bytes_of([new])
+        sure = sum((bytes_of([one]) or NO_BYTES)[0] for one in placed(whole)) if not combines else 0
+        return replace(figures_of_bytes(read, 0, written), sure_bytes=sure, exact=not instruction.called_computations)
 
-    def _of_effect(self, instruction: Instruction) -> _Figures:
+    def _of_effect(self, instruction: Instruction) -> Figures:
         """The figures of an operation without output arrays, whose maps would show its reads: it reads whole
         operands."""
         reason = self._why_unknown(instruction)
-        read = _bytes(_placed(operand.shape for operand in dict.fromkeys(instruction.operands)))
+        read = bytes_of(placed(operand.shape for operand in dict.fromkeys(instruction.operands)))
         if read is None:
             reason = f"{instruction.name} reads an array without bound"
         if reason is not None:
-            return replace(_moved_bytes(read, None, _NO_BYTES), exact=False, unknown=(reason,))
-        found = _moved_bytes(read, 0, _NO_BYTES)
+            return replace(figures_of_bytes(read, None, NO_BYTES), exact=False, unknown=(reason,))
+        found = figures_of_bytes(read, 0, NO_BYTES)
         return replace(found, sure_bytes=found.by_space[0])
 
     def _why_unknown(self, instruction: Instruction) -> str | None:
@@ -461,7 +397,7 @@ class _Run(Run[_Figures]):
 
     def of_fused(
         self, computation: Computation, fusion: Instruction | None = None, *, with_bytes: bool = True
-    ) -> tuple[_Figures, list[_Counted]]:
+    ) -> tuple[Figures, list[_Counted]]:
         """The figures of one run of a fused computation, and the operations evaluated inside.
 
         The shapes of ``fusion`` give the memory spaces of operands and outputs; by default the shapes inside do.
@@ -482,16 +418,16 @@ class _Run(Run[_Figures]):
         for instruction, inside in acting.items():
             unknown = tuple(reason for i in inside if (reason := self._why_unknown(i)) is not None)
             note = f"not counted: the operations that {instruction.name} alone needs"
-            figures += _Figures(exact=False, notes=(note,), unknown=unknown, lacks_operations=True)
+            figures += Figures(exact=False, notes=(note,), unknown=unknown, lacks_operations=True)
         if with_bytes:
-            read = [(_Placed(i.shape, _outside(i, fusion)), sets) for i, sets in reads.items()]
+            read = [(Placed(i.shape, _outside(i, fusion)), sets) for i, sets in reads.items()]
             results = _outputs(fusion, len(fused.written))
-            new = [_Placed(at(number).shape, place) for number, place in zip(fused.written, results, strict=True)]
-            figures += _moved(read, new, computation.name)
+            new = [Placed(at(number).shape, place) for number, place in zip(fused.written, results, strict=True)]
+            figures += moved(read, new, computation.name)
             figures += _unread(i for i in computation if i.has_unnamed_operands)
         return figures, [one for one in counted if not isinstance(one.needed, str)]
 
-    def _arithmetic(self, counted: Iterable[_Counted]) -> _Figures:
+    def _arithmetic(self, counted: Iterable[_Counted]) -> Figures:
         flops, others, exact, sure = 0, 0, True, Counter[str]()
         evaluated: int | None = 0
         notes: dict[str, None] = {}
@@ -502,7 +438,7 @@ class _Run(Run[_Figures]):
                 notes[f"not counted: {one.needed}"] = None
                 continue
             flops, others = flops + one.needed.flops, others + one.needed.transcendentals
-            exact, evaluated = exact and one.needed.exact, _sum(evaluated, one.evaluated)
+            exact, evaluated = exact and one.needed.exact, plus(evaluated, one.evaluated)
             estimate = None if one.needed.exact else self._estimate(one.instruction)
             if estimate is not None:
                 estimates[str(estimate.estimate)] = None
@@ -510,17 +446,17 @@ class _Run(Run[_Figures]):
                 sure[_dtype(one.instruction)] += one.needed.flops
         numbers = (flops, others, evaluated, 0, 0, 0)
         all_notes = (*notes, *estimates)
-        return _Figures(numbers, sure, exact=exact, notes=all_notes, lacks_operations=bool(all_notes))
+        return Figures(numbers, sure, exact=exact, notes=all_notes, lacks_operations=bool(all_notes))
 
     # ------------------------------------------------------------------ reports
 
     def report(
-        self, subject: Instruction | Computation, figures: _Figures, times: int, parts: Iterable[CostReport]
+        self, subject: Instruction | Computation, figures: Figures, times: int, parts: Iterable[CostReport]
     ) -> CostReport:
         """The report of these figures, which are for all runs."""
         flops, others = figures.numbers[0] or 0, figures.numbers[1] or 0
         evaluated, read, reread, written = figures.numbers[2:]
-        recomputed = None if evaluated is None else _ratio(evaluated, flops + others) if flops + others else 1.0
+        recomputed = None if evaluated is None else ratio(evaluated, flops + others) if flops + others else 1.0
         seconds = None if self.device is None else figures.seconds(self.device)
         about = (self.device, seconds, figures.exact, figures.notes, tuple(parts))
         is_partial = bool(figures.unknown) or figures.lacks_operations
@@ -545,65 +481,23 @@ class _Run(Run[_Figures]):
 class _BytesRun(_Run):
     """A run that takes the branch of a conditional that moves the most bytes, and the unknowns of all branches."""
 
-    def weight(self, amount: _Figures) -> float:
-        return _weight(amount.numbers[3], amount.numbers[5])
+    def weight(self, amount: Figures) -> float:
+        return weight_of(amount.numbers[3], amount.numbers[5])
 
-    def choice(self, heaviest: _Figures, every: Sequence[_Figures]) -> _Figures:
-        return replace(super().choice(heaviest, every), unknown=_total(every).unknown)
+    def choice(self, heaviest: Figures, every: Sequence[Figures]) -> Figures:
+        return replace(super().choice(heaviest, every), unknown=total(every).unknown)
 
 
-def _unread(instructions: Iterable[Instruction]) -> _Figures:
+def _unread(instructions: Iterable[Instruction]) -> Figures:
     """The figures of instructions whose operands are not known: they leave bytes out."""
     unknown = tuple(f"{i.name}: {i.inconsistency or 'the text names no operands'}" for i in instructions)
-    return _Figures(exact=not unknown, notes=tuple(f"not counted: {reason}" for reason in unknown), unknown=unknown)
+    return Figures(exact=not unknown, notes=tuple(f"not counted: {reason}" for reason in unknown), unknown=unknown)
 
 
-def _skipped(module: Module) -> _Figures:
+def _skipped(module: Module) -> Figures:
     """The figures of a part of the text outside instructions."""
     reason = unread_reason(module, ())
-    return _Figures() if reason is None else _Figures(exact=False, notes=(f"not counted: {reason}",), unknown=(reason,))
-
-
-def _count_reads(sets: Sequence[MapSet], shape: Shape) -> tuple[Count | None, Count]:
-    """Reads by all sets, one for each path from an output element, and distinct elements; None without a bound.
-
-    The sets lead to an array of this shape.
-    """
-    n = shape.n_elements
-    if any(one.is_unknown for one in sets):
-        return None, Count(0, n)
-    maps, is_exact = list(dict.fromkeys(chain.from_iterable(sets))), all(one.exact for one in sets)
-    if is_exact and len(maps) == 1:
-        paths, elements = maps[0].count(), maps[0].count(distinct=True)
-        upper = min(elements.upper, n)
-        return paths if paths.upper < UNBOUNDED else None, Count(min(elements.lower, upper), upper)
-    _, _, _, n_paths, lower, most, _ = _reads(maps, is_exact, shape)
-    upper = n if most is None else min(most, n)
-    if is_exact and lower < upper and len(maps) <= _MAX_MAPS and len({m.shape_index for m in maps}) == 1:
-        found = MapSet(maps).count(distinct=True)
-        lower, upper = max(lower, found.lower), min(upper, found.upper)
-    distinct = Count(min(lower, upper), upper)
-    if n_paths is None:
-        return None, distinct
-    return Count(n_paths if is_exact and all(m.count().exact for m in maps) else 0, n_paths), distinct
-
-
-class _Placed(NamedTuple):
-    """A moved value, and the value whose layouts give the memory spaces of its arrays, by default itself."""
-
-    shape: Shape
-    place: Shape | None = None
-
-    def spaces(self) -> list[int]:
-        """The memory space of each array of the value; 0 if not given."""
-        inside = [array for _, array in arrays(self.shape)]
-        outside = inside if self.place is None else [array for _, array in arrays(self.place)]
-        outside = outside if len(outside) == len(inside) else inside
-        return [0 if array.layout is None else array.layout.memory_space for array in outside]
-
-
-def _placed(shapes: Iterable[Shape]) -> list[_Placed]:
-    return list(map(_Placed, shapes))
+    return Figures() if reason is None else Figures(exact=False, notes=(f"not counted: {reason}",), unknown=(reason,))
 
 
 def _outside(parameter: Instruction, fusion: Instruction | None) -> Shape | None:
@@ -618,83 +512,6 @@ def _outputs(fusion: Instruction | None, n: int) -> Sequence[Shape | None]:
         return [None] * n
     parts = fusion.shape.tuple_shapes if fusion.shape.is_tuple else ()
     return parts if len(parts) == n else [fusion.shape] * n
-
-
-def _moved(
-    reads: Iterable[tuple[_Placed, Sequence[MapSet]]],
-    written: Sequence[_Placed],
-    by: str,
-    unsure: Sequence[_Placed] = (),
-) -> _Figures:
-    """The bytes read from values by all sets together, and written, by an instruction or computation.
-
-    The written values that are ``unsure`` may not be written.
-    """
-    reads = list(reads)
-    reasons = dict.fromkeys(str(maps.reason) for _, sets in reads for maps in sets if maps.is_unknown)
-    unknown = tuple(f"{by}: {reason}" for reason in reasons)
-    read, sure, exact = Counter[int](), Counter[int](), True
-    reread: int | None = 0
-    n_written = _bytes(written)
-    for value, sets in reads:
-        for index, space in zip(array_leaves(value.shape), value.spaces(), strict=True):
-            shape = shape_at(value.shape, index)
-            try:
-                touched, distinct = _count_reads([maps._at(index) for maps in sets], shape)
-            except HlomapError:  # an array with an unbounded dimension
-                unknown += (f"{by} reads an array without bound",)
-                return replace(_moved_bytes(None, None, n_written), exact=False, unknown=unknown)
-            bits = shape.element_bits
-            read[space] += -(-distinct.upper * bits // 8)
-            sure[space] += -(-distinct.lower * bits // 8)
-            exact = exact and distinct.exact
-            again = None if touched is None else max(0, touched.upper - distinct.upper) * bits // 8
-            reread, exact = _sum(reread, again), exact and touched is not None and touched.exact
-    if n_written is None:
-        unknown += (f"{by} writes an array without bound",)
-    else:
-        sure.update(n_written)
-        sure.subtract(_bytes(unsure) or _NO_BYTES)
-    return replace(_moved_bytes(read, reread, n_written), sure_bytes=sure[0], exact=exact, unknown=unknown)
-
-
-def _estimated(moved: _Figures, estimate: Operations) -> _Figures:
-    """The bytes of an operation with unknown reads, from an estimate of all accessed bytes, if there is one.
-
-    It writes its outputs and reads the rest, first each byte of its operands once, then again; all in device memory.
-    """
-    n = estimate.n_bytes
-    if n is None:
-        return moved
-    _, _, _, read, _, written = moved.numbers
-    n_written = n if written is None else min(n, written)
-    n_read = n - n_written if read is None else min(n - n_written, read)
-    return replace(
-        moved,
-        numbers=(0, 0, 0, n_read, n - n_written - n_read, n_written),
-        by_space=Counter({0: n_read + n_written}),
-        unknown=(str(estimate.estimate),),
-    )
-
-
-_NO_BYTES = Counter[int]()
-
-
-def _moved_bytes(read: Counter[int] | None, reread: int | None, written: Counter[int] | None) -> _Figures:
-    """Bytes read, read again and written, by memory space; None if not known."""
-    totals = [None if one is None else sum(one.values()) for one in (read, written)]
-    by_space = (read or _NO_BYTES) + (written or _NO_BYTES)
-    return _Figures((0, 0, 0, totals[0], reread, totals[1]), by_space=by_space)
-
-
-def _bytes(values: Iterable[_Placed]) -> Counter[int] | None:
-    """The bytes of all arrays of some values, by memory space; None if an array has no bound."""
-    by_space: dict[int, list[Shape]] = {}
-    for value in values:
-        for space, (_, array) in zip(value.spaces(), arrays(value.shape), strict=True):
-            by_space.setdefault(space, []).append(array)
-    found = {space: _extent(group)[1] for space, group in by_space.items()}
-    return None if None in found.values() else Counter(found)
 
 
 def _dtype(instruction: Instruction) -> str:
