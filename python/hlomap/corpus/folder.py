@@ -122,7 +122,7 @@ class LocalFolder:
             raise OutputError(errno.ELOOP, message, str(path))
 
     def names(self, folder: str) -> list[str]:
-        """The names of the files directly in a folder, without temporary ones; empty if there is no such folder."""
+        """The names of the files directly in a folder, except temporary files; empty if the folder does not exist."""
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             return sorted(name for name in os.listdir(self._path / folder) if not is_temporary(name))
         return []

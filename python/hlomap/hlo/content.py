@@ -1,7 +1,7 @@
-"""What bytes are, by the first of them, never by the name of their file: a program, or something else.
+"""Recognizes programs and other kinds of files by their first bytes, never by their names.
 
-:func:`content_of` is the one place that decides it.  Nothing is parsed: what begins like HLO and is malformed further
-on still is HLO.
+:func:`content_of` is the entry point.  Nothing is parsed: a file that begins like HLO and is malformed later still
+counts as HLO.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from .._core import form_of_head, unpack_head
 
 HEAD_BYTES = 1 << 16
-"""How many of the first bytes of a file matter."""
+"""The number of bytes at the beginning of a file that decide."""
 
 RIEGELI = b"\x83\xaf\x70\xd1\x0d\x88\x4a\x3f"
 """The first bytes of a Riegeli file."""
@@ -57,26 +57,26 @@ _COMPILE_INPUT = re.compile(r"(?:^|/)module_\d+\.[^/]+/(?:module\.mlir|compile_o
 
 
 class Content(NamedTuple):
-    """What bytes are."""
+    """The kind of some bytes."""
 
     kind: str
-    """``"HLO"``, ``"StableHLO"``, or the kind of what is no program."""
+    """``"HLO"``, ``"StableHLO"``, or the kind of a file that is not a program."""
     form: str | None = None
     """The form of a program: ``"text"``, ``"proto"`` or ``"trace"`` of HLO, or ``"StableHLO"``.  A trace of XLA's
     profiler has the HLO of any number of programs."""
     title: str | None = None
-    """What is no program, in the words of a message, where it is known."""
+    """The kind of a file that is not a program as messages name it, if known."""
     is_mlir: bool = False
-    """Whether it is MLIR, of StableHLO or of other dialects."""
+    """Whether the bytes are MLIR, of StableHLO or of other dialects."""
 
     @property
     def is_program(self) -> bool:
-        """Whether it is a program: HLO, or StableHLO, which jaxlib converts."""
+        """Whether the bytes are a program: HLO, or StableHLO, which jaxlib converts."""
         return self.kind in ("HLO", "StableHLO")
 
 
 def content_of(head: bytes) -> Content:
-    """What bytes are, which may be compressed, by the first 64 KiB of them.
+    """The content of bytes, which may be compressed, by the first 64 KiB.
 
     >>> content_of(b"HloModule m")[:2], content_of(b"digraph G {")[:3], content_of(b"").kind
     (('HLO', 'text'), ('other text', None, 'a graph for Graphviz'), 'empty')
@@ -108,7 +108,7 @@ def content_of(head: bytes) -> Content:
 
 
 def content_of_file(path: str | os.PathLike[str]) -> Content:
-    """What a file holds.  Raises ``OSError`` where it cannot be read."""
+    """The content of a file.  Raises ``OSError`` if the file cannot be read."""
     if not stat.S_ISREG(os.stat(path).st_mode):
         return Content("not a regular file")
     with open(path, "rb") as stream:
@@ -116,9 +116,10 @@ def content_of_file(path: str | os.PathLike[str]) -> Content:
 
 
 def kind_of_name(name: str) -> str | None:
-    """The kind of a file that XLA writes beside the modules of a dump, in a folder for each compilation; else ``None``.
+    """The kind of a file that XLA writes in addition to the modules of a dump, in a folder for each compilation; else
+    ``None``.
 
-    The program in it is that of the module before optimizations, which the dump has as a file of its own.
+    Such a file contains the module before optimizations, which the dump also has as a separate file.
 
     >>> kind_of_name("dump/module_0001.jit_f/module.mlir"), kind_of_name("dump/module_0001.jit_f.something.txt")
     ('input of a compilation', None)

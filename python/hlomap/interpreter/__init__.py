@@ -44,9 +44,9 @@ def execute(
 ) -> Value:
     """Run a module's entry, or a computation, on one array for each parameter and return its value.
 
-    The value is an array, or a list if the root is a tuple; arrays share no memory with each other, with arguments or
-    with constants.  Python numbers and lists take the type of the parameter: floats are rounded, and an integer or bool
-    must hold every number exactly.  With ``num_replicas * num_partitions`` devices, device
+    The value is an array, or a list if the root is a tuple.  No returned array shares memory with another one, with an
+    argument or with a constant.  Python numbers and lists take the type of the parameter: floats are rounded, and an
+    integer or bool must hold every number exactly.  With ``num_replicas * num_partitions`` devices, device
     ``replica * num_partitions + partition``, the value is a list with one value for each device, and an argument is
     one array for all devices, a list with an array for each device, or one array with the devices along a new first
     dimension.

@@ -27,7 +27,7 @@ class KernelCost(NamedTuple):
     flops: int = 0
     transcendentals: int = 0
     bytes_accessed: int | None = None
-    """The bytes that it reads and writes, including repeated reads; None if there is no estimate."""
+    """Bytes read and written, including repeated reads; None if there is no estimate."""
 
 
 class Estimate(NamedTuple):
