@@ -186,3 +186,24 @@ fn bytes(elements: u128, bits: u128) -> u128 {
 fn fitting(n: u128) -> Option<i64> {
     i64::try_from(n).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_elements_than_the_array_has() {
+        // Each map reaches any of the elements: no formula is known for squares modulo a number.
+        let map = |k: i64| -> Map {
+            let text = format!("(d0) -> ((d0 * d0 * {k}) mod 1000003), domain: d0 in [0, 999999]");
+            text.parse().unwrap()
+        };
+        let maps = [map(3), map(5)];
+        let maps: Vec<&Map> = maps.iter().collect();
+        let counts = Counts::new(&maps);
+        let shape = layout::parse_shape("f32[1000003]").unwrap();
+        let reads = Arc::new(Union::new(&maps, counts)).of(&shape, true);
+        assert!(counts.distinct.upper > 1_000_003, "{:?}", counts.distinct);
+        assert_eq!((reads.distinct.1, reads.bytes), (Some(1_000_003), Some(4_000_012)));
+    }
+}
