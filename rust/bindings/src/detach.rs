@@ -1,16 +1,16 @@
 //! Releases the interpreter lock while the core crates work, and takes it now and then to look for signals.
 //!
 //! Python runs signal handlers, such as that of Ctrl-C, only on its main thread and only with the lock. So every
-//! [`PERIOD`] a call on that thread takes the lock and lets Python run them; if one raises, [`quasiaffine::interrupt`]
+//! [`PERIOD`] a call on that thread takes the lock and lets Python run them; if one raises, the crate `cancel`
 //! ends the work and the call raises the exception.
 
 use std::cell::RefCell;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use cancel::{n_steps, on_threads, poll, unwatched, watched, Cancelled};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
-use quasiaffine::interrupt::{n_steps, on_threads, poll, unwatched, watched, Interrupted};
 
 /// The interval between checks for signals.
 const PERIOD: Duration = Duration::from_millis(40);
@@ -46,7 +46,7 @@ fn detached(py: Python<'_>, work: &mut (dyn FnMut() + Send)) -> PyResult<()> {
     let outer = CALL.take();
     let done = py.detach(|| watched(has_raised, work));
     let call = CALL.replace(outer);
-    done.map_err(|Interrupted| call.raised.unwrap_or_else(|| PyKeyboardInterrupt::new_err(())))
+    done.map_err(|Cancelled| call.raised.unwrap_or_else(|| PyKeyboardInterrupt::new_err(())))
 }
 
 /// [`unlocked`] for long work; work of microseconds keeps the lock, since releasing and taking it takes as long.

@@ -1,5 +1,6 @@
 //! Errors of the core crates as exceptions of `hlomap.errors`: one exhaustive match for each crate.
 
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 use quasiaffine::Error;
@@ -50,6 +51,7 @@ pub fn of_quasiaffine(error: Error) -> PyErr {
     match error {
         Error::Overflow(_) | Error::PointOverflow { .. } => SizeError::new_err(message),
         Error::OutsideDomain(_) => DomainError::new_err(message),
+        Error::Cancelled => PyKeyboardInterrupt::new_err(()),
         Error::Divisor(_)
         | Error::UnknownVariable(_)
         | Error::Arity { .. }

@@ -1,12 +1,12 @@
 //! Records for Python of the results of a propagation.
 
+use cancel::{discard, poll};
 use flow::arithmetic::{Known, Operations};
 use flow::propagate::Entry;
 use flow::{Direction, InstructionIndexing, OperandIndexing, Propagation, ShapeIndex, Subject};
 use hlo::InstructionId;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
-use quasiaffine::interrupt::{discard, poll};
 use quasiaffine::Map;
 use rustc_hash::FxHashMap;
 

@@ -3,6 +3,7 @@
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use cancel::look_back;
 use flow::watch::AllReads;
 use flow::{Direction, InstructionIndexing, RuleTraits, ShapeIndex};
 use pyo3::prelude::*;
@@ -48,6 +49,7 @@ impl Recent {
         if found.parts.len() > MAX_PARTS {
             return;
         }
+        look_back();
         let (young, old) = &mut *held(&self.young_and_old);
         if young.len() >= self.limit {
             *old = mem::take(young);

@@ -8,9 +8,9 @@ use std::collections::hash_map::Entry;
 use std::iter::once;
 use std::sync::Arc;
 
+use cancel::poll;
 use hlo::{ComputationId, InstructionId};
 use layout::ArrayShape;
-use quasiaffine::interrupt::poll;
 use quasiaffine::{distinct, touched, Count, Map};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;

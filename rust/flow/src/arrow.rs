@@ -6,7 +6,7 @@
 
 use std::iter::{once, repeat_n};
 
-use quasiaffine::interrupt::poll;
+use cancel::poll;
 
 use crate::columns::{Kind, Run, Value, View, COLUMNS};
 

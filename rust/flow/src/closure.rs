@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
+use cancel::poll;
 use hlo::InstructionId;
 use layout::Shape;
-use quasiaffine::interrupt::poll;
 use quasiaffine::map::State;
 use quasiaffine::{compose, simplify, Domain, Map, Options};
 use rustc_hash::{FxHashMap, FxHashSet};

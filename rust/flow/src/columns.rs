@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
+use cancel::poll;
 use hlo::{InstructionId, Metadata, Module, Opcode};
-use quasiaffine::interrupt::poll;
 use rustc_hash::FxHashMap;
 
 use crate::arithmetic::Arithmetic;

@@ -1,8 +1,8 @@
 //! Deeply nested calls: the innermost computations are computed first, so that stack depth does not grow with a
 //! program.
 
+use cancel::{once, poll};
 use hlo::{ComputationId, Module};
-use quasiaffine::interrupt::{once, poll};
 use rustc_hash::FxHashSet;
 
 use crate::propagate::Direction;

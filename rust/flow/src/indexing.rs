@@ -5,7 +5,7 @@
 //! dimension of the array that its shape index leads to. In a propagation [between devices](crate::devices) both are
 //! followed by a group and a position.
 
-use quasiaffine::interrupt::once;
+use cancel::once;
 use std::sync::{Arc, OnceLock};
 
 use quasiaffine::map::State;

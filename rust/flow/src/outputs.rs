@@ -12,8 +12,8 @@ use std::iter::once;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use cancel::poll;
 use hlo::InstructionId;
-use quasiaffine::interrupt::poll;
 use quasiaffine::map::State as MapState;
 use quasiaffine::{Interval, Kind, Map, Variable};
 use rustc_hash::{FxHashMap, FxHasher};

@@ -3,7 +3,7 @@
 //! Every value is visited once, after all values through which it is reached, and equal maps are merged, so work grows
 //! with distinct maps and not with paths. An array costs only the values that reach it.
 
-use quasiaffine::interrupt::{discard, poll};
+use cancel::{discard, poll};
 use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

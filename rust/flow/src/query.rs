@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::iter::once;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use cancel::look_back;
 use hlo::{ComputationId, InstructionId, Module, Opcode};
 use layout::Shape;
 use quasiaffine::{Domain, Map};
@@ -174,6 +175,7 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
     }
 
     pub(crate) fn cache(&self) -> MutexGuard<'a, Cache> {
+        look_back();
         // Entries are complete when they are inserted, so a panic elsewhere leaves the cache valid.
         self.propagator.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -7,9 +7,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use cancel::poll;
 use hlo::{ComputationId, InstructionId, Module};
 use layout::Shape;
-use quasiaffine::interrupt::poll;
 use rustc_hash::FxHashMap;
 
 use crate::arithmetic::Arithmetic;

@@ -3,7 +3,7 @@
 //! A fusion or call is entered if it is the only caller of its computation, or the subject of the question. Entering a
 //! computation for two callers would mix their values, so the indexing of other calls is computed as a whole.
 
-use quasiaffine::interrupt::poll;
+use cancel::poll;
 use std::collections::hash_map::Entry::Vacant;
 use std::ops::Range;
 

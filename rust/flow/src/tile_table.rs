@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use cancel::{on_threads, poll};
 use layout::{strides, ArrayShape, Digit};
-use quasiaffine::interrupt::{on_threads, poll};
 use quasiaffine::tile::{BoxRun, Memo, Refusal, TileBox, TileCount, TiledMap};
 use quasiaffine::{distinct, int, Interval, Kind, Map, Var, Variable};
 use smallvec::SmallVec;

@@ -3,8 +3,8 @@
 //! A body runs once per iteration of its `while`, a condition once more, and any other called computation as often as
 //! its caller.
 
+use cancel::poll;
 use hlo::{ComputationId, InstructionId, Module, Opcode, Value};
-use quasiaffine::interrupt::poll;
 
 use crate::provider::RuleProvider;
 use crate::query::Questions;

@@ -3,7 +3,7 @@
 //! A cycle is an error. A shape that disagrees with the inferred one is a diagnostic, and the module keeps the shape
 //! that is written. Not here: names and counts, which `parse` checks as it reads them.
 
-use quasiaffine::interrupt::poll;
+use cancel::poll;
 use std::collections::hash_map::Entry;
 use std::hash::{Hash, Hasher};
 

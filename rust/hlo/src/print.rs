@@ -4,7 +4,7 @@
 //! that XLA does not read, such as that of a type, gets a `_`. A computation that was written inline is printed inline.
 //! A module or computation without a name gets one: `module`, `main`, `computation_N`.
 
-use quasiaffine::interrupt::poll;
+use cancel::poll;
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 

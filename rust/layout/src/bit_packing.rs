@@ -3,7 +3,7 @@
 //! `unpack_bits(pack_bits(a)) == a` for elements whose values fit in n bits; s4 [1, 2] packs to the byte 0x21.
 //! An unpacked element has `n_bytes` bytes, little-endian. Not here: the order of the elements (`pack.rs`).
 
-use quasiaffine::interrupt::poll;
+use cancel::poll;
 
 /// The number of bytes or elements between two polls.
 const POLLED: usize = 1 << 12;

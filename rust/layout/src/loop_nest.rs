@@ -4,7 +4,7 @@
 //! loops together span less than the target stride of the first loop, so that threads can divide the first one. Not
 //! here: the conversion of layouts into such copies (`pack.rs`).
 
-use quasiaffine::interrupt::{on_threads, poll};
+use cancel::{on_threads, poll};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Loop {

@@ -6,7 +6,7 @@
 //! combines. `unpack(pack(a)) == a`. Not here: the values of the elements, and elements narrower than a byte
 //! (`bit_packing.rs`).
 
-use quasiaffine::interrupt::{on_threads, poll};
+use cancel::{on_threads, poll};
 use quasiaffine::{Points, Program};
 
 use crate::linear::{buffer_elements, linear_index};

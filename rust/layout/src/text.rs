@@ -2,7 +2,7 @@
 //!
 //! Every method either advances or returns an error, and none looks back. Not here: the grammar.
 
-use quasiaffine::interrupt::poll;
+use cancel::poll;
 use quasiaffine::text::is_hidden;
 
 use crate::{Diagnostic, Span};

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::cancel::Cancelled;
+
 /// The result of an operation that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -42,6 +44,8 @@ pub enum Error {
         /// The number of bits that do not hold the value.
         bits: u32,
     },
+    /// The call was cancelled, see [`crate::cancel`].
+    Cancelled,
     /// Text that is not a map or an expression.
     Text(Box<TextError>),
 }
@@ -68,8 +72,10 @@ pub struct TextError {
 pub enum Stop {
     /// A value does not fit into 64 bits.
     Overflow,
-    /// The effort of one simplification is spent.
+    /// The effort of one question is spent.
     Effort,
+    /// The work is cancelled.
+    Cancelled,
 }
 
 impl From<Stop> for Error {
@@ -77,6 +83,7 @@ impl From<Stop> for Error {
         match stop {
             Stop::Overflow => Error::Overflow("a value"),
             Stop::Effort => Error::TooLarge("the map is too large to be simplified"),
+            Stop::Cancelled => Error::Cancelled,
         }
     }
 }
@@ -85,6 +92,18 @@ impl From<Stop> for Error {
 impl From<Error> for Stop {
     fn from(_: Error) -> Stop {
         Stop::Overflow
+    }
+}
+
+impl From<Cancelled> for Stop {
+    fn from(_: Cancelled) -> Stop {
+        Stop::Cancelled
+    }
+}
+
+impl From<Cancelled> for Error {
+    fn from(_: Cancelled) -> Error {
+        Error::Cancelled
     }
 }
 
@@ -125,6 +144,7 @@ impl fmt::Display for Error {
             Error::PointOverflow { row, value, point, bits } => {
                 write!(f, "{value} does not fit into {bits} bits at point {row}: {point}")
             }
+            Error::Cancelled => write!(f, "{Cancelled}"),
             Error::Text(e) => write!(f, "{e}"),
         }
     }

@@ -145,9 +145,9 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+pub mod cancel;
 pub mod error;
 pub mod int;
-pub mod interrupt;
 pub mod limits;
 
 pub(crate) mod arithmetic;

@@ -1,13 +1,13 @@
-//! The meter of a question: it counts the work, polls for an interrupt, and stops the work at a limit.
+//! The meter of a question: it counts the work, asks whether the work is cancelled, and stops it at a limit.
 //!
 //! Every loop over terms, pairs or maps spends on a meter before it examines them. A question has one meter; a question
 //! that asks others gives each a [part](Meter::part) of it, so that it ends within its effort however many they are.
-//! Only the effort ends the work, so an answer never depends on the machine.
+//! Only the effort and a cancellation end the work, so an answer never depends on the machine.
 
+use crate::cancel::{is_cancelled, steps};
 use crate::error::Stop;
-use crate::interrupt::{look, steps};
 
-/// The effort between two polls for an interrupt, one step of [`crate::interrupt::n_steps`]; a power of two, some 50
+/// The effort between two questions whether the work is cancelled, one step of [`crate::cancel::n_steps`]; a power of two, some 50
 /// microseconds.
 const STEP: u64 = 1 << 13;
 
@@ -26,13 +26,13 @@ impl Meter {
     /// Spends the effort of examining `n` terms.
     ///
     /// # Errors
-    /// [`Stop::Effort`] if less effort is left, which is then spent.
+    /// [`Stop::Effort`] if less effort is left, [`Stop::Cancelled`] if the work is cancelled; no effort is left then.
     #[inline]
     pub fn spend(&mut self, n: usize) -> Result<(), Stop> {
         match self.left.checked_sub(n as u64 + 1) {
             Some(left) => {
                 if (left ^ self.left) >= STEP {
-                    self.step(left);
+                    self.step(left)?;
                 }
                 self.left = left;
                 Ok(())
@@ -45,9 +45,13 @@ impl Meter {
     }
 
     #[cold]
-    fn step(&mut self, left: u64) {
+    fn step(&mut self, left: u64) -> Result<(), Stop> {
         steps((self.left / STEP - left / STEP) as usize);
-        look();
+        if is_cancelled() {
+            self.left = 0;
+            return Err(Stop::Cancelled);
+        }
+        Ok(())
     }
 
     /// The effort that is left.
@@ -68,7 +72,7 @@ impl Meter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interrupt::{n_steps, watched, Interrupted};
+    use crate::cancel::{n_steps, watched, Cancelled};
 
     #[test]
     fn a_meter_counts_and_stops() {
@@ -83,11 +87,11 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupt_is_heard() {
+    fn a_cancellation_is_heard() {
         let endless = || {
             let mut meter = Meter::new(u64::MAX);
             while meter.spend(9).is_ok() {}
         };
-        assert_eq!(watched(|| true, endless), Err(Interrupted));
+        assert_eq!(watched(|| true, endless), Err(Cancelled));
     }
 }

@@ -5,7 +5,7 @@
 //! kinds have a closed form: hops by constant distances from a window of one element, or row, and those of which only a
 //! few follow each other, since what is read was never, or not often, written before.
 
-use quasiaffine::interrupt::poll;
+use cancel::poll;
 use quasiaffine::map::State;
 use quasiaffine::{is_empty, simplify, then, Expr, Interval, Kind as VarKind, Map, Result, Var, Variable};
 

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use quasiaffine::interrupt::poll;
+use cancel::poll;
 use quasiaffine::map::State;
 use quasiaffine::{is_empty, simplify, then, Expr, Interval, Kind as VarKind, Map, Op, Result, Var, Variable};
 

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use cancel::poll;
 use hlo::{ComputationId, Module};
-use quasiaffine::interrupt::poll;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 

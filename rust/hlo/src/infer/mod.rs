@@ -13,8 +13,8 @@ mod omitted;
 mod reduction;
 mod structure;
 
+use cancel::steps;
 use layout::{require, ArrayShape, ElementKind, ElementType, Layout, Shape, UNBOUNDED};
-use quasiaffine::interrupt::steps;
 use smallvec::{smallvec, SmallVec};
 
 use crate::attribute::{schema, Value};

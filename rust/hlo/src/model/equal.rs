@@ -3,8 +3,8 @@
 //! The order of attributes, explicit defaults, the spelling of numbers and the tables of stack frames are ignored;
 //! shapes with their layouts, operands, values and metadata are compared.
 
+use cancel::poll;
 use layout::{with_layout, Shape};
-use quasiaffine::interrupt::poll;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 

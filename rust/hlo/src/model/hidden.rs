@@ -12,8 +12,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use cancel::{once, poll};
 use layout::Shape;
-use quasiaffine::interrupt::{once, poll};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::attribute::Value;

@@ -6,8 +6,8 @@
 
 use std::borrow::Cow;
 
+use cancel::poll;
 use layout::{ArrayShape, ElementKind, ElementType, Shape, UNBOUNDED};
-use quasiaffine::interrupt::poll;
 
 use crate::cursor::{clip, find, Cursor, Read, SHORT};
 use crate::error::{Diagnostic, Span};

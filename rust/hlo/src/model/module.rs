@@ -8,8 +8,8 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+use cancel::{once, poll};
 use layout::{ElementKind, Shape};
-use quasiaffine::interrupt::{once, poll};
 use rustc_hash::FxHashMap;
 
 use crate::attribute::schema::{self, Form};

@@ -3,7 +3,7 @@
 //! A program gives shardings to parameters, results and the calls that constrain a value; propagation adds them to the
 //! instructions between, except to values that every device has. Not here: the meaning of a sharding.
 
-use quasiaffine::interrupt::{once, poll};
+use cancel::{once, poll};
 
 use super::module::{InstructionId, Module};
 use super::opcode::Opcode;

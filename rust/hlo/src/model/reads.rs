@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use quasiaffine::interrupt::{once, poll};
+use cancel::{once, poll};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 

@@ -6,7 +6,7 @@
 //! reads. Only the content counts: `slice={[1:2]}` and `slice={[1:2:1]}`, or 3.1415927 and 3.14159274, are equal. Equal
 //! signatures of different instructions require a collision of two independent 64-bit hashes.
 
-use quasiaffine::interrupt::{once, poll};
+use cancel::{once, poll};
 use std::fmt::Write;
 
 use layout::{with_layout, Shape};

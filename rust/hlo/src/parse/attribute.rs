@@ -4,7 +4,7 @@
 //! diagnostic. Values that name computations or instructions become lists of numbers, which are filled in when names
 //! are resolved.
 
-use quasiaffine::interrupt::poll;
+use cancel::poll;
 use smallvec::SmallVec;
 
 use crate::attribute;

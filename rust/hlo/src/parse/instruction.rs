@@ -2,7 +2,7 @@
 //!
 //! Not here: operands and attributes.
 
-use quasiaffine::interrupt::poll;
+use cancel::poll;
 use std::hash::{Hash, Hasher};
 
 use layout::Shape;

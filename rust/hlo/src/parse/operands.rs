@@ -6,7 +6,7 @@
 //! allow attributes here; a diagnostic reports them. Each part of a tuple is one get-tuple-element of its computation,
 //! shared by all users.
 
-use quasiaffine::interrupt::poll;
+use cancel::poll;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 

@@ -5,8 +5,8 @@
 //! the computation is unknown, as for a line that cannot be read. If the operands of a single elementwise instruction
 //! have names but no shapes, they become parameters with the shape of the result. A strict reading refuses both.
 
+use cancel::poll;
 use layout::{ArrayShape, ElementType, Shape};
-use quasiaffine::interrupt::poll;
 use rustc_hash::FxHashMap;
 
 use super::instruction::{Scope, Stem, UNRESOLVED};

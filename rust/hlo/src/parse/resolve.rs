@@ -11,7 +11,7 @@ use crate::model::module::{Attribute, Computation, Instruction, LOST, SHAPE_OMIT
 use crate::parse::instruction::{Scope, Stem, UNRESOLVED};
 use crate::parse::module::{Header, Signature};
 use crate::parse::{Numbers, Parser};
-use quasiaffine::interrupt::poll;
+use cancel::poll;
 
 /// The number of names that are compared with a misspelled one: edit distances to a million names take long.
 const CANDIDATES: usize = 5000;

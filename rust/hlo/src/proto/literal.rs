@@ -2,7 +2,7 @@
 //!
 //! The proto has elements in memory order, given by the layout's minor-to-major, the text in row-major order.
 
-use quasiaffine::interrupt::poll;
+use cancel::poll;
 use std::borrow::Cow;
 use std::fmt::Write;
 

@@ -6,7 +6,7 @@
 //! as several kernels, which events name: it ran as often as the kernel with the fewest events. Not here: the
 //! instruction that an operation is.
 
-use quasiaffine::interrupt::poll;
+use cancel::poll;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::wire::{bad, each_field, first_field, Field, Message, Payload, Wire};

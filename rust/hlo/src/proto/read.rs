@@ -4,7 +4,7 @@
 //! from text. The proto refers to computations and instructions by id, the text by name. An operand id that does
 //! not exist or occurs twice leaves the operands unknown, as in a text that omits their names, with a diagnostic.
 
-use quasiaffine::interrupt::poll;
+use cancel::poll;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::payload::Payloads;

@@ -2,7 +2,7 @@
 //!
 //! The parent of a frame is one larger in the text than in the proto, where 0 stands for none.
 
-use quasiaffine::interrupt::poll;
+use cancel::poll;
 
 use super::push_int;
 use super::quote::push_quoted;

@@ -4,7 +4,7 @@
 //! about modules. A field that the table does not have is skipped and reported. Errors have the line and column of the
 //! text. See <https://protobuf.dev/reference/protobuf/textformat-spec/>.
 
-use quasiaffine::interrupt::poll;
+use cancel::poll;
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 

@@ -5,7 +5,7 @@
 //! their users, callees before their callers, and unique names, so computations and instructions are reordered and
 //! instructions renamed where the text differs.
 
-use quasiaffine::interrupt::poll;
+use cancel::poll;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 

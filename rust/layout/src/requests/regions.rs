@@ -8,7 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use quasiaffine::interrupt::poll;
+use cancel::poll;
 use quasiaffine::{int, Constraint, Expr, Interval, Map, Op, Points, Program, Result, Term};
 
 use super::measure::{measure, Counts, Form, TOO_MANY};

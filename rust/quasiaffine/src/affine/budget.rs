@@ -1,10 +1,10 @@
 //! The budget of a simplification.
 
+use crate::cancel::is_cancelled;
 use crate::error::Stop;
-use crate::interrupt::look;
 use crate::simplify::trace::Trace;
 
-/// The effort between two checks for an interrupt, a power of two.
+/// The effort between two questions whether the work is cancelled, a power of two.
 const LOOK_AFTER: u32 = 1 << 13;
 
 /// The effort left to a simplification over all its contexts, and the trace of its rules.
@@ -23,12 +23,13 @@ impl Budget {
     /// Spends the effort of examining `n` terms.
     ///
     /// # Errors
-    /// [`Stop::Effort`] if no effort is left.
+    /// [`Stop::Effort`] if no effort is left, [`Stop::Cancelled`] if the work is cancelled.
     pub(crate) fn spend(&mut self, n: usize) -> Result<(), Stop> {
         match self.effort.checked_sub(u32::try_from(n + 1).unwrap_or(u32::MAX)) {
             Some(left) => {
-                if (left ^ self.effort) >= LOOK_AFTER {
-                    look();
+                if (left ^ self.effort) >= LOOK_AFTER && is_cancelled() {
+                    self.effort = 0;
+                    return Err(Stop::Cancelled);
                 }
                 self.effort = left;
                 Ok(())

@@ -11,12 +11,12 @@ use smallvec::SmallVec;
 use crate::affine::context::AffineContext;
 use crate::analysis::interval::Interval;
 use crate::analysis::wide_interval::WideInterval;
+use crate::cancel::poll;
 use crate::decide::ranges::{range, range_terms};
 use crate::decide::separable::Separable;
 use crate::error::{Error, Result};
 use crate::expr::{Expr, Op, Var};
 use crate::int;
-use crate::interrupt::poll;
 use crate::map::domain::{Constraint, Domain, Variable};
 use crate::map::{Map, State};
 use crate::simplify::options::Options;
@@ -175,9 +175,8 @@ fn without_one(map: &Map, n_tries: &mut usize) -> Option<Map> {
 
 fn limited<'a, T>(items: impl Iterator<Item = T> + 'a, n_tries: &'a mut usize) -> impl Iterator<Item = T> + 'a {
     items.take_while(move |_| {
-        poll();
         *n_tries = n_tries.saturating_sub(1);
-        *n_tries > 0
+        *n_tries > 0 && !poll()
     })
 }
 

@@ -11,13 +11,13 @@ use smallvec::SmallVec;
 
 use crate::analysis::interval::Interval;
 use crate::analysis::wide_interval::{fits, interval};
+use crate::cancel::steps;
 use crate::decide::contains::{containment, contains, Containment};
 use crate::decide::count::{touched, Count};
 use crate::error::Error;
 use crate::eval::points::{box_points, value_at, with_points};
 use crate::eval::program::Program;
 use crate::expr::{Expr, Kind, Var};
-use crate::interrupt::steps;
 use crate::map::domain::{Domain, Variable};
 use crate::map::{Map, State};
 use crate::meter::Meter;

@@ -6,9 +6,9 @@
 
 use crate::affine::context::{AffineContext, Budget};
 use crate::analysis::interval::Interval;
+use crate::cancel::go_on;
 use crate::decide::count::Count;
 use crate::expr::Expr;
-use crate::interrupt::poll;
 use crate::limits::{PIECES, POINTS};
 use crate::map::domain::Source;
 use crate::map::{Map, State};
@@ -131,7 +131,7 @@ pub fn count_windows(maps: &[&Map]) -> Option<(Count, Count)> {
     let mut budget = POINTS as usize;
     let mut at = vec![0; moving.len()];
     loop {
-        poll();
+        go_on().ok()?;
         let values: Vec<i128> = at.iter().zip(&moving).map(|(&k, v)| v.corners[k]).collect();
         let (points, elements) = count_at(&windows, &values, &mut budget)?;
         let with = |c: Count, n| Count { lower: c.lower.min(n), upper: c.upper.max(n) };

@@ -5,10 +5,10 @@
 use std::num::NonZeroUsize;
 use std::ops::Range;
 
+use crate::cancel::poll;
 use crate::eval::program::{Points, Program, Register, Step};
 use crate::eval::simd::Lane;
 use crate::expr::Binary;
-use crate::interrupt::poll;
 
 /// About how many bytes the columns of a block take.
 const BLOCK_BYTES: usize = 1 << 15;
@@ -33,13 +33,12 @@ impl<L: Lane> Columns<L> {
         Columns { values: vec![L::default(); program.steps.len() * stride], stride, start: 0, n: 0 }
     }
 
-    /// Runs some steps on the next block; `false` when all points are done.
+    /// Runs some steps on the next block; `false` when all points are done, or the work is cancelled.
     #[inline(always)]
     pub fn next(&mut self, program: &Program, points: &Points<'_>, steps: impl Iterator<Item = usize>) -> bool {
-        poll();
         self.start += self.n;
         self.n = self.stride.min(points.n - self.start);
-        if self.n == 0 {
+        if self.n == 0 || poll() {
             return false;
         }
         load(&program.rows(points, self.start, self.n), program.counts(), self);

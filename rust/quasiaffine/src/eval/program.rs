@@ -18,12 +18,12 @@ use smallvec::SmallVec;
 
 use crate::analysis::interval::Interval;
 use crate::analysis::wide_interval::{step, WideInterval};
+use crate::cancel::{heard, is_cancelled, on_threads};
 use crate::error::{Error, Result};
 use crate::eval::blocks::{self, Columns};
 use crate::eval::exact::{self, Names};
 use crate::eval::simd::{Divisor, Lane};
 use crate::expr::{Binary, Expr, Node, Op, Parts};
-use crate::interrupt::{look, on_threads};
 use crate::map::domain::Domain;
 use crate::map::{Map, State};
 
@@ -174,7 +174,7 @@ impl Program {
     ///
     /// # Errors
     /// [`Error::PointOverflow`] if a result at a point of the domain does not fit into 64 bits. With `CHECK` also
-    /// [`Error::OutsideDomain`].
+    /// [`Error::OutsideDomain`]. [`Error::Cancelled`] if the call is, see [`crate::cancel`].
     pub fn run<const CHECK: bool>(&self, points: &Points<'_>) -> Result<Vec<i64>> {
         self.run_on::<CHECK>(points, 1)
     }
@@ -209,7 +209,7 @@ impl Program {
         }
         match chunks.into_inner().unwrap_or_else(PoisonError::into_inner).error {
             Some((_, error)) => Err(error),
-            None => Ok(()),
+            None => Ok(heard()?),
         }
     }
 
@@ -217,7 +217,9 @@ impl Program {
     fn run_chunks<const CHECK: bool>(&self, points: &Points<'_>, chunks: &Mutex<Chunks<'_>>) {
         let width = self.results.len();
         loop {
-            look();
+            if is_cancelled() {
+                return;
+            }
             // A worker panics only on a bug of this crate; the panic continues in the caller once all workers are
             // joined.
             let next = chunks.lock().unwrap_or_else(PoisonError::into_inner).next(points.n, width);
@@ -236,10 +238,11 @@ impl Program {
             }
         }
         if self.result_width == Width::Open {
-            return exact::run(self, points, out);
+            exact::run(self, points, out)?;
+        } else {
+            self.run_lanes(points, Wanted::Results(out));
         }
-        self.run_lanes(points, Wanted::Results(out));
-        Ok(())
+        Ok(heard()?)
     }
 
     /// Runs a program that needs no check.
@@ -286,7 +289,7 @@ impl Program {
     /// Decides for each point whether it lies in the domain.
     ///
     /// # Errors
-    /// [`Error::PointOverflow`] if a constraint cannot be decided in 128 bits.
+    /// [`Error::PointOverflow`] if a constraint cannot be decided in 128 bits; [`Error::Cancelled`].
     pub fn in_domain(&self, points: &Points<'_>) -> Result<Vec<bool>> {
         let mut out = vec![true; points.n];
         if self.check_width == Width::Open {
@@ -294,6 +297,7 @@ impl Program {
         } else {
             self.run_lanes(points, Wanted::Inside(&mut out));
         }
+        heard()?;
         Ok(out)
     }
 

@@ -4,7 +4,7 @@
 //! value there is `second(first(point))`. Variables are numbered `[first's, second's]` for ranges and for runtime
 //! variables, and each runtime variable keeps its source, with its index rewritten into the new variables.
 
-use crate::interrupt::{poll, steps};
+use crate::cancel::{go_on, steps};
 
 use smallvec::SmallVec;
 
@@ -54,7 +54,7 @@ pub(crate) fn parts(first: &Map, second: &Map, domain: &mut Domain) -> Result<Sm
     };
     let mut substitution = Substitution::new(&replace);
     let apply = |e| {
-        poll();
+        go_on()?;
         substitution.apply(e)
     };
     let results = second.results().iter().map(apply).collect::<Result<_>>()?;

@@ -7,7 +7,6 @@
 pub mod compose;
 pub mod domain;
 
-use crate::interrupt::once;
 use crate::limits::{NODES, POINTS};
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
@@ -305,9 +304,9 @@ impl Map {
     /// An interval with every value for each result; `None` if a value may overflow 64 bits. Computed on first use: by
     /// intervals, by the constraints on whole results, and by evaluation if intervals cannot relate quotients.
     pub fn image(&self) -> &Arc<[Option<Interval>]> {
-        once(&self.0.image, || {
-            self.results().iter().map(|e| self.by_values(e).or_else(|| self.by_intervals(e))).collect()
-        })
+        self.0
+            .image
+            .get_or_init(|| self.results().iter().map(|e| self.by_values(e).or_else(|| self.by_intervals(e))).collect())
     }
 
     /// Whether all values of a result are known to lie in an interval.

@@ -407,7 +407,7 @@ impl Search {
         let choice = match choice {
             Ok(Some(choice)) => choice,
             Ok(None) | Err(Stop::Overflow) => return Ok(()),
-            Err(Stop::Effort) => return Err(Stop::Effort),
+            Err(stop @ (Stop::Effort | Stop::Cancelled)) => return Err(stop),
         };
         let found = cost(cx, &choice)?;
         if found < self.best_cost {

@@ -1,6 +1,6 @@
 //! Parses expressions and maps. Every error has its position, what was found and what was expected.
 
-use crate::interrupt::poll;
+use crate::cancel::go_on;
 use crate::limits::DEPTH;
 use std::sync::Arc;
 
@@ -247,7 +247,7 @@ impl<'a> Parser<'a> {
     }
 
     fn product(&mut self) -> Result<Expr> {
-        poll();
+        go_on()?;
         let mut left = self.unary()?;
         loop {
             let at = self.at;

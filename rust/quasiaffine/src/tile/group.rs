@@ -11,11 +11,11 @@ use rustc_hash::FxHashMap;
 use smallvec::{smallvec, SmallVec};
 
 use crate::analysis::interval::Interval;
+use crate::cancel::{go_on, once};
 use crate::decide::injective::{is_injective, Injectivity};
 use crate::eval::points::AllPoints;
 use crate::expr::{Expr, Kind, Op, Var};
 use crate::int;
-use crate::interrupt::{once, poll};
 use crate::map::domain::Constraint;
 use crate::map::Map;
 use crate::tile::class::{classes, TileClass};
@@ -391,7 +391,7 @@ impl Group {
         let mut answer = TileCount::exact(smallvec![BoxRun::NONE; self.exprs.len()], 0);
         let mut at: SmallVec<[usize; 4]> = smallvec![0; lists.len()];
         while lists.iter().all(|list| !list.is_empty()) {
-            poll();
+            go_on().map_err(|_| Refusal::NotABox)?;
             for ((&v, list), &k) in self.vars.iter().zip(&lists).zip(&at) {
                 current[v as usize] = list[k];
             }
@@ -551,7 +551,7 @@ impl Group {
         let tiles = self.enumerated_tiles(common, n)?;
         let mut answer = TileCount::exact(smallvec![BoxRun::NONE; self.exprs.len()], 0);
         for distinct in tiles.into_values() {
-            poll();
+            go_on().ok()?;
             let runs = tight_runs(&distinct, self.exprs.len());
             let size = runs.iter().try_fold(1u128, |n, run| n.checked_mul(run.len()))?;
             answer.elements += distinct.len() as u128;
@@ -573,7 +573,7 @@ impl Group {
 
     /// The distinct values of each tile that reaches any.
     fn enumerated_tiles(&self, common: &Common, n: &[i64]) -> Option<ValuesByTile<'_>> {
-        let all = once(&self.points, || self.all_points(common)).as_ref()?;
+        let all = once(&self.points, || self.all_points(common)).ok()?.as_ref()?;
         let mut tiles = ValuesByTile::default();
         for (point, values) in all.iter() {
             tiles.entry(self.tile_of(point, n).collect()).or_default().push(values);
@@ -641,7 +641,7 @@ impl Group {
 
     fn is_injective(&self) -> bool {
         let decide = || self.alone.as_ref().is_some_and(|m| matches!(is_injective(m), Injectivity::Injective));
-        *once(&self.is_injective, decide)
+        once(&self.is_injective, decide).is_ok_and(|known| *known)
     }
 
     /// The values of each result in one tile: those of the tile at full length, and those that lie in the domain, the
@@ -707,7 +707,7 @@ impl Group {
         };
         let inside = match self.image(common, &cut).ok().and_then(all_tight).filter(|_| !is_cut) {
             Some(runs) => runs,
-            None => match once(&self.points, || self.all_points(common)) {
+            None => match once(&self.points, || self.all_points(common)).ok()? {
                 Some(all) => self.enumerated_tile(all, n, tile)?,
                 None => self.exprs.iter().map(|e| hull(e, &cut, common)).collect::<SmallVec<[TightRun; 4]>>(),
             },
@@ -749,7 +749,7 @@ impl Group {
         let ends: SmallVec<[(usize, i64, i64); 4]> = self.vars.iter().map(|&v| ends(v)).collect();
         ends.iter().for_each(|&(v, first, _)| tile[v] = first);
         for _ in 0..POINTS {
-            poll();
+            go_on().ok()?;
             let runs = self.tile(common, n, &tile).map(|runs| runs.iter().map(|(_, inside)| *inside).collect());
             if let Some(runs) = runs.filter(|runs: &SmallVec<[TightRun; 4]>| size(runs) == Some(largest)) {
                 return Some((tile, runs));

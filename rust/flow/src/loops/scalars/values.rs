@@ -1,8 +1,8 @@
 //! The reading of operations on expressions: integers over symbols, and comparisons of such.
 
+use cancel::poll;
 use hlo::{ComputationId, InstructionId, Module, Trait};
 use layout::ElementKind;
-use quasiaffine::interrupt::poll;
 use quasiaffine::Expr;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;

@@ -15,10 +15,10 @@ use super::plain::{has_dims_alone, plainly_contains};
 use super::steps::join_steps;
 use super::Coalesced;
 use crate::analysis::interval::Interval;
+use crate::cancel::poll;
 use crate::decide::ranges::anchored;
 use crate::decide::separable::Separable;
 use crate::expr::Expr;
-use crate::interrupt::poll;
 use crate::map::domain::Source;
 use crate::map::{Map, State};
 use crate::simplify::options::Options;
@@ -84,13 +84,12 @@ pub fn merge(maps: &[Map], counting: Counting) -> Vec<Coalesced> {
     // Contained maps are dropped before any join.
     let mut items = without_contained(items, counting);
     loop {
-        poll();
         let n = items.len();
         items = join_intervals(items, counting);
         if counting == Counting::Elements {
             items = join_steps(items, options(counting));
         }
-        if items.len() == n || n == 1 {
+        if items.len() == n || n == 1 || poll() {
             break;
         }
     }

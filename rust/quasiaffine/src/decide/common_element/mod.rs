@@ -123,6 +123,7 @@ pub(crate) fn find(
         let points = match relaxed {
             Ok(points) => points,
             Err(Stop::Effort) => by_points(a, b, pairs).ok_or(NOT_DECIDED)?,
+            Err(Stop::Cancelled) => return Err(NOT_DECIDED),
             Err(Stop::Overflow) => return Err(TOO_WIDE),
         };
         return points.map(|points| found(points).ok_or(TOO_WIDE)).transpose();
