@@ -43,7 +43,7 @@ mod tiling;
 #[pyo3::pymodule]
 mod _core {
     use pyo3::prelude::*;
-    use quasiaffine::rules::Rule;
+    use quasiaffine::Rule;
 
     #[pymodule_export]
     use crate::{

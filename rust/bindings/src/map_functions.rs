@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use quasiaffine::map::Map;
 use quasiaffine::simplify::simplify_traced;
-use quasiaffine::simplify::trace::{Statement, Step};
+use quasiaffine::trace::{Statement, Step};
 use quasiaffine::{Constraint, Expr, Interval, Options, Variable};
 
 use crate::argument::Arg;
@@ -161,7 +161,7 @@ fn statements(step: &Step) -> Option<Statements> {
         Statement::Value(e) => Some((e.clone(), None)),
         Statement::Constraint(e, interval) => Some((e.clone(), Some((interval.lo, interval.hi)))),
         Statement::Contradiction => Some((Expr::Const(0), Some((1, 1)))),
-        Statement::Map(_) | Statement::Unprintable => None,
+        Statement::Map(..) | Statement::Unprintable => None,
     };
     let (exprs, intervals): (Vec<Expr>, Vec<_>) = all().map(part).collect::<Option<Vec<_>>>()?.into_iter().unzip();
     let mut domain = (*step.domain).clone();

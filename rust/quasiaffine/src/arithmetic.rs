@@ -7,8 +7,22 @@
 //! Divisors are at least 1 wherever a value counts; division by any other divisor gives an arbitrary value and never
 //! panics.
 
-use crate::expr::{Binary, Expr, Op, Parts, Var};
 use crate::int::{floor_div, floor_mod};
+
+/// An operation on two numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Binary {
+    /// The product.
+    Product,
+    /// Floor division.
+    FloorDiv,
+    /// The remainder of floor division.
+    Mod,
+    /// The smaller of two.
+    Min,
+    /// The larger of two.
+    Max,
+}
 
 /// A kind of number: integers with or without a limit, several at once, or all integers of an interval.
 pub(crate) trait Number: Copy {
@@ -43,30 +57,6 @@ pub(crate) fn binary<N: Number>(op: Binary, a: N, b: N) -> N {
         Binary::Mod => a.floor_mod(b),
         Binary::Min => a.minimum(b),
         Binary::Max => a.maximum(b),
-    }
-}
-
-/// The value of an operation. `of` is called for each operand in order.
-#[inline(always)]
-pub(crate) fn value<N: Number>(op: &Op, mut of: impl FnMut(&Expr) -> N) -> N {
-    match op.parts() {
-        Parts::Sum(s) => sum(s.constant, s.terms.iter().map(|t| (t.coefficient, of(&t.atom)))),
-        Parts::Binary(op, a, b) => {
-            let a = of(a);
-            binary(op, a, of(b))
-        }
-    }
-}
-
-/// Evaluates an expression as a tree. For small expressions: shared nodes are evaluated again.
-pub(crate) fn evaluate<N: Number>(e: &Expr, of_var: &impl Fn(Var) -> N) -> N {
-    match e {
-        Expr::Const(c) => N::constant(*c),
-        Expr::Var(v) => of_var(*v),
-        Expr::Node(_) => match e.op() {
-            Some(op) => value(op, |operand| evaluate(operand, of_var)),
-            None => N::constant(0),
-        },
     }
 }
 

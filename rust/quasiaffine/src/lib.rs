@@ -138,40 +138,52 @@
 //!
 //! # Reading the code
 //!
-//! The types are [`Expr`] and [`Map`]; [`rules`] lists every law; [`mod@simplify`] describes the stages and why they
+//! The types are [`Expr`] and [`Map`]; [`Rule`] lists every law; [`mod@simplify`] describes the stages and why they
 //! end.
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+// In reading order: a module imports only modules above it, which `tests/test_layers.py` checks.
 pub mod cancel;
 pub mod error;
 pub mod int;
 pub mod limits;
 
-pub(crate) mod arithmetic;
-pub(crate) mod components;
 pub(crate) mod meter;
 
+pub(crate) mod components;
+pub(crate) mod table;
+
+pub(crate) mod arithmetic;
+pub(crate) mod span;
+
 pub mod expr;
-pub mod text;
+
+pub mod delinearize;
+pub(crate) mod domain;
+pub(crate) mod print;
+
+pub(crate) mod laws;
+pub(crate) mod options;
+pub mod trace;
+
+pub mod affine;
+pub mod rules;
+
+pub mod eval;
 
 pub mod map;
 
-pub mod affine;
-pub mod analysis;
-pub mod rules;
+pub mod text;
 
 mod fast_path;
 pub mod simplify;
 
 pub mod decide;
-pub mod delinearize;
-pub mod eval;
 pub mod tile;
 
-pub use analysis::interval::Interval;
 pub use decide::coalesce::{coalesce, fewest, merge, plainly_contains, Coalesced, Counting};
 pub use decide::common_element::{CommonElement, Point};
 pub use decide::contains::contains;
@@ -185,12 +197,14 @@ pub use decide::overlap::{overlap, Meeting, Overlap};
 pub use decide::ranges::{compact_ranges, compact_ranges_of_points};
 pub use decide::windows::count_windows;
 pub use delinearize::delinearize;
+pub use domain::{Constraint, Domain, Source, Variable};
 pub use error::{Error, Result, TextError};
 pub use eval::program::{Points, Program};
 pub use expr::{Expr, Kind, Op, Sum, Term, Var};
+pub use laws::{Rule, Stage};
 pub use map::compose::then;
-pub use map::domain::{Constraint, Domain, Source, Variable};
 pub use map::{Cost, Map};
-pub use simplify::options::{FastPath, Options};
+pub use options::{FastPath, Options};
 pub use simplify::variables::solve;
 pub use simplify::{compose, simplify};
+pub use span::Interval;

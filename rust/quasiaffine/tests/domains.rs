@@ -5,7 +5,7 @@
 use crate::random::{build, config, Tree};
 use proptest::prelude::*;
 use quasiaffine::map::State;
-use quasiaffine::simplify::options::FastPath;
+use quasiaffine::FastPath;
 use quasiaffine::{
     contains, equivalent, is_empty, simplify, touched, Constraint, Count, Domain, Equivalence, Expr, Interval, Kind,
     Map, Options, Points, Program, Var, Variable,

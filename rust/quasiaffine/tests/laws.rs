@@ -2,8 +2,8 @@
 
 use crate::random::{self, config, Size, Tree};
 use proptest::prelude::*;
-use quasiaffine::simplify::options::FastPath;
 use quasiaffine::text::parse_map;
+use quasiaffine::FastPath;
 use quasiaffine::{
     compose, simplify, then, Constraint, Domain, Expr, Interval, Kind, Map, Options, Points, Program, Var, Variable,
 };

@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use quasiaffine::rules::Rule;
 use quasiaffine::simplify::simplify_traced;
 use quasiaffine::text::parse_map;
 use quasiaffine::Options;
+use quasiaffine::Rule;
 
 struct Case<'a> {
     line: usize,

@@ -2,8 +2,8 @@
 //! point of the domain, and what it says of constraints holds there.
 
 use quasiaffine::simplify::simplify_traced;
-use quasiaffine::simplify::trace::{Statement, Step};
 use quasiaffine::text::parse_map;
+use quasiaffine::trace::{Statement, Step};
 use quasiaffine::{Constraint, Expr, Interval, Map, Options, Points, Program, Variable};
 
 /// The most points of a case that are looked at.

@@ -10,8 +10,8 @@ use crate::random::{
 };
 use proptest::prelude::*;
 use quasiaffine::map::State;
-use quasiaffine::simplify::options::FastPath;
 use quasiaffine::text::parse_map;
+use quasiaffine::FastPath;
 use quasiaffine::{equivalent, simplify, Equivalence, Error, Expr, Map, Options, Points, Program, Source, Variable};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

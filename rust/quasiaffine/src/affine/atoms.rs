@@ -5,9 +5,10 @@
 use rustc_hash::FxHashMap;
 
 use crate::affine::form::{AffineForm, AtomId};
-use crate::analysis::interval::Interval;
-use crate::expr::{Binary, Expr, Kind, Var};
-use crate::map::domain::Domain;
+use crate::arithmetic::Binary;
+use crate::domain::Domain;
+use crate::expr::{Expr, Kind, Var};
+use crate::span::Interval;
 
 /// Up to this many divs are searched linearly.
 const FEW_ATOMS: usize = 24;

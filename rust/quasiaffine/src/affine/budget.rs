@@ -2,7 +2,7 @@
 
 use crate::cancel::is_cancelled;
 use crate::error::Stop;
-use crate::simplify::trace::Trace;
+use crate::trace::Trace;
 
 /// The effort between two questions whether the work is cancelled, a power of two.
 const LOOK_AFTER: u32 = 1 << 13;

@@ -8,8 +8,8 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::affine::form::{AffineForm, AtomId};
-use crate::affine::table::FEW;
-use crate::analysis::interval::Interval;
+use crate::span::Interval;
+use crate::table::FEW;
 
 /// A constraint of the domain as a fact: the form lies in the interval.
 #[derive(Clone, Debug)]
@@ -96,6 +96,15 @@ impl Facts {
         }
         self.n_indexed = self.facts.len();
     }
+}
+
+/// `x` has one of `len` residues modulo `n`, from `start` on, where `0 <= start < n` and `0 < len < n`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Residues {
+    pub(crate) x: AffineForm,
+    pub(crate) n: i64,
+    pub(crate) start: i64,
+    pub(crate) len: i64,
 }
 
 #[cfg(test)]

@@ -9,9 +9,9 @@ use smallvec::SmallVec;
 use crate::affine::context::AffineContext;
 use crate::affine::form::AffineForm;
 use crate::affine::summands::summands;
-use crate::analysis::interval::Interval;
 use crate::error::{Error, Result};
 use crate::expr::Expr;
+use crate::span::Interval;
 
 /// A multiple `factor * unit` of a value in an interval.
 #[derive(Clone)]

@@ -6,13 +6,13 @@
 use crate::limits::ALTERNATIVES;
 use smallvec::SmallVec;
 
+use crate::affine::bounds::of_multiple;
 use crate::affine::context::AffineContext;
 use crate::affine::form::{AffineForm, AffineTerm, AtomId};
-use crate::analysis::bounds::of_multiple;
-use crate::analysis::interval::Interval;
-use crate::analysis::wide_interval::WideInterval;
 use crate::error::Stop;
 use crate::int;
+use crate::span::Interval;
+use crate::span::WideInterval;
 
 /// A part of a form.
 #[derive(Clone, Copy, Debug)]

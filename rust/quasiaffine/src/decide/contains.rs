@@ -10,16 +10,16 @@ use crate::limits::EFFORT;
 
 use crate::affine::context::AffineContext;
 use crate::affine::mixed_radix::{are_apart, units_of, Digit, Digits};
-use crate::analysis::interval::Interval;
 use crate::decide::equal::is_empty;
 use crate::decide::integer_system::flatten::{Environment, Flattener};
 use crate::decide::integer_system::linear::{Linear, Span};
 use crate::decide::ranges::uses;
+use crate::domain::{Domain, Variable};
 use crate::error::{Result, Stop};
 use crate::expr::{Expr, Kind, Var};
-use crate::map::domain::{Domain, Variable};
 use crate::map::{Map, State};
 use crate::meter::Meter;
+use crate::span::Interval;
 
 /// The answer to "does one map contain another one?".
 pub(crate) enum Containment {

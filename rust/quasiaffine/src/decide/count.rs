@@ -12,19 +12,19 @@ use smallvec::{smallvec, SmallVec};
 
 use crate::affine::context::{AffineContext, Budget};
 use crate::affine::form::{AffineForm, AffineTerm};
-use crate::analysis::interval::Interval;
 use crate::components::components;
 use crate::decide::injective::{is_injective_within, Injectivity};
 use crate::decide::points::points_between;
+use crate::domain::{Constraint, Domain};
 use crate::eval::points::AllPoints;
 use crate::expr::{Expr, Kind};
 use crate::int::gcd;
-use crate::map::domain::{Constraint, Domain};
 use crate::map::{Map, State};
 use crate::meter::Meter;
+use crate::options::Options;
 use crate::rules::constraint::as_residue;
-use crate::simplify::options::Options;
 use crate::simplify::simplify;
+use crate::span::Interval;
 
 /// A number known to lie in `[lower, upper]`. An upper end of 2^128 - 1 means that no upper bound is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -9,19 +9,19 @@ use crate::limits::{ALTERNATIVES, ROUNDS};
 use smallvec::SmallVec;
 
 use crate::affine::context::AffineContext;
-use crate::analysis::interval::Interval;
-use crate::analysis::wide_interval::WideInterval;
 use crate::cancel::poll;
 use crate::decide::ranges::{range, range_terms};
 use crate::decide::separable::Separable;
+use crate::domain::{Constraint, Domain, Variable};
 use crate::error::{Error, Result};
 use crate::expr::{Expr, Op, Var};
 use crate::int;
-use crate::map::domain::{Constraint, Domain, Variable};
 use crate::map::{Map, State};
-use crate::simplify::options::Options;
+use crate::options::Options;
 use crate::simplify::variables::n_divmods;
 use crate::simplify::{compose, simplify};
+use crate::span::Interval;
+use crate::span::WideInterval;
 
 /// Removes the ranges that other ranges, with wider bounds, can replace. `options` are those of the simplifications;
 /// unused variables are dropped in any case.

@@ -9,20 +9,20 @@
 use crate::limits::{EFFORT, NODES, POINTS, VALUES};
 use smallvec::SmallVec;
 
-use crate::analysis::interval::Interval;
-use crate::analysis::wide_interval::{fits, interval};
 use crate::cancel::steps;
 use crate::decide::contains::{containment, contains, Containment};
 use crate::decide::count::{touched, Count};
+use crate::domain::{Domain, Variable};
 use crate::error::Error;
 use crate::eval::points::{box_points, value_at, with_points};
 use crate::eval::program::Program;
+use crate::expr::intervals::{fits, interval};
 use crate::expr::{Expr, Kind, Var};
-use crate::map::domain::{Domain, Variable};
 use crate::map::{Map, State};
 use crate::meter::Meter;
-use crate::simplify::options::Options;
+use crate::options::Options;
 use crate::simplify::simplify;
+use crate::span::Interval;
 
 const READ_BY_RANGE: &str = "the index of a runtime variable depends on a range";
 const NOT_EVALUATED: &str = "a map cannot be evaluated";

@@ -2,15 +2,15 @@
 
 use smallvec::SmallVec;
 
-use crate::analysis::interval::Interval;
 use crate::components::components;
 use crate::decide::ranges::compact_ranges;
+use crate::domain::Constraint;
 use crate::error::{Error, Result};
 use crate::expr::Expr;
-use crate::map::domain::Constraint;
 use crate::map::{Map, State};
-use crate::simplify::options::Options;
+use crate::options::Options;
 use crate::simplify::simplify;
+use crate::span::Interval;
 
 /// The map whose image, over all its ranges, is that of `map` over the points whose first dims lie in `bounds`. Dims
 /// without bounds stay dims. The ranges are compact, see [`compact_ranges`].

@@ -10,12 +10,12 @@ use smallvec::SmallVec;
 use crate::affine::context::{AffineContext, Budget};
 use crate::affine::form::{AffineForm, AtomId};
 use crate::affine::mixed_radix::{mixed_radix_digits, units_of};
+use crate::domain::{Constraint, Domain, Variable};
 use crate::error::Result;
 use crate::expr::{Expr, Kind, Var};
 use crate::int::gcd;
-use crate::map::domain::{Constraint, Domain, Variable};
 use crate::map::{Map, State};
-use crate::simplify::options::Options;
+use crate::options::Options;
 use crate::simplify::simplify;
 
 /// The inverse of a map without range variables: its dimensions are the results of the map, in their bounds.

@@ -7,11 +7,11 @@ use crate::limits::{EFFORT, TOTAL_EFFORT};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
-use crate::analysis::interval::Interval;
 use crate::decide::common_element::{find, CommonElement, Pairs, Side, NOT_DECIDED};
 use crate::error::{Error, Result};
 use crate::map::{Map, State};
 use crate::meter::Meter;
+use crate::span::Interval;
 
 /// The answer to "do the images of these maps meet?", for all values of the runtime variables.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! Points of a box whose weighted sum has bounds, counted in closed form.
 
-use crate::analysis::interval::Interval;
+use crate::span::Interval;
 
 /// The most variables of equal weights: there is a term for each set of them.
 const MAX_VARS: usize = 8;

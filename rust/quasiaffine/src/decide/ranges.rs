@@ -6,15 +6,15 @@
 
 use crate::limits::NODES;
 
-use crate::analysis::interval::Interval;
-use crate::analysis::wide_interval::WideInterval;
+use crate::domain::{Domain, Variable};
 use crate::error::{Error, Result};
 use crate::expr::{Expr, Kind, Op, Var};
 use crate::int::{floor_div, gcd};
-use crate::map::domain::{Domain, Variable};
 use crate::map::{Map, State};
-use crate::simplify::options::Options;
+use crate::options::Options;
 use crate::simplify::simplify;
+use crate::span::Interval;
+use crate::span::WideInterval;
 
 /// The map with its ranges joined where they adjoin, cut where digits are independent, and in canonical order and position:
 /// a range begins where it makes the constant of its first result smallest.

@@ -8,16 +8,17 @@
 use crate::limits::NODES;
 use smallvec::SmallVec;
 
-use crate::analysis::interval::Interval;
-use crate::analysis::wide_interval::{interval, WideInterval};
 use crate::decide::ranges::{range, range_terms};
+use crate::domain::{Constraint, Domain, Variable};
 use crate::error::{Error, Result};
+use crate::expr::intervals::interval;
 use crate::expr::{Expr, Kind, Op, Var};
 use crate::int::{ceil_div_wide, floor_div_wide, floor_mod, gcd};
-use crate::map::domain::{Constraint, Domain, Variable};
 use crate::map::{Map, State};
-use crate::simplify::options::Options;
+use crate::options::Options;
 use crate::simplify::simplify;
+use crate::span::Interval;
+use crate::span::WideInterval;
 
 /// A product of windows, one for each result.
 pub(crate) struct Separable {

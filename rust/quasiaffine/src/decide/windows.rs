@@ -5,14 +5,14 @@
 //! and the size of the union, are then linear in each variable, and take their extremes where edges meet.
 
 use crate::affine::context::{AffineContext, Budget};
-use crate::analysis::interval::Interval;
 use crate::cancel::go_on;
 use crate::decide::count::Count;
+use crate::domain::Source;
 use crate::expr::Expr;
 use crate::limits::{PIECES, POINTS};
-use crate::map::domain::Source;
 use crate::map::{Map, State};
-use crate::simplify::options::Options;
+use crate::options::Options;
+use crate::span::Interval;
 
 /// `constant + factor * (value of a runtime variable)`
 #[derive(Clone, Copy)]

@@ -5,10 +5,10 @@
 use std::num::NonZeroUsize;
 use std::ops::Range;
 
+use crate::arithmetic::Binary;
 use crate::cancel::poll;
 use crate::eval::program::{Points, Program, Register, Step};
 use crate::eval::simd::Lane;
-use crate::expr::Binary;
 
 /// About how many bytes the columns of a block take.
 const BLOCK_BYTES: usize = 1 << 15;

@@ -3,17 +3,17 @@
 //! A value that does not fit into 128 bits is [`LOST`], and so is every value computed from it; a lost result or
 //! constraint is an error, unless another constraint shows that its point lies outside the domain.
 
-use crate::analysis::interval::Interval;
+use crate::span::Interval;
 use std::ops::Range;
 
 use crate::arithmetic::Number;
+use crate::domain::Domain;
 use crate::error::{Error, Result};
 use crate::eval::blocks::Columns;
 use crate::eval::program::{Points, Program, Register};
 use crate::eval::simd::Lane;
 use crate::expr::Expr;
 use crate::int::floor_div_any;
-use crate::map::domain::Domain;
 
 /// An integer of 128 bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

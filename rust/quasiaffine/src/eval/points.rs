@@ -3,12 +3,11 @@
 
 use smallvec::SmallVec;
 
-use crate::analysis::interval::Interval;
-use crate::arithmetic::evaluate;
+use crate::domain::Domain;
 use crate::eval::program::{Points, Program};
+use crate::expr::evaluate::evaluate;
 use crate::expr::{Expr, Var};
-use crate::map::domain::Domain;
-use crate::map::Map;
+use crate::span::Interval;
 
 /// Evaluates an expression as a tree; `None` if an intermediate value does not fit into 64 bits.
 pub(crate) fn value_at(e: &Expr, of_var: &impl Fn(Var) -> i64) -> Option<i64> {
@@ -56,11 +55,11 @@ pub(crate) struct AllPoints {
 
 impl AllPoints {
     /// `None` for more points than `most`, or if a value does not fit.
-    pub fn of(map: &Map, most: u128) -> Option<AllPoints> {
-        let sides: SmallVec<[Interval; 8]> = map.domain().vars.iter().map(|v| v.interval).collect();
+    pub fn over(domain: &Domain, results: &[Expr], most: u128) -> Option<AllPoints> {
+        let sides: SmallVec<[Interval; 8]> = domain.vars.iter().map(|v| v.interval).collect();
         let n = sides.iter().try_fold(1u128, |n, side| n.checked_mul(side.size())).filter(|n| *n <= most)? as usize;
         let points = box_rows(&sides, n);
-        let program = Program::new(map).ok()?;
+        let program = Program::of(domain, results).ok()?;
         let rows = Points { n, dims: &points, ranges: &[], runtime: &[] };
         let (inside, elements) = (program.in_domain(&rows).ok()?, program.run::<false>(&rows).ok()?);
         Some(AllPoints { points, elements, inside })

@@ -16,16 +16,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::analysis::interval::Interval;
-use crate::analysis::wide_interval::{step, WideInterval};
+use crate::arithmetic::Binary;
 use crate::cancel::{heard, is_cancelled, on_threads};
+use crate::domain::Domain;
 use crate::error::{Error, Result};
 use crate::eval::blocks::{self, Columns};
 use crate::eval::exact::{self, Names};
 use crate::eval::simd::{Divisor, Lane};
-use crate::expr::{Binary, Expr, Node, Op, Parts};
-use crate::map::domain::Domain;
-use crate::map::{Map, State};
+use crate::expr::intervals::step;
+use crate::expr::{Expr, Node, Op, Parts};
+use crate::span::Interval;
+use crate::span::WideInterval;
 
 /// Values for all variables at `n` points: three row-major tables with one row a point.
 #[derive(Clone, Copy, Debug)]
@@ -120,17 +121,6 @@ pub struct Program {
 const CHUNK: usize = 1 << 14;
 
 impl Program {
-    /// Compiles the results and the constraints of a map.
-    ///
-    /// # Errors
-    /// [`Error::Undefined`] for an undefined map.
-    pub fn new(map: &Map) -> Result<Program> {
-        if map.state() == State::Undefined {
-            return Err(Error::Undefined);
-        }
-        Program::of(map.domain(), map.results())
-    }
-
     /// Compiles expressions over a domain.
     pub fn of(domain: &Domain, exprs: &[Expr]) -> Result<Program> {
         let mut compiler = Compiler { domain, steps: Vec::new(), values: Vec::new(), done: FxHashMap::default() };
@@ -457,7 +447,7 @@ impl Compiler<'_> {
                 let flat = self.domain.flat(*v);
                 return flat
                     .map(|i| i as Register)
-                    .ok_or_else(|| Error::UnknownVariable(crate::map::domain::default_name(*v)));
+                    .ok_or_else(|| Error::UnknownVariable(crate::domain::default_name(*v)));
             }
             Expr::Node(node) => node,
         };

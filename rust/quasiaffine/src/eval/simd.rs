@@ -8,8 +8,8 @@
 
 use std::hint::black_box;
 
-use crate::analysis::interval::Interval;
 use crate::arithmetic::Number;
+use crate::span::Interval;
 
 /// A number in a block of values.
 pub(crate) trait Lane: Number + Default {

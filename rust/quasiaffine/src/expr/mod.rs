@@ -9,6 +9,8 @@
 //! more and two fifths more allocations; room for two or four is within 1 %, so nodes stay small.
 
 mod accumulator;
+pub(crate) mod evaluate;
+pub(crate) mod intervals;
 mod order;
 mod substitution;
 
@@ -21,6 +23,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use crate::arithmetic::Binary;
 use crate::error::{Error, Result};
 use crate::int;
 
@@ -97,21 +100,6 @@ pub enum Op {
     Min(Expr, Expr),
     /// The larger of two.
     Max(Expr, Expr),
-}
-
-/// An operation on two numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Binary {
-    /// The product.
-    Product,
-    /// Floor division.
-    FloorDiv,
-    /// The remainder of floor division.
-    Mod,
-    /// The smaller of two.
-    Min,
-    /// The larger of two.
-    Max,
 }
 
 /// An operation with its operands: a sum or a binary operation.

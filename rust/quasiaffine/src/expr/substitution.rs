@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::affine::table::Table;
 use crate::error::Result;
 use crate::expr::{Expr, Node, Var};
+use crate::table::Table;
 
 /// One substitution in several expressions; shared nodes stay shared.
 pub(crate) struct Substitution<'a> {

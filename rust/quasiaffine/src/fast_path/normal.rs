@@ -6,16 +6,16 @@
 
 use smallvec::SmallVec;
 
-use crate::analysis::bounds::of_multiple;
-use crate::analysis::interval::Interval;
-use crate::analysis::wide_interval::WideInterval;
+use crate::affine::bounds::of_multiple;
+use crate::domain::Domain;
 use crate::expr::{Expr, Kind, Op, Sum, Term, Var};
-use crate::fast_path::div_of_variables::stays;
 use crate::int::{common_quotient, floor_div, floor_mod, gcd};
-use crate::map::domain::Domain;
 use crate::map::Map;
+use crate::options::{FastPath, Options};
 use crate::rules::div::affine;
-use crate::simplify::options::{FastPath, Options};
+use crate::rules::div_of_variables::stays;
+use crate::span::Interval;
+use crate::span::WideInterval;
 
 /// Whether no rule would change the map.
 pub fn is_normal(map: &Map, options: Options) -> bool {

@@ -8,9 +8,9 @@ use crate::cancel::{go_on, steps};
 
 use smallvec::SmallVec;
 
+use crate::domain::{Constraint, Domain};
 use crate::error::{Error, Result};
 use crate::expr::{Expr, Kind, Substitution, Var};
-use crate::map::domain::{Constraint, Domain};
 use crate::map::{Map, State};
 
 /// Composes two maps, `first` before `second`. The result is not simplified; see [`crate::simplify::compose`].

@@ -4,22 +4,24 @@
 //! constraints. A map whose domain has no point is *known empty* and keeps only its arity; of an *undefined* map
 //! nothing is known.
 
-pub mod compose;
-pub mod domain;
+pub(crate) mod compose;
 
-use crate::limits::{NODES, POINTS};
+use crate::limits::{EFFORT, NODES, POINTS};
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
 
 use crate::affine::context::AffineContext;
-use crate::analysis::interval::Interval;
-use crate::analysis::periodicity::extremes;
-use crate::analysis::wide_interval::interval;
+use crate::domain::{Constraint, Domain, Emptiness, Source, Variable};
 use crate::error::{Error, Result};
+use crate::eval::periodicity::extremes;
+use crate::eval::points::AllPoints;
+use crate::eval::program::Program;
+use crate::expr::intervals::interval;
 use crate::expr::{Expr, Kind, Op, Var};
-use crate::map::domain::{Constraint, Domain, Emptiness, Source, Variable};
+use crate::print::{map_text, Body, Style};
+use crate::span::Interval;
 
 /// An indexing map.
 #[derive(Clone)]
@@ -415,8 +417,55 @@ impl Hash for Map {
     }
 }
 
+impl Map {
+    /// The map as text.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] for a map of very many nodes.
+    pub fn to_text(&self, style: Style) -> Result<String> {
+        if self.expressions().map(|e| u64::from(e.nodes())).sum::<u64>() > EFFORT {
+            return Err(Error::TooLarge("the map has too many nodes to print"));
+        }
+        let body = match self.state() {
+            State::Empty => Body::Word("KNOWN EMPTY"),
+            State::Undefined => Body::Word("UNDEFINED"),
+            State::Defined => Body::Results(self.results()),
+        };
+        Ok(map_text(self.domain(), body, style))
+    }
+}
+
+impl std::fmt::Display for Map {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.to_text(Style::Line) {
+            Ok(text) => f.write_str(&text),
+            Err(e) => write!(f, "<{e}>"),
+        }
+    }
+}
+
 impl std::fmt::Debug for Map {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         std::fmt::Display::fmt(self, f)
+    }
+}
+
+impl AllPoints {
+    /// `None` for more points than `most`, or if a value does not fit.
+    pub(crate) fn of(map: &Map, most: u128) -> Option<AllPoints> {
+        AllPoints::over(map.domain(), map.results(), most)
+    }
+}
+
+impl Program {
+    /// Compiles the results and the constraints of a map.
+    ///
+    /// # Errors
+    /// [`Error::Undefined`] for an undefined map.
+    pub fn new(map: &Map) -> Result<Program> {
+        if map.state() == State::Undefined {
+            return Err(Error::Undefined);
+        }
+        Program::of(map.domain(), map.results())
     }
 }

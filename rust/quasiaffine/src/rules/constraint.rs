@@ -3,18 +3,18 @@
 //! [`reduce`] takes one constraint, [`propagate`] carries it to single variables. The set of points of
 //! the domain never changes.
 
-use super::Rule;
 use crate::affine::context::{AffineContext, AtomKind};
 use crate::affine::form::AffineForm;
 use crate::affine::summands::{summands, Summand, Summands};
-use crate::analysis::congruence::Congruence;
-use crate::analysis::interval::Interval;
-use crate::analysis::wide_interval::WideInterval;
 use crate::error::Stop;
 use crate::expr::{Expr, Kind};
 use crate::int::{self, ceil_div, floor_div, floor_mod};
+use crate::laws::Rule;
 use crate::limits::ALTERNATIVES;
-use crate::simplify::trace::Statement;
+use crate::span::Congruence;
+use crate::span::Interval;
+use crate::span::WideInterval;
+use crate::trace::Statement;
 
 /// The result of reducing a constraint.
 #[allow(clippy::large_enum_variant, reason = "it is taken apart where it is made")]

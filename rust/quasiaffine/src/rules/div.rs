@@ -8,12 +8,12 @@ use smallvec::SmallVec;
 use super::DIV_RULES;
 use crate::affine::context::{AffineContext, AtomKind};
 use crate::affine::form::{AffineForm, AffineTerm, AtomId};
+use crate::affine::samples::{crosses, Samples};
 use crate::affine::summands::{summands, summands_into, Summand, Summands};
-use crate::analysis::interval::Interval;
-use crate::analysis::samples::{crosses, Samples};
 use crate::error::Stop;
 use crate::int;
-use crate::simplify::trace::Statement;
+use crate::span::Interval;
+use crate::trace::Statement;
 
 /// `sign * (quotient + numerator floordiv n)`: the remaining numerator, and the part that has been taken out.
 pub struct Division {

@@ -10,13 +10,14 @@ use std::cmp::Ordering;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::Rule;
 use crate::affine::context::{AffineContext, AtomKind};
 use crate::affine::form::{AffineForm, AffineTerm, AtomId};
+use crate::affine::written::Extracted;
 use crate::error::Stop;
 use crate::expr::{Accumulator, Expr, Sum, Term};
 use crate::int;
-use crate::simplify::trace::Statement;
+use crate::laws::Rule;
+use crate::trace::Statement;
 
 /// Div/mod nodes, then all nodes.
 type Cost = (u64, u64);
@@ -121,24 +122,6 @@ pub fn extract(cx: &mut AffineContext, form: &AffineForm) -> Result<Expr, Stop> 
     expr
 }
 
-/// Facts about an expression, learned while writing it.
-#[derive(Clone, Copy, Default)]
-pub struct Notes {
-    /// An intermediate value of the expression may overflow 64 bits.
-    pub may_overflow: bool,
-    /// The expression has divs that the form does not have, so that only reading it back shows an equal form.
-    pub introduces_divs: bool,
-}
-
-impl Notes {
-    const fn and(self, other: Notes) -> Notes {
-        Notes {
-            may_overflow: self.may_overflow | other.may_overflow,
-            introduces_divs: self.introduces_divs | other.introduces_divs,
-        }
-    }
-}
-
 /// The only quotient of a form, of variables of which none or all are terms as well: it leaves no choice.
 enum SingleDiv {
     /// No variable is a term: everything is written as it is.
@@ -181,14 +164,6 @@ impl SingleDiv {
 
 /// With this many divs, a div is written for several alternatives of others, so results are remembered.
 const MANY: usize = 6;
-
-/// The expression of a form, with the notes from writing it.
-#[derive(Clone)]
-pub struct Extracted {
-    expr: Expr,
-    notes: Notes,
-    out_of_order: bool,
-}
 
 /// Writes a form with divs, with and without merging related divs, and takes the shorter result.
 fn shortest(cx: &mut AffineContext, form: &AffineForm) -> Result<Expr, Stop> {

@@ -1,12 +1,12 @@
 //! Laws for nonlinear operations: products, division by an expression, min and max.
 
-use super::Rule;
 use crate::affine::context::{AffineContext, AtomKind};
 use crate::affine::form::{AffineForm, AffineTerm};
-use crate::analysis::interval::Interval;
-use crate::analysis::wide_interval::WideInterval;
+use crate::arithmetic::Binary;
 use crate::error::Stop;
-use crate::expr::Binary;
+use crate::laws::Rule;
+use crate::span::Interval;
+use crate::span::WideInterval;
 
 /// The form of an operation that stays closed.
 fn closed(cx: &mut AffineContext, op: Binary, a: AffineForm, b: AffineForm) -> Result<AffineForm, Stop> {

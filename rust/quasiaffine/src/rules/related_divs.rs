@@ -11,9 +11,9 @@ use crate::affine::context::AffineContext;
 use crate::affine::facts::Fact;
 use crate::affine::form::{AffineForm, AtomId};
 use crate::affine::summands::{summands, Summand};
-use crate::analysis::interval::Interval;
 use crate::error::Stop;
 use crate::int;
+use crate::span::Interval;
 
 /// Replaces divs by others of the form as long as that lowers the number of divs, or of divs that contain divs.
 pub fn merge(cx: &mut AffineContext, form: &mut AffineForm) -> Result<(), Stop> {

@@ -7,13 +7,13 @@
 
 use smallvec::SmallVec;
 
-use super::Rule;
 use crate::affine::context::{AffineContext, AtomKind};
 use crate::affine::form::{AffineForm, AffineTerm, AtomId};
-use crate::analysis::interval::Interval;
+use crate::arithmetic::Binary;
 use crate::error::Stop;
-use crate::expr::Binary;
 use crate::int;
+use crate::laws::Rule;
+use crate::span::Interval;
 
 /// `form mod n` for `n >= 2`: an atom, unless a law simplifies it.
 pub fn floor_mod(cx: &mut AffineContext, mut form: AffineForm, n: i64) -> Result<AffineForm, Stop> {

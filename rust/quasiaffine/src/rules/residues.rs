@@ -7,21 +7,13 @@
 use smallvec::SmallVec;
 
 use crate::affine::context::AffineContext;
+use crate::affine::facts::Residues;
 use crate::affine::form::{AffineForm, AtomId};
-use crate::analysis::interval::Interval;
 use crate::error::Stop;
 use crate::int;
+use crate::laws::Rule;
 use crate::limits::ALTERNATIVES;
-use crate::rules::Rule;
-
-/// `x` has one of `len` residues modulo `n`, from `start` on, where `0 <= start < n` and `0 < len < n`.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Residues {
-    x: AffineForm,
-    n: i64,
-    start: i64,
-    len: i64,
-}
+use crate::span::Interval;
 
 /// `c * ((r + shift) floordiv n)`
 struct Step {
@@ -32,7 +24,7 @@ struct Step {
 
 impl Residues {
     /// Reads `form in interval` as the residues of `x` that it allows.
-    fn of(cx: &AffineContext, form: &AffineForm, interval: Interval) -> Option<Residues> {
+    pub(crate) fn of(cx: &AffineContext, form: &AffineForm, interval: Interval) -> Option<Residues> {
         let (num, n) = form.terms.iter().filter_map(|t| cx.as_div(t.atom)).max_by_key(|(_, n)| *n)?;
         (!interval.is_empty()).then_some(())?;
         let mut x = AffineForm { constant: 0, ..num.clone() };

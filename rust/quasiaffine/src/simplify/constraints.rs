@@ -12,14 +12,15 @@ use crate::affine::context::AffineContext;
 use crate::affine::facts::Fact;
 use crate::affine::form::AffineForm;
 use crate::affine::summands::summands;
-use crate::affine::table::FEW;
-use crate::analysis::interval::Interval;
+use crate::domain::{Constraint, Domain, Source};
 use crate::error::Stop;
 use crate::expr::{Expr, Kind};
-use crate::map::domain::{Constraint, Domain, Source};
-use crate::rules::{constraint, extraction, residues, Rule};
+use crate::laws::Rule;
+use crate::rules::{constraint, extraction, residues};
 use crate::simplify::rewrite::rewrite;
-use crate::simplify::trace::Statement;
+use crate::span::Interval;
+use crate::table::FEW;
+use crate::trace::Statement;
 
 /// Forms in their ranges.
 type Kept = SmallVec<[(AffineForm, Interval); 2]>;

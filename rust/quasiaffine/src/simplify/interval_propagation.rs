@@ -6,18 +6,18 @@
 use crate::limits::ROUNDS;
 use smallvec::SmallVec;
 
-use crate::analysis::bounds::of_multiple;
-use crate::analysis::congruence::Congruence;
-use crate::analysis::interval::Interval;
-use crate::analysis::wide_interval::WideInterval;
+use crate::affine::bounds::of_multiple;
+use crate::domain::{Constraint, Domain};
 use crate::expr::{Accumulator, Expr, Kind, Op, Sum, Term, Var};
 use crate::int;
-use crate::map::domain::{Constraint, Domain};
+use crate::laws::Rule;
 use crate::map::Map;
+use crate::options::Options;
 use crate::rules::constraint::{numerator_range, residue_ends, without_shift};
-use crate::rules::Rule;
-use crate::simplify::options::Options;
-use crate::simplify::trace::{Statement, Trace};
+use crate::span::Congruence;
+use crate::span::Interval;
+use crate::span::WideInterval;
+use crate::trace::{Statement, Trace};
 
 /// The result of propagating the constraints of a domain.
 pub enum Propagated {

@@ -12,9 +12,7 @@
 pub(crate) mod constraints;
 pub(crate) mod interval_propagation;
 pub(crate) mod many_divs;
-pub mod options;
 pub(crate) mod rewrite;
-pub mod trace;
 pub(crate) mod variables;
 
 use crate::limits::ROUNDS;
@@ -23,18 +21,33 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::affine::context::{AffineContext, Budget};
+use crate::domain::{Domain, Emptiness};
 use crate::error::Result;
 use crate::fast_path::normal::{is_normal, is_normal_domain, NormalCheck};
+use crate::laws::{laws, Rule};
 use crate::map::compose::{parts, then};
-use crate::map::domain::{Domain, Emptiness};
 use crate::map::{Map, State};
-use crate::rules::Rule;
+use crate::options::{FastPath, Options};
+use crate::rules::{constraint, extraction, nonlinear, related_divs, remainder, residues};
 use crate::simplify::constraints::{assume, simplify_domain, SimplifiedDomain};
 use crate::simplify::interval_propagation::{propagate_intervals, Propagated};
-use crate::simplify::options::{FastPath, Options};
 use crate::simplify::rewrite::rewrite_all;
-use crate::simplify::trace::{Statement, Step, Trace};
 use crate::simplify::variables::{remove_variables, rescale, solve, without_points};
+use crate::trace::{Statement, Step, Trace};
+
+/// Makes sure that the functions exist that the list of laws names.
+macro_rules! exist {
+    ($($stage:ident { $($rule:ident, $name:literal, $law:literal, $function:path;)* })*) => {
+        $(exist!(@stage $stage { $($function;)* });)*
+    };
+    // `rules/mod.rs` makes a list of these.
+    (@stage Division $functions:tt) => {};
+    (@stage $stage:ident { $($function:path;)* }) => {
+        const _: () = { $(let _ = $function;)* };
+    };
+}
+
+laws!(exist);
 
 /// Simplifies a map: the result has the same image at every point of the domain, and the fewest div/mod nodes that the
 /// rules find.
@@ -102,7 +115,8 @@ fn with_fewer_values(mut simplified: Map, options: Options, budget: &mut Budget)
         let rescaled = || Some((Rule::Rescale, options.rescale.then(|| rescale(&simplified)).flatten()?));
         let Some((rule, next)) = solved.map(|map| (Rule::Solve, map)).or_else(rescaled) else { break };
         if let Some(trace) = &budget.trace {
-            trace.push(rule, vec![Statement::Map(simplified)], vec![Statement::Map(next.clone())]);
+            let whole = |map: &Map| vec![Statement::Map(Arc::new(map.domain().clone()), map.results().to_vec())];
+            trace.push(rule, whole(&simplified), whole(&next));
         }
         simplified = fixpoint(&next, options, budget);
     }

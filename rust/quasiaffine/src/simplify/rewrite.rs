@@ -8,11 +8,12 @@ use smallvec::SmallVec;
 
 use crate::affine::context::AffineContext;
 use crate::affine::form::{AffineForm, AtomId};
-use crate::analysis::wide_interval::fits;
+use crate::affine::written::Notes;
 use crate::error::Stop;
+use crate::expr::intervals::fits;
 use crate::expr::{Expr, Op, Var};
 use crate::fast_path::normal::NormalCheck;
-use crate::rules::extraction::{extract, Notes};
+use crate::rules::extraction::extract;
 use crate::rules::related_divs::equalities;
 use crate::rules::residues;
 use crate::simplify::many_divs::{ManyDivs, Rewritten};

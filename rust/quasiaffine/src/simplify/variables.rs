@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::analysis::interval::Interval;
-use crate::analysis::wide_interval::interval;
+use crate::domain::{Constraint, Domain};
 use crate::error::Result;
+use crate::expr::intervals::interval;
 use crate::expr::{Expr, Kind, Op, Var};
 use crate::fast_path::normal::is_normal_domain;
 use crate::int;
-use crate::map::domain::{Constraint, Domain};
 use crate::map::{Map, State};
-use crate::simplify::options::Options;
+use crate::options::Options;
+use crate::span::Interval;
 
 /// A map over a normal domain with its point variables written as constants; `None` if its results have none.
 pub fn without_points(map: &Map, options: Options) -> Option<Map> {

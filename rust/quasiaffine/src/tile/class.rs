@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use crate::analysis::interval::Interval;
+use crate::span::Interval;
 
 /// Tiles with the first points `start, start + step, ...`, all of `len` points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

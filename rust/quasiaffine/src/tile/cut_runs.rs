@@ -6,7 +6,7 @@
 use crate::limits::POINTS;
 use smallvec::{smallvec, SmallVec};
 
-use crate::analysis::interval::Interval;
+use crate::span::Interval;
 use crate::tile::image::Run;
 
 /// The parts of the runs of some tiles that lie within bounds.

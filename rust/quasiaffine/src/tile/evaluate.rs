@@ -4,11 +4,11 @@ use crate::limits::POINTS;
 use rustc_hash::FxHashMap;
 use smallvec::{smallvec, SmallVec};
 
-use crate::analysis::interval::Interval;
 use crate::components::components;
+use crate::domain::Constraint;
 use crate::expr::{Expr, Kind};
-use crate::map::domain::Constraint;
 use crate::map::{Map, State};
+use crate::span::Interval;
 use crate::tile::group::{BoxRun, Common, Group, TightRun, TileCount};
 
 /// A map whose dimensions are cut into tiles; its ranges stay whole.

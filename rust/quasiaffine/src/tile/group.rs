@@ -3,21 +3,22 @@
 //! `Group::answer` enumerates the products of the classes of all variables. If the image of a product is not known to
 //! be a box, points are enumerated if there are few; else the numbers are bounds.
 
-use crate::analysis::wide_interval::{interval, WideInterval};
+use crate::expr::intervals::interval;
 use crate::limits::{NODES, PIECES, POINTS};
+use crate::span::WideInterval;
 use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 use smallvec::{smallvec, SmallVec};
 
-use crate::analysis::interval::Interval;
 use crate::cancel::{go_on, once};
 use crate::decide::injective::{is_injective, Injectivity};
+use crate::domain::Constraint;
 use crate::eval::points::AllPoints;
 use crate::expr::{Expr, Kind, Op, Var};
 use crate::int;
-use crate::map::domain::Constraint;
 use crate::map::Map;
+use crate::span::Interval;
 use crate::tile::class::{classes, TileClass};
 use crate::tile::cut_runs::sum_of_cut_runs;
 use crate::tile::image::{image, Base, Refusal, Run, Tiles};

@@ -9,12 +9,12 @@
 
 use smallvec::SmallVec;
 
-use crate::analysis::interval::Interval;
+use crate::domain::Constraint;
 use crate::error::Result;
 use crate::expr::{Expr, Kind, Op, Var};
 use crate::int::{add, ceil_div, mul, sub};
-use crate::map::domain::Constraint;
 use crate::map::{Map, State};
+use crate::span::Interval;
 use crate::tile::group::{exact_quotient, runtime_cut, var_of, without_runtime, Partner};
 use crate::tile::image::Refusal;
 

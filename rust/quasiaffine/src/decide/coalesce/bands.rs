@@ -10,16 +10,16 @@ use smallvec::SmallVec;
 
 use super::groups::{grouped, Shape};
 use super::Coalesced;
-use crate::analysis::interval::Interval;
+use crate::domain::Constraint;
 use crate::eval::points::value_at;
 use crate::expr::{Expr, Kind, Var};
 use crate::int::{ceil_div, floor_div, floor_mod, gcd};
 use crate::limits::{EFFORT, VALUES};
-use crate::map::domain::Constraint;
 use crate::map::{Map, State};
 use crate::meter::Meter;
-use crate::simplify::options::Options;
+use crate::options::Options;
 use crate::simplify::simplify;
+use crate::span::Interval;
 
 /// The other joins handle unions of two maps.
 const FEWEST: usize = 3;

@@ -4,10 +4,10 @@ use smallvec::SmallVec;
 
 use super::groups::{bases, joined, with_interval};
 use super::{is_same, Coalesced};
-use crate::analysis::interval::Interval;
 use crate::error::Result;
 use crate::expr::Expr;
 use crate::map::Map;
+use crate::span::Interval;
 
 /// Joins maps over neighbouring blocks of one dim whose results differ by constants: `base + step * (dim floordiv size)`.
 pub(super) fn join_blocks(mut group: Vec<Coalesced>, dim: usize) -> Vec<Coalesced> {

@@ -7,12 +7,12 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::Coalesced;
-use crate::analysis::interval::Interval;
 use crate::decide::ranges::compact_ranges;
+use crate::domain::{Constraint, Source};
 use crate::error::Result;
 use crate::expr::Expr;
-use crate::map::domain::{Constraint, Source};
 use crate::map::{Map, State};
+use crate::span::Interval;
 
 /// Whether maps have several intervals for a dim or range, by flat number.
 pub(super) fn differ(items: &[Coalesced], at: usize) -> bool {

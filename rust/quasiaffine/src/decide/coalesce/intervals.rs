@@ -6,9 +6,9 @@ use smallvec::SmallVec;
 
 use super::groups::with_interval;
 use super::{is_same, Coalesced};
-use crate::analysis::interval::Interval;
 use crate::decide::ranges::compact_ranges;
 use crate::map::{Map, State};
+use crate::span::Interval;
 
 /// Joins neighbours along a dim if one of them, extended to the other's interval, equals the other.
 pub(super) fn join_extensions(mut group: Vec<Coalesced>, dim: usize) -> Vec<Coalesced> {

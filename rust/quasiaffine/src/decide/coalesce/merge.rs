@@ -14,15 +14,15 @@ use super::groups::grouped;
 use super::plain::{has_dims_alone, plainly_contains};
 use super::steps::join_steps;
 use super::Coalesced;
-use crate::analysis::interval::Interval;
 use crate::cancel::poll;
 use crate::decide::ranges::anchored;
 use crate::decide::separable::Separable;
+use crate::domain::Source;
 use crate::expr::Expr;
-use crate::map::domain::Source;
 use crate::map::{Map, State};
-use crate::simplify::options::Options;
+use crate::options::Options;
 use crate::simplify::simplify;
+use crate::span::Interval;
 
 /// The questions that a union of maps answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -33,13 +33,13 @@ pub use plain::plainly_contains;
 use crate::limits::{EFFORT, PIECES, ROUNDS, TOTAL_EFFORT};
 use smallvec::SmallVec;
 
-use crate::analysis::interval::Interval;
 use crate::decide::contains::contains_within;
 use crate::decide::ranges::compact_ranges;
 use crate::map::{Map, State};
 use crate::meter::Meter;
-use crate::simplify::options::Options;
+use crate::options::Options;
 use crate::simplify::simplify;
+use crate::span::Interval;
 use groups::{blocks_of, differ, fixed_dims, grouped, in_groups};
 
 /// A map of the smaller set.

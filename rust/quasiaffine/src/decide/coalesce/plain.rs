@@ -2,8 +2,8 @@
 
 use super::Counting;
 use crate::decide::ranges::range;
+use crate::domain::Constraint;
 use crate::expr::{Expr, Kind, Var};
-use crate::map::domain::Constraint;
 use crate::map::Map;
 
 /// Whether a map surely contains another one: each of its conditions is one of the other's, and each of its results is

@@ -4,10 +4,10 @@ use smallvec::SmallVec;
 
 use super::groups::{bases, grouped, joined, Shape};
 use super::Coalesced;
-use crate::analysis::interval::Interval;
 use crate::error::Result;
 use crate::expr::{Expr, Kind};
 use crate::map::Map;
+use crate::span::Interval;
 
 /// A map whose ranges begin at 0, apart from the constants of its results.
 struct Family {

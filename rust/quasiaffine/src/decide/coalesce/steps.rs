@@ -7,13 +7,13 @@ use smallvec::SmallVec;
 
 use super::groups::grouped;
 use super::Coalesced;
-use crate::analysis::interval::Interval;
 use crate::expr::{Expr, Kind};
 use crate::int::gcd;
 use crate::limits::POINTS;
 use crate::map::Map;
-use crate::simplify::options::Options;
+use crate::options::Options;
 use crate::simplify::simplify;
+use crate::span::Interval;
 
 /// The numbers `first + step * i` for `0 <= i < n`.
 struct Steps {

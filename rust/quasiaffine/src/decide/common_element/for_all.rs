@@ -9,16 +9,16 @@ use smallvec::SmallVec;
 use super::{
     add_points, evaluate, index_forms, require_equal, results, CommonElement, Pairs, Problem, Side, TwoPoints,
 };
-use crate::analysis::interval::Interval;
 use crate::decide::integer_system::flatten::Flattener;
 use crate::decide::integer_system::linear::Linear;
+use crate::domain::{Domain, Variable};
 use crate::error::Stop;
 use crate::expr::{Expr, Kind, Var};
-use crate::map::domain::{Domain, Variable};
 use crate::map::{Map, State};
 use crate::meter::Meter;
-use crate::simplify::options::Options;
+use crate::options::Options;
 use crate::simplify::simplify;
+use crate::span::Interval;
 
 /// The runtime variables of two maps, with equal ones identified.
 struct Matching<'s> {

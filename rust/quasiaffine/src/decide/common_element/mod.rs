@@ -12,19 +12,19 @@ mod for_all;
 
 use rustc_hash::FxHashMap;
 
-use crate::analysis::interval::Interval;
 use crate::decide::integer_system::flatten::{Environment, Flattener};
 use crate::decide::integer_system::linear::{Linear, Span};
 use crate::decide::integer_system::System;
+use crate::domain::{Domain, Source};
 use crate::error::Stop;
 use crate::eval::points::AllPoints;
 use crate::eval::program::{Points, Program};
 use crate::limits::POINTS;
-use crate::map::domain::{Domain, Source};
 use crate::map::{Map, State};
 use crate::meter::Meter;
-use crate::simplify::options::Options;
+use crate::options::Options;
 use crate::simplify::simplify;
+use crate::span::Interval;
 use for_all::{candidate, checked};
 
 /// A point of a map: values of its variables.

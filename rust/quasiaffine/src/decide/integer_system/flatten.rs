@@ -10,12 +10,13 @@ use rustc_hash::FxHashMap;
 
 use super::linear::{Column, Linear, Span};
 use super::System;
-use crate::analysis::wide_interval::WideInterval;
 use crate::arithmetic::binary;
+use crate::arithmetic::Binary;
+use crate::domain::Domain;
 use crate::error::Stop;
-use crate::expr::{Binary, Expr, Parts};
-use crate::map::domain::Domain;
+use crate::expr::{Expr, Parts};
 use crate::meter::Meter;
+use crate::span::WideInterval;
 
 /// Builds a system, a column for each variable and each quotient.
 #[derive(Clone, Default)]

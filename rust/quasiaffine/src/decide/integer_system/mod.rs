@@ -14,8 +14,8 @@ pub(crate) mod linear;
 mod presolve;
 mod search;
 
+use crate::arithmetic::Binary;
 use crate::error::Stop;
-use crate::expr::Binary;
 use crate::meter::Meter;
 use linear::{Column, Linear, Span};
 

@@ -8,8 +8,8 @@ use smallvec::SmallVec;
 use super::flatten::span_of;
 use super::linear::{add, ceil_div, floor_div, gcd, mul, neg, sub, Column, Linear, Span};
 use super::{Nonlinear, Row, System};
+use crate::arithmetic::Binary;
 use crate::error::Stop;
-use crate::expr::Binary;
 use crate::limits::{ROUNDS, VALUES};
 use crate::meter::Meter;
 

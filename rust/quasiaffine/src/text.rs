@@ -1,4 +1,4 @@
-//! Parses expressions and maps. Every error has its position, what was found and what was expected.
+//! Parses expressions and maps, as `print.rs` writes them. Every error has its position, what was found and what was expected.
 
 use crate::cancel::go_on;
 use crate::limits::DEPTH;
@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::is_hidden;
-use crate::affine::table::Table;
-use crate::analysis::interval::Interval;
+use crate::domain::{Constraint, Domain, Source, Variable, RESERVED};
 use crate::error::{Error, Result, TextError};
 use crate::expr::{Accumulator, Expr, Kind, Var};
-use crate::map::domain::{default_var, Constraint, Domain, Source, Variable};
 use crate::map::Map;
+use crate::span::Interval;
+use crate::table::Table;
 
-const RESERVED: [&str; 9] = ["floordiv", "ceildiv", "mod", "min", "max", "in", "domain", "runtime", "KNOWN"];
+pub use crate::domain::{default_var, is_name};
+pub use crate::print::{is_hidden, Style};
 
 /// Reads an expression over the default names `d0…`, `s0…` and `rt0…`.
 ///
@@ -44,14 +44,6 @@ pub fn parse_map(text: &str) -> Result<Map> {
 /// [`Error::Text`] with the place, [`Error::Arity`] if the text has a different number of variables.
 pub fn parse_map_over(text: &str, variables: [Option<Vec<Variable>>; 3]) -> Result<Map> {
     Parser::new(text).map(variables)
-}
-
-/// Whether a text can be the name of a variable.
-pub fn is_name(text: &str) -> bool {
-    let mut bytes = text.bytes();
-    bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
-        && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
-        && !RESERVED.contains(&text)
 }
 
 /// Reads an expression over the variables `d0`, `s0`, `rt0` and so on.

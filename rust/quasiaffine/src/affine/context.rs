@@ -6,35 +6,31 @@
 //! Forms of large nodes are remembered by address, since most trees do not repeat themselves. No context is kept for
 //! the next call of a thread: its memory would stay in use after all maps are dropped.
 
-mod reading;
-
-use crate::limits::NODES;
 use rustc_hash::FxHashMap;
 
+pub use crate::affine::atoms::AtomKind;
 use crate::affine::atoms::Atoms;
-pub use crate::affine::atoms::{Atom, AtomKind};
 pub use crate::affine::budget::Budget;
-use crate::affine::facts::{Fact, Facts};
+use crate::affine::facts::{Fact, Facts, Residues};
 use crate::affine::form::{AffineForm, AtomId};
+use crate::affine::samples::Sample;
 use crate::affine::stability::{Mark, Stability};
-use crate::affine::table::Table;
-use crate::analysis::interval::Interval;
-use crate::analysis::samples::Sample;
-use crate::analysis::wide_interval::{interval, WideInterval};
+use crate::affine::written::{Extracted, Notes};
 use crate::arithmetic::binary;
+use crate::arithmetic::Binary;
+use crate::domain::Domain;
 use crate::error::Stop;
-use crate::expr::{Accumulator, Binary, Expr, Kind, Var};
-use crate::map::domain::{Constraint, Domain};
-use crate::rules::extraction::{Extracted, Notes};
-use crate::rules::residues::Residues;
-use crate::simplify::options::{FastPath, Options};
+use crate::expr::{Accumulator, Expr, Kind, Var};
+use crate::options::{FastPath, Options};
+use crate::span::Interval;
+use crate::table::Table;
 
 /// The forms that large expressions share. Boxed, so that a context is cheap to make and drop.
 #[derive(Default)]
-struct SharedForms {
+pub(crate) struct SharedForms {
     /// The forms of shared nodes by address. The nodes are kept alive, so that no other node gets a remembered address.
     /// One table for each kind of reading, see [`Stability`].
-    shared: [Table<usize, (Expr, AffineForm)>; 2],
+    pub(crate) shared: [Table<usize, (Expr, AffineForm)>; 2],
     /// The expressions of extracted forms.
     extracted: Table<AffineForm, Extracted>,
 }
@@ -45,17 +41,17 @@ pub struct AffineContext {
     /// The constraints of the domain.
     pub(crate) facts: Facts,
     /// The number of the first atom made under the current facts.
-    first_under_facts: usize,
+    pub(crate) first_under_facts: usize,
     /// The replacement of each variable, an equal earlier one or itself, by flat number; empty if none is replaced.
     pub(crate) alias: Vec<u32>,
     options: Options,
     /// The effort that is left, and the trace of the rules that fire, if one was requested.
     pub(crate) budget: Budget,
-    /// The samples of the first atoms, see [`crate::analysis::samples`]; `None` if a value does not fit.
+    /// The samples of the first atoms, see [`crate::affine::samples`]; `None` if a value does not fit.
     pub(crate) samples: Vec<Option<Sample>>,
     /// The results of earlier divisions.
-    divs: Table<(i64, AffineForm), AffineForm>,
-    shared_forms: Option<Box<SharedForms>>,
+    pub(crate) divs: Table<(i64, AffineForm), AffineForm>,
+    pub(crate) shared_forms: Option<Box<SharedForms>>,
     pub(crate) stability: Stability,
     /// Forms that are 0 because a constraint has a single value: used in results, not in the constraints themselves.
     pub(crate) equalities: Vec<AffineForm>,
@@ -68,18 +64,6 @@ pub struct AffineContext {
 }
 
 impl AffineContext {
-    /// Makes a context for expressions over a domain, with its constraints as facts.
-    pub fn new(domain: &Domain) -> AffineContext {
-        let mut cx = AffineContext::without_facts(domain, Options::default(), Budget::default());
-        for Constraint { expr, interval } in &domain.constraints {
-            // A constraint that cannot be written in 64 bits is not used as a fact.
-            if let Ok(form) = cx.linear(expr) {
-                cx.add_facts([(form, *interval)]);
-            }
-        }
-        cx
-    }
-
     /// Makes a context for expressions over a domain, ignoring its constraints.
     pub(crate) fn without_facts(domain: &Domain, options: Options, budget: Budget) -> AffineContext {
         let mut cx = AffineContext::with_capacity(domain.vars.len(), options, budget);
@@ -163,26 +147,6 @@ impl AffineContext {
         }));
         if self.facts.len() > n {
             self.forget();
-        }
-    }
-
-    /// The interval of an expression over the domain.
-    pub(crate) fn interval(&mut self, e: &Expr) -> WideInterval {
-        let by_nodes = interval(&|v| self.atom_range(self.flat(v) as AtomId), e, NODES);
-        match self.linear(e) {
-            Ok(form) => self.ends_of(&form).intersect(by_nodes),
-            Err(_) => by_nodes,
-        }
-    }
-
-    /// The interval of an expression over the domain; `None` if it is not known to have 64 bits.
-    pub fn bounds(&mut self, e: &Expr) -> Option<Interval> {
-        let interval = self.interval(e);
-        // The ends of an empty interval have no order.
-        if interval.is_empty() {
-            Some(Interval::EMPTY)
-        } else {
-            interval.interval()
         }
     }
 

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::analysis::interval::Interval;
-use crate::analysis::wide_interval::fits;
+use crate::domain::Domain;
 use crate::eval::points::{box_points, with_points};
 use crate::eval::program::Program;
+use crate::expr::intervals::fits;
 use crate::expr::{Accumulator, Expr, Op, Var};
 use crate::int::gcd;
-use crate::map::domain::Domain;
+use crate::span::Interval;
 
 /// Evaluating this few points is faster than looking for periods.
 const FEW: u128 = 64;

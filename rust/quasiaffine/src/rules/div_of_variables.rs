@@ -4,9 +4,9 @@ use smallvec::SmallVec;
 
 use crate::affine::context::AffineContext;
 use crate::affine::form::{AffineForm, AffineTerm};
-use crate::analysis::interval::Interval;
 use crate::int;
 use crate::rules::div::{affine, balanced, nearest_to_0, sum, unbalanced, Factors};
+use crate::span::Interval;
 
 /// The interval of the numerator, if its terms show that no rule applies.
 pub fn no_rule_applies(cx: &AffineContext, numerator: &AffineForm, n: i64) -> Option<Interval> {

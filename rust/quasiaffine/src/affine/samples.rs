@@ -9,9 +9,9 @@ use smallvec::SmallVec;
 use crate::affine::context::{AffineContext, AtomKind};
 use crate::affine::form::{AffineTerm, AtomId};
 use crate::affine::summands::Summand;
-use crate::analysis::interval::Interval;
 use crate::arithmetic::{binary, sum, Number};
 use crate::int::common_quotient;
+use crate::span::Interval;
 
 /// The values at all points.
 pub(crate) type Sample = [i64; POINTS];

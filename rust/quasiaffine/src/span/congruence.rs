@@ -3,8 +3,8 @@
 //! After P. Granger, "Static analysis of arithmetical congruences", International Journal of Computer Mathematics 30
 //! (1989); Halide's `ModulusRemainder` and TVM's `ModularSet` are the same domain.
 
-use crate::analysis::interval::Interval;
 use crate::int::{floor_mod, gcd};
+use crate::span::interval::Interval;
 
 /// `x = residue (mod modulus)`, with `0 <= residue < modulus`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,7 @@ impl Congruence {
     }
 
     /// Whether a value satisfies it.
+    #[cfg(test)]
     pub fn contains(self, x: i64) -> bool {
         floor_mod(x, self.modulus) == self.residue
     }

@@ -9,13 +9,11 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::affine::context::AffineContext;
-use crate::affine::form::{AffineForm, AtomId};
-use crate::analysis::interval::Interval;
-use crate::expr::{Binary, Expr};
-use crate::map::domain::{Constraint, Domain, Variable};
-use crate::map::Map;
-use crate::rules::Rule;
+use crate::domain::{Constraint, Domain, Variable};
+use crate::expr::Expr;
+use crate::laws::Rule;
+use crate::print::{map_text, Body, Style};
+use crate::span::Interval;
 
 /// One application of a rule.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,8 +37,8 @@ pub enum Statement {
     Constraint(Expr, Interval),
     /// A constraint that never holds.
     Contradiction,
-    /// A whole map.
-    Map(Map),
+    /// A whole map: its domain and its results.
+    Map(Arc<Domain>, Vec<Expr>),
     /// A value whose coefficients do not fit into 64 bits when it is written out.
     Unprintable,
 }
@@ -68,7 +66,7 @@ impl Statement {
             Statement::Value(e) => e.to_text(domain),
             Statement::Constraint(e, Interval { lo, hi }) => format!("{} in [{lo}, {hi}]", e.to_text(domain)),
             Statement::Contradiction => "false".to_owned(),
-            Statement::Map(map) => map.to_string(),
+            Statement::Map(domain, results) => map_text(domain, Body::Results(results), Style::Line),
             Statement::Unprintable => "...".to_owned(),
         }
     }
@@ -139,69 +137,5 @@ impl Trace {
     /// The steps so far, in order.
     pub fn into_steps(self) -> Vec<Step> {
         Rc::try_unwrap(self.0).map_or_else(|shared| shared.borrow().steps.clone(), |record| record.into_inner().steps)
-    }
-}
-
-impl AffineContext {
-    /// Traces that a rule fired. The statements are computed only while tracing.
-    #[inline]
-    pub(crate) fn fired(&self, rule: Rule, step: impl FnOnce(&AffineContext) -> (Vec<Statement>, Vec<Statement>)) {
-        if let Some(trace) = &self.budget.trace {
-            let (before, after) = step(self);
-            trace.narrow(|flat| (flat < self.n_vars()).then(|| self.atom_range(flat as AtomId)));
-            trace.push(rule, before, after);
-        }
-    }
-
-    /// [`AffineContext::fired`] for a rule that rewrites one form as another.
-    #[inline]
-    pub(crate) fn fired_on(&self, rule: Rule, before: &AffineForm, after: &AffineForm) {
-        self.fired(rule, |cx| (vec![cx.value(before)], vec![cx.value(after)]));
-    }
-
-    /// A form as a statement.
-    pub(crate) fn value(&self, form: &AffineForm) -> Statement {
-        self.spelled_out(form).map_or(Statement::Unprintable, Statement::Value)
-    }
-
-    /// A form in an interval as a statement.
-    pub(crate) fn constraint(&self, form: &AffineForm, interval: Interval) -> Statement {
-        self.spelled_out(form).map_or(Statement::Unprintable, |e| Statement::Constraint(e, interval))
-    }
-
-    /// `x - n*(x floordiv n)` as a statement.
-    pub(crate) fn remainder(&self, x: &AffineForm, n: i64) -> Statement {
-        let spell = || {
-            let x = self.spelled_out(x)?;
-            x.sub(&x.floor_div(&Expr::Const(n)).ok()?.scale(n).ok()?).ok()
-        };
-        spell().map_or(Statement::Unprintable, Statement::Value)
-    }
-
-    /// An operation on two forms as a statement; `None` unless tracing.
-    pub(crate) fn operation(&self, op: Binary, a: &AffineForm, b: &AffineForm) -> Option<Statement> {
-        self.budget.trace.as_ref()?;
-        let spell = || op.of(&self.spelled_out(a)?, &self.spelled_out(b)?).ok();
-        Some(spell().map_or(Statement::Unprintable, Statement::Value))
-    }
-
-    /// [`AffineContext::fired`] for a rule that rewrites one constraint as another.
-    pub(crate) fn constraint_fired(
-        &self,
-        rule: Rule,
-        (form, interval): (&AffineForm, Interval),
-        (to, narrowed): (&AffineForm, Interval),
-    ) {
-        self.fired(rule, |cx| (vec![cx.constraint(form, interval)], vec![cx.constraint(to, narrowed)]));
-    }
-
-    /// `quotient + numerator floordiv n` as a statement, negated or not.
-    pub(crate) fn division(&self, quotient: &AffineForm, numerator: &AffineForm, n: i64, negated: bool) -> Statement {
-        let spell = || {
-            let div = self.spelled_out(numerator)?.floor_div(&Expr::Const(n)).ok()?;
-            let sum = self.spelled_out(quotient)?.add(&div).ok()?;
-            sum.scale(if negated { -1 } else { 1 }).ok()
-        };
-        spell().map_or(Statement::Unprintable, Statement::Value)
     }
 }

@@ -3,7 +3,7 @@
 //! Three sources, intersected: the ranges of the summands; `n * (x floordiv n) = x - r` with `0 <= r < n`, which lets a
 //! quotient cancel against its numerator (so `x - 4 * (x floordiv 4)` is in `[0, 3]`) if summands share atoms; and the
 //! constraints of the domain. Factors have 64 bits; intervals are computed in 128, see
-//! [`crate::analysis::wide_interval`].
+//! [`crate::span::WideInterval`].
 
 use crate::limits::ALTERNATIVES;
 use smallvec::SmallVec;
@@ -11,9 +11,9 @@ use smallvec::SmallVec;
 use crate::affine::context::AffineContext;
 use crate::affine::form::{AffineForm, AffineTerm, AtomId};
 use crate::affine::summands::{summands, Summand};
-use crate::analysis::interval::Interval;
-use crate::analysis::wide_interval::WideInterval;
 use crate::error::Stop;
+use crate::span::Interval;
+use crate::span::WideInterval;
 
 type Terms = SmallVec<[AffineTerm; 8]>;
 

@@ -1,21 +1,15 @@
-//! The text form of expressions and maps: printing and parsing, side by side so that they agree.
+//! The text of expressions and maps, which `text.rs` parses: `parse(print(m)) == m` for every map that is small enough
+//! to print ([`EFFORT`]).
 //!
-//! `parse(print(m)) == m` for every map that is small enough to print ([`EFFORT`]).
 //! `x in [a, b]` with a lone name is the interval of the variable; a constraint on a bare variable is `x * 1 in [a, b]`.
 //! An affine map as MLIR writes it, `affine_map<(d0)[s0] -> (d0 floordiv 8 + s0)>`, reads with ranges from elsewhere.
 //! `(d0, d1)[s0]{rt0} -> (d0 floordiv 2, s0 + rt0), domain: d0 in [0, 9], …, runtime: rt0 = #3(d0, 1)`
 
-mod parse;
-
-pub use parse::{is_name, parse_expr, parse_map, parse_map_over};
-
 use crate::limits::EFFORT;
 use std::fmt::{self, Write};
 
-use crate::error::{Error, Result};
+use crate::domain::{letter, Domain, Variable};
 use crate::expr::{Expr, Op, Sum, Var};
-use crate::map::domain::{letter, Domain, Variable};
-use crate::map::{Map, State};
 
 /// Whether a character is invisible or controls the display: control characters, direction marks, and what Unicode
 /// calls default ignorable. Messages replace such characters, since hidden text and names that look alike mislead.
@@ -39,29 +33,20 @@ pub enum Style {
     Multiline,
 }
 
-impl Map {
-    /// The map as text.
-    ///
-    /// # Errors
-    /// [`Error::TooLarge`] past [`EFFORT`] nodes.
-    pub fn to_text(&self, style: Style) -> Result<String> {
-        if self.expressions().map(|e| u64::from(e.nodes())).sum::<u64>() > EFFORT {
-            return Err(Error::TooLarge("the map has too many nodes to print"));
-        }
-        let mut out = String::with_capacity(128);
-        // Writing into a string cannot fail.
-        let _ = Printer { domain: Some(self.domain()), style, out: &mut out }.map(self);
-        Ok(out)
-    }
+/// What a map says of its domain.
+pub(crate) enum Body<'a> {
+    /// It has these results.
+    Results(&'a [Expr]),
+    /// A word in place of results.
+    Word(&'static str),
 }
 
-impl fmt::Display for Map {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.to_text(Style::Line) {
-            Ok(text) => f.write_str(&text),
-            Err(e) => write!(f, "<{e}>"),
-        }
-    }
+/// The text of a map.
+pub(crate) fn map_text(domain: &Domain, body: Body<'_>, style: Style) -> String {
+    let mut out = String::with_capacity(128);
+    // Writing into a string cannot fail.
+    let _ = Printer { domain: Some(domain), style, out: &mut out }.map(domain, body);
+    out
 }
 
 impl Expr {
@@ -90,8 +75,7 @@ struct Printer<'a> {
 }
 
 impl Printer<'_> {
-    fn map(&mut self, m: &Map) -> fmt::Result {
-        let domain = m.domain();
+    fn map(&mut self, domain: &Domain, body: Body<'_>) -> fmt::Result {
         let (n_dims, n_free, n) = (domain.n_dims, domain.n_dims + domain.n_ranges, domain.vars.len());
         for (vars, open, close) in [(0..n_dims, "(", ")"), (n_dims..n_free, "[", "]"), (n_free..n, "{", "}")] {
             if !vars.is_empty() || open == "(" {
@@ -100,13 +84,13 @@ impl Printer<'_> {
                 self.out.push_str(close);
             }
         }
-        match m.state() {
-            State::Empty => return self.out.write_str(" -> KNOWN EMPTY"),
-            State::Undefined => return self.out.write_str(" -> UNDEFINED"),
-            State::Defined => {}
-        }
-        self.out.push_str(" -> (");
-        self.list(m.results())?;
+        self.out.push_str(" -> ");
+        let results = match body {
+            Body::Word(word) => return self.out.write_str(word),
+            Body::Results(results) => results,
+        };
+        self.out.push('(');
+        self.list(results)?;
         self.out.push(')');
         self.domain(domain)?;
         self.sources(domain)

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::analysis::interval::Interval;
-use crate::analysis::wide_interval::WideInterval;
 use crate::error::{Error, Result};
 use crate::expr::{Expr, Kind, Var};
+use crate::span::Interval;
+use crate::span::WideInterval;
 
 /// The source of a runtime variable's value: an opaque number, and the index into that value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -185,7 +185,7 @@ impl Domain {
     /// Checks that no two variables print alike and that every name can be read back.
     pub fn check_names(&self) -> Result<()> {
         let mut names: SmallVec<[&str; 8]> = self.vars.iter().filter_map(|v| v.name.as_deref()).collect();
-        if let Some(name) = names.iter().find(|name| !crate::text::is_name(name)) {
+        if let Some(name) = names.iter().find(|name| !is_name(name)) {
             return Err(Error::Name(format!("{name:?} cannot be the name of a variable")));
         }
         names.sort_unstable();
@@ -249,6 +249,17 @@ impl Domain {
     }
 }
 
+/// The words of the language, which are not names.
+pub(crate) const RESERVED: [&str; 9] = ["floordiv", "ceildiv", "mod", "min", "max", "in", "domain", "runtime", "KNOWN"];
+
+/// Whether a text can be the name of a variable.
+pub fn is_name(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+        && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        && !RESERVED.contains(&text)
+}
+
 /// `d0`, `s0` or `rt0`.
 pub fn default_name(v: Var) -> String {
     format!("{}{}", letter(v), v.index)
@@ -276,6 +287,8 @@ pub fn default_var(name: &str) -> Option<Var> {
     let index = digits.parse().ok().filter(|_| canonical)?;
     Some(Var { kind, index })
 }
+
+impl Eq for Domain {}
 
 /// Equality ignores names.
 impl PartialEq for Domain {

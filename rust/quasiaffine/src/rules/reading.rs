@@ -1,18 +1,57 @@
 //! Reading: an expression as an affine form, every law for divs applied on the way up.
 
-use super::{AffineContext, AtomKind};
+use crate::affine::context::{AffineContext, AtomKind, Budget};
 use crate::affine::form::{AffineForm, AtomId};
+use crate::arithmetic::Binary;
+use crate::domain::{Constraint, Domain};
 use crate::error::Stop;
-use crate::expr::{Binary, Expr, Op, Parts, Var};
-use crate::fast_path::div_of_variables::no_rule_applies;
+use crate::expr::intervals::interval;
+use crate::expr::{Expr, Op, Parts, Var};
 use crate::int;
-use crate::rules::{self, Rule};
-use crate::simplify::trace::Statement;
+use crate::laws::Rule;
+use crate::limits::NODES;
+use crate::options::Options;
+use crate::rules;
+use crate::rules::div_of_variables::no_rule_applies;
+use crate::span::{Interval, WideInterval};
+use crate::trace::Statement;
 
 /// Shared nodes with fewer nodes than this are read again, which is faster than a table lookup.
 const SMALL: u32 = 16;
 
 impl AffineContext {
+    /// Makes a context for expressions over a domain, with its constraints as facts.
+    pub fn new(domain: &Domain) -> AffineContext {
+        let mut cx = AffineContext::without_facts(domain, Options::default(), Budget::default());
+        for Constraint { expr, interval } in &domain.constraints {
+            // A constraint that cannot be written in 64 bits is not used as a fact.
+            if let Ok(form) = cx.linear(expr) {
+                cx.add_facts([(form, *interval)]);
+            }
+        }
+        cx
+    }
+
+    /// The interval of an expression over the domain.
+    pub(crate) fn interval(&mut self, e: &Expr) -> WideInterval {
+        let by_nodes = interval(&|v| self.atom_range(self.flat(v) as AtomId), e, NODES);
+        match self.linear(e) {
+            Ok(form) => self.ends_of(&form).intersect(by_nodes),
+            Err(_) => by_nodes,
+        }
+    }
+
+    /// The interval of an expression over the domain; `None` if it is not known to have 64 bits.
+    pub fn bounds(&mut self, e: &Expr) -> Option<Interval> {
+        let interval = self.interval(e);
+        // The ends of an empty interval have no order.
+        if interval.is_empty() {
+            Some(Interval::EMPTY)
+        } else {
+            interval.interval()
+        }
+    }
+
     /// Reads an expression as an affine form and applies every law for divs on the way up.
     ///
     /// # Errors
