@@ -7,7 +7,6 @@
 //! `lower <= the true number <= upper`.
 
 use crate::limits::{POINTS, ROUNDS, TOTAL_EFFORT};
-use rustc_hash::FxHashSet;
 use smallvec::{smallvec, SmallVec};
 
 use crate::affine::context::{AffineContext, Budget};
@@ -25,6 +24,9 @@ use crate::options::Options;
 use crate::rules::constraint::as_residue;
 use crate::simplify::simplify;
 use crate::span::Interval;
+
+/// A program computes this many nodes in the time of one step of a search.
+const LANES: u64 = 8;
 
 /// A number known to lie in `[lower, upper]`. An upper end of 2^128 - 1 means that no upper bound is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,13 +73,19 @@ pub fn touched(map: &Map) -> Count {
         }
         State::Defined => {
             let mut cx = AffineContext::without_facts(map.domain(), Options::default(), Budget::default());
-            groups(map, &[], &[]).iter().fold(Count::exact(1), |n, g| n.times(g.points(&mut cx, map.domain())))
+            let meter = &mut Meter::new(TOTAL_EFFORT);
+            groups(map, &[], &[]).iter().fold(Count::exact(1), |n, g| n.times(g.points(&mut cx, map.domain(), meter)))
         }
     }
 }
 
 /// The number of distinct elements of the target.
 pub fn distinct(map: &Map) -> Count {
+    distinct_within(map, &mut Meter::new(TOTAL_EFFORT))
+}
+
+/// As [`distinct`], within the effort of a meter.
+fn distinct_within(map: &Map, meter: &mut Meter) -> Count {
     match map.state() {
         State::Empty => Count::exact(0),
         State::Undefined => Count { lower: 0, upper: u128::MAX },
@@ -87,10 +95,10 @@ pub fn distinct(map: &Map) -> Count {
             for g in &groups(map, map.results(), &moved_by(map.domain())) {
                 total = total.times(if g.results.is_empty() {
                     // Of a group without results, only its emptiness matters.
-                    let points = g.points(&mut cx, map.domain());
+                    let points = g.points(&mut cx, map.domain(), meter);
                     Count { lower: points.lower.min(1), upper: points.upper.min(1) }
                 } else {
-                    g.image(&mut cx, map.domain())
+                    g.image(&mut cx, map.domain(), meter)
                 });
             }
             total
@@ -142,7 +150,7 @@ impl Group {
         self.vars.iter().any(|i| domain.var(*i).kind == Kind::Runtime)
     }
 
-    fn points(&self, cx: &mut AffineContext, domain: &Domain) -> Count {
+    fn points(&self, cx: &mut AffineContext, domain: &Domain, meter: &mut Meter) -> Count {
         let all = box_size(domain, self.vars.iter().copied());
         if self.constraints.is_empty() {
             return Count::exact(all);
@@ -153,8 +161,8 @@ impl Group {
         if let Some(n) = self.residue_points(cx, domain).or_else(|| self.points_of_sum(cx, domain)) {
             return Count::exact(n);
         }
-        match self.enumerate(domain, &[]) {
-            Some((points, _)) => Count::exact(points),
+        match self.enumerate(domain, &[], meter) {
+            Some(all) => Count::exact(all.n_points() as u128),
             None => Count { lower: 0, upper: all },
         }
     }
@@ -233,14 +241,24 @@ impl Group {
         None
     }
 
-    /// The number of points and of distinct images, by enumeration.
-    fn enumerate(&self, domain: &Domain, results: &[Expr]) -> Option<(u128, u128)> {
-        if box_size(domain, self.vars.iter().copied()) > POINTS || self.has_runtime(domain) {
+    /// All points of the group with their images, if they are few and the effort suffices.
+    fn enumerate(&self, domain: &Domain, results: &[Expr], meter: &mut Meter) -> Option<AllPoints> {
+        if !self.has_few_points(domain) {
             return None;
         }
-        let all = AllPoints::of(&self.alone(domain, results)?, POINTS)?;
-        let images: FxHashSet<&[i64]> = all.iter().map(|(_, element)| element).collect();
-        Some((all.iter().count() as u128, images.len() as u128))
+        let map = self.alone(domain, results)?;
+        meter.spend(self.enumeration(domain, &map) as usize).ok()?;
+        AllPoints::of(&map, POINTS)
+    }
+
+    fn has_few_points(&self, domain: &Domain) -> bool {
+        box_size(domain, self.vars.iter().copied()) <= POINTS && !self.has_runtime(domain)
+    }
+
+    /// The effort of an enumeration of few points.
+    fn enumeration(&self, domain: &Domain, map: &Map) -> u64 {
+        let nodes = map.cost().nodes + map.domain().constraints.iter().map(|c| u64::from(c.expr.nodes())).sum::<u64>();
+        (box_size(domain, self.vars.iter().copied()) as u64).saturating_mul(1 + nodes / LANES)
     }
 
     /// The group alone: its dims and ranges as dims.
@@ -249,24 +267,24 @@ impl Group {
         Map::part(domain, vars, constraints, results).ok()
     }
 
-    fn image(&self, cx: &mut AffineContext, domain: &Domain) -> Count {
+    fn image(&self, cx: &mut AffineContext, domain: &Domain, meter: &mut Meter) -> Count {
         let moving = self.vars.iter().any(|i| domain.var(*i).kind == Kind::Runtime && !domain.vars[*i].is_fixed());
         if !moving {
-            if let Some(exact) = self.exact_image(cx, domain) {
+            if let Some(exact) = self.exact_image(cx, domain, meter) {
                 return exact;
             }
         }
-        if let Some((_, images)) = self.enumerate(domain, &self.results) {
-            return Count::exact(images);
+        if let Some(all) = self.enumerate(domain, &self.results, meter) {
+            return Count::exact(all.n_elements() as u128);
         }
-        let points = self.points(cx, domain).upper;
+        let points = self.points(cx, domain, meter).upper;
         let bounding =
             self.results.iter().fold(1u128, |n, e| n.saturating_mul(cx.bounds(e).map_or(u128::MAX, Interval::size)));
         Count { lower: u128::from(self.constraints.is_empty()), upper: points.min(bounding) }
     }
 
     /// The number of images, if the form of the results determines it without enumeration.
-    fn exact_image(&self, cx: &mut AffineContext, domain: &Domain) -> Option<Count> {
+    fn exact_image(&self, cx: &mut AffineContext, domain: &Domain, meter: &mut Meter) -> Option<Count> {
         let forms: Vec<AffineForm> = self.results.iter().map(|e| cx.linear(e)).collect::<Result<Vec<_>, _>>().ok()?;
         if let [form] = &forms[..] {
             if let Some(n) = residues(cx, domain, form).filter(|_| self.constraints.is_empty()) {
@@ -286,29 +304,18 @@ impl Group {
             }
         }
         let fewer = self.without_unused(cx, domain).or_else(|| self.with_fewer_results(cx, domain, &forms));
-        if let Some(n) = fewer.map(|map| distinct(&map)).filter(|n| n.is_exact()) {
+        if let Some(n) = fewer.map(|map| distinct_within(&map, meter)).filter(|n| n.is_exact()) {
             return Some(n);
         }
-        let points = self.points(cx, domain);
+        let points = self.points(cx, domain, meter);
         if !points.is_exact() {
             return None;
         }
         let map = self.alone(domain, &self.results)?;
-        let is_injective = is_injective_within(&map, &mut Meter::new(self.effort(domain, &map)));
+        // Where an enumeration is possible, a proof takes no longer.
+        let most = if self.has_few_points(domain) { self.enumeration(domain, &map) } else { TOTAL_EFFORT };
+        let is_injective = meter.part(most, |own| is_injective_within(&map, own));
         matches!(is_injective, Injectivity::Injective).then_some(points)
-    }
-
-    /// The effort for a proof: at most that of an enumeration, if one is possible.
-    fn effort(&self, domain: &Domain, map: &Map) -> u64 {
-        let size = box_size(domain, self.vars.iter().copied());
-        let constraints = map.domain().constraints.iter().map(|c| u64::from(c.expr.nodes()));
-        let at_each = map.cost().nodes + constraints.sum::<u64>();
-        match u64::try_from(size) {
-            Ok(size) if u128::from(size) <= POINTS && !self.has_runtime(domain) => {
-                size.saturating_mul(at_each).min(TOTAL_EFFORT)
-            }
-            _ => TOTAL_EFFORT,
-        }
     }
 
     /// The map with a quotient and its remainder joined into one result: `(a, b)` with `b` in `[0, n - 1]` has as many
