@@ -248,4 +248,36 @@ mod tests {
         let huge = (&[i128::MAX / 2, i128::MAX / 2 - 1][..], 1, i128::MAX);
         assert_eq!(system(&columns[..2], &[huge]).solve(&mut Meter::new(1 << 14)), Err(Stop::Overflow));
     }
+
+    /// The effort that a system takes.
+    fn effort(system: System) -> u64 {
+        let mut meter = Meter::new(u64::MAX);
+        assert!(system.solve(&mut meter).is_ok());
+        u64::MAX - meter.left()
+    }
+
+    #[test]
+    fn the_effort_grows_with_the_conditions() {
+        let columns = |n: usize| {
+            let mut system = System::default();
+            system.columns = vec![Span { lo: 0, hi: 9 }; n];
+            system
+        };
+        let form = |i: usize, step: usize, k: i128| {
+            let mut form = Linear::column((step * i) as Column);
+            form.add_term(k, (step * i + 1) as Column).unwrap();
+            form
+        };
+        // Equalities that hang together, and pairs of columns apart from each other. (Inequalities that hang together
+        // take a branch for each column, and each branch copies the others.)
+        for (step, k, span) in [(1, -1, Span::point(0)), (2, 3, Span { lo: 5, hi: 7 })] {
+            let chain = |n: usize| {
+                let mut system = columns(step * n + 1);
+                (0..n).for_each(|i| system.add_row(&form(i, step, k), span).unwrap());
+                effort(system)
+            };
+            let (few, many) = (chain(20), chain(80));
+            assert!(many < 5 * few, "{span:?}: {few} and {many}");
+        }
+    }
 }

@@ -49,7 +49,7 @@ impl System {
             changed |= self.split_rows(meter)?;
             changed |= self.eliminate(meter)?;
             changed |= self.propagate_operations(meter)?;
-            changed |= self.propagate_functions()?;
+            changed |= self.propagate_functions(meter)?;
             // Rows that contradict each other may narrow spans in small steps without end.
             if !changed || pass % COMBINE_EVERY == COMBINE_EVERY - 1 {
                 changed |= self.combine_rows(meter)?;
@@ -237,9 +237,23 @@ impl System {
 
     /// Writes a column of each equality as a form of the others.
     fn eliminate(&mut self, meter: &mut Meter) -> Result<bool, Halt> {
+        let is_equality = |row: &Row| row.span.as_point().is_some();
+        let Some(mut first) = self.rows.iter().position(is_equality) else { return Ok(false) };
+        let mut places = Places::default();
+        for (at, row) in self.rows.iter().enumerate() {
+            meter.spend(row.form.terms.len())?;
+            places.add(at, &row.form);
+        }
         let mut changed = false;
-        while let Some(at) = self.rows.iter().position(|row| row.span.as_point().is_some()) {
-            let row = self.rows.swap_remove(at);
+        // No step makes an earlier row an equality.
+        while let Some(next) = self.rows[first..].iter().position(is_equality) {
+            meter.spend(next)?;
+            first += next;
+            let row = self.rows.swap_remove(first);
+            if let Some(moved) = self.rows.get(first) {
+                meter.spend(moved.form.terms.len())?;
+                places.add(first, &moved.form);
+            }
             // Earlier substitutions may have left factors and fixed columns.
             let Some(mut row) = normalize(row, &self.columns)? else { continue };
             if let [(column, _)] = row.form.terms[..] {
@@ -248,34 +262,42 @@ impl System {
             }
             changed = true;
             let Some(value) = row.span.as_point() else {
+                places.add(self.rows.len(), &row.form);
                 self.rows.push(row);
                 continue;
             };
             while !row.form.terms.is_empty() {
-                if let Some((column, k)) = self.pivot(&row.form) {
+                if let Some((column, k)) = self.pivot(&row.form, &mut places, meter)? {
                     // k * x + rest = value, with k = 1 or -1.
                     let mut rest = row.form.clone();
                     rest.add_term(neg(k)?, column)?;
                     let mut form = Linear::constant(mul(k, value)?);
                     form.add_scaled(neg(k)?, &rest)?;
-                    self.substitute(column, form, meter)?;
+                    self.substitute(column, form, &mut places, meter)?;
                     break;
                 }
-                self.reduce(&mut row.form, meter)?;
+                self.reduce(&mut row.form, &mut places, meter)?;
             }
         }
         Ok(changed)
     }
 
     /// The column with a coefficient of 1 or -1 that occurs in the fewest rows.
-    fn pivot(&self, form: &Linear) -> Option<(Column, i128)> {
-        let units = form.terms.iter().filter(|(_, k)| *k == 1 || *k == -1);
-        units.copied().min_by_key(|(column, _)| self.rows.iter().filter(|r| r.form.coefficient(*column) != 0).count())
+    fn pivot(&self, form: &Linear, places: &mut Places, meter: &mut Meter) -> Result<Option<(Column, i128)>, Stop> {
+        let mut best: Option<(usize, (Column, i128))> = None;
+        for (column, k) in form.terms.iter().copied().filter(|(_, k)| *k == 1 || *k == -1) {
+            let n = places.of(column, &self.rows, meter)?.len();
+            if best.is_none_or(|(fewest, _)| n < fewest) {
+                best = Some((n, (column, k)));
+            }
+        }
+        Ok(best.map(|(_, one)| one))
     }
 
     /// One step of Euclid's algorithm on the coefficients of an equality: for the smallest one, `a`, the column is
     /// replaced by `t = x + sum of (a_j / a) * x_j`, which leaves the other coefficients smaller than `a`.
-    fn reduce(&mut self, form: &mut Linear, meter: &mut Meter) -> Result<(), Halt> {
+    fn reduce(&mut self, form: &mut Linear, places: &mut Places, meter: &mut Meter) -> Result<(), Halt> {
+        meter.spend(form.terms.len())?;
         let (column, a) = form.terms.iter().copied().min_by_key(|(_, k)| k.unsigned_abs()).ok_or(Stop::Overflow)?;
         let mut t = Linear::column(column);
         for (other, k) in form.terms.iter().filter(|(other, _)| *other != column) {
@@ -292,18 +314,20 @@ impl System {
         x.add_scaled(-1, &t)?;
         x.add_term(1, column)?;
         form.substitute(column, &x)?;
-        self.substitute(column, x, meter)
+        self.substitute(column, x, places, meter)
     }
 
     /// Replaces a column by a form everywhere.
-    fn substitute(&mut self, column: Column, by: Linear, meter: &mut Meter) -> Result<(), Halt> {
-        for row in &mut self.rows {
-            if row.form.substitute(column, &by)? {
-                meter.spend(row.form.terms.len())?;
-                row.span = row.span.minus(row.form.constant)?;
-                row.form.constant = 0;
-            }
+    fn substitute(&mut self, column: Column, by: Linear, places: &mut Places, meter: &mut Meter) -> Result<(), Halt> {
+        for at in places.of(column, &self.rows, meter)? {
+            let row = &mut self.rows[at as usize];
+            row.form.substitute(column, &by)?;
+            meter.spend(row.form.terms.len() + by.terms.len())?;
+            row.span = row.span.minus(row.form.constant)?;
+            row.form.constant = 0;
+            places.add(at as usize, &by);
         }
+        meter.spend(self.nonlinear.len() + self.functions.len())?;
         for n in &mut self.nonlinear {
             for form in [&mut n.value, &mut n.a, &mut n.b] {
                 form.substitute(column, &by)?;
@@ -314,7 +338,16 @@ impl System {
                 form.substitute(column, &by)?;
             }
         }
-        self.add_row(&by, self.columns[column as usize])?;
+        // A bound on one column is no row, or each elimination in a chain would rewrite those before.
+        let span = self.columns[column as usize].minus(by.constant)?;
+        match normalize(Row { form: Linear { constant: 0, ..by.clone() }, span }, &self.columns)? {
+            Some(Row { form, span }) if form.terms.len() == 1 => drop(self.narrow(form.terms[0].0, span)?),
+            Some(row) => {
+                places.add(self.rows.len(), &row.form);
+                self.rows.push(row);
+            }
+            None => {}
+        }
         self.eliminated.push((column, by));
         Ok(())
     }
@@ -367,11 +400,12 @@ impl System {
     }
 
     /// Equal arguments give equal values.
-    fn propagate_functions(&mut self) -> Result<bool, Halt> {
+    fn propagate_functions(&mut self, meter: &mut Meter) -> Result<bool, Halt> {
         let mut changed = false;
         for f in std::mem::take(&mut self.functions) {
             let (mut open, mut differ) = (false, false);
             for difference in &f.differences {
+                meter.spend(difference.terms.len())?;
                 let span = self.span(difference)?;
                 open |= span != Span::point(0);
                 differ |= span.lo > 0 || span.hi < 0;
@@ -384,6 +418,32 @@ impl System {
             }
         }
         Ok(changed)
+    }
+}
+
+/// The rows in which each column occurs, and some in which it occurs no more.
+#[derive(Default)]
+struct Places {
+    of_column: Vec<SmallVec<[u32; 4]>>,
+}
+
+impl Places {
+    fn add(&mut self, at: usize, form: &Linear) {
+        let n_columns = form.terms.last().map_or(0, |(column, _)| *column as usize + 1);
+        if self.of_column.len() < n_columns {
+            self.of_column.resize_with(n_columns, SmallVec::new);
+        }
+        form.terms.iter().for_each(|(column, _)| self.of_column[*column as usize].push(at as u32));
+    }
+
+    /// The rows of a column, in order.
+    fn of(&mut self, column: Column, rows: &[Row], meter: &mut Meter) -> Result<SmallVec<[u32; 4]>, Stop> {
+        let Some(found) = self.of_column.get_mut(column as usize) else { return Ok(SmallVec::new()) };
+        meter.spend(found.len())?;
+        found.sort_unstable();
+        found.dedup();
+        found.retain(|at| rows.get(*at as usize).is_some_and(|row| row.form.coefficient(column) != 0));
+        Ok(found.clone())
     }
 }
 

@@ -1,8 +1,8 @@
 //! The search: independent parts one by one, each by branching on a quotient of strides or on a column.
 
-use super::linear::{Column, Span};
+use super::linear::{Column, Linear, Span};
 use super::presolve::{Halt, Split};
-use super::System;
+use super::{Nonlinear, Row, SameFunction, System};
 use crate::components::components;
 use crate::error::Stop;
 use crate::limits::{ALTERNATIVES, DEPTH};
@@ -18,18 +18,18 @@ pub(super) fn search(mut system: System, meter: &mut Meter, depth: usize) -> Res
     if depth > usize::from(DEPTH) {
         return Err(Stop::Effort);
     }
+    meter.spend(system.n_terms())?;
     let parts = parts(&system);
     if parts.len() < 2 {
         return branch(system, meter, depth);
     }
     let mut values: Vec<i128> = system.columns.iter().map(|s| s.closest_to_0()).collect();
     let mut stopped = None;
-    for columns in parts {
-        let part = system.part(&columns);
+    for (part, columns) in system.divided(&parts).into_iter().zip(&parts) {
         meter.spend(part.rows.len())?;
         match search(part, meter, depth + 1) {
             Ok(None) => return Ok(None),
-            Ok(Some(found)) => columns.iter().for_each(|c| values[*c as usize] = found[*c as usize]),
+            Ok(Some(found)) => columns.iter().zip(found).for_each(|(c, x)| values[*c as usize] = x),
             // Another part may have no solution.
             Err(stop) => stopped = stopped.or(Some(stop)),
         }
@@ -42,29 +42,39 @@ pub(super) fn search(mut system: System, meter: &mut Meter, depth: usize) -> Res
 
 /// Tries the alternatives for one quotient or column.
 fn branch(system: System, meter: &mut Meter, depth: usize) -> Result<Option<Vec<i128>>, Stop> {
-    let mut children: Vec<System> = Vec::new();
-    if let Some((at, split)) = system.fewest_quotients()? {
-        for quotient in split.quotients.lo..=split.quotients.hi {
-            let mut child = system.clone();
-            child.apply(at, &split, quotient)?;
-            children.push(child);
-        }
-    } else if let Some(column) = system.narrowest() {
-        for span in pieces(system.columns[column as usize]) {
-            let mut child = system.clone();
+    if let Some((at, split)) = system.fewest_quotients(meter)? {
+        let quotients = split.quotients.lo..=split.quotients.hi;
+        return first_solution(&system, quotients, meter, depth, |child, quotient| child.apply(at, &split, quotient));
+    }
+    meter.spend(system.n_terms())?;
+    if let Some(column) = system.narrowest() {
+        let pieces = pieces(system.columns[column as usize]);
+        return first_solution(&system, pieces, meter, depth, |child, span| {
             child.columns[column as usize] = span;
-            children.push(child);
-        }
-    } else if system.is_solved() {
+            Ok(())
+        });
+    }
+    if system.is_solved() {
         let values = system.columns.iter().map(|s| s.closest_to_0()).collect();
         return system.complete(values).map(Some);
-    } else {
-        // Presolving ended before it examined the fixed columns.
-        return search(system, meter, depth + 1);
     }
-    let mut stopped = None;
-    for child in children {
-        meter.spend(child.columns.len())?;
+    // Presolving ended before it examined the fixed columns.
+    search(system, meter, depth + 1)
+}
+
+/// The first solution of the system with one of some changes.
+fn first_solution<T>(
+    system: &System,
+    changes: impl Iterator<Item = T>,
+    meter: &mut Meter,
+    depth: usize,
+    change: impl Fn(&mut System, T) -> Result<(), Stop>,
+) -> Result<Option<Vec<i128>>, Stop> {
+    let (size, mut stopped) = (system.n_terms(), None);
+    for one in changes {
+        meter.spend(size)?;
+        let mut child = system.clone();
+        change(&mut child, one)?;
         match search(child, meter, depth + 1) {
             Ok(None) => {}
             Ok(Some(found)) => return Ok(Some(found)),
@@ -117,33 +127,56 @@ impl System {
         rows.chain(operations).chain(functions)
     }
 
-    /// The subsystem of some columns that share no condition with the others.
-    fn part(&self, columns: &[Column]) -> System {
-        let own = |form: &super::Linear| form.terms.first().map(|t| columns.binary_search(&t.0).is_ok());
-        System {
-            columns: self.columns.clone(),
-            rows: self.rows.iter().filter(|r| own(&r.form) == Some(true)).cloned().collect(),
-            nonlinear: self
-                .nonlinear
-                .iter()
-                .filter(|n| [&n.value, &n.a, &n.b].into_iter().find_map(own) == Some(true))
-                .cloned()
-                .collect(),
-            functions: self
-                .functions
-                .iter()
-                .filter(|f| f.differences.iter().chain([&f.values]).find_map(own) == Some(true))
-                .cloned()
-                .collect(),
-            eliminated: Vec::new(),
+    /// The number of columns and of terms of all conditions: the effort of a copy.
+    fn n_terms(&self) -> usize {
+        let of_rows = self.rows.iter().map(|row| 1 + row.form.terms.len());
+        let of_operations = self.nonlinear.iter().flat_map(|n| [&n.value, &n.a, &n.b]);
+        let of_functions = self.functions.iter().flat_map(|f| f.differences.iter().chain([&f.values]));
+        let of_forms = of_operations.chain(of_functions).map(|form| 1 + form.terms.len());
+        self.columns.len() + self.eliminated.len() + of_rows.chain(of_forms).sum::<usize>()
+    }
+
+    /// The subsystems of parts that share no condition, each with its own columns alone.
+    fn divided(&self, parts: &[Vec<Column>]) -> Vec<System> {
+        // The part of each column, and its number there.
+        let mut places: Vec<(usize, Column)> = vec![(0, 0); self.columns.len()];
+        for (part, columns) in parts.iter().enumerate() {
+            columns.iter().zip(0..).for_each(|(c, number)| places[*c as usize] = (part, number));
         }
+        let own = |columns: &Vec<Column>| columns.iter().map(|c| self.columns[*c as usize]).collect();
+        let mut systems: Vec<System> =
+            parts.iter().map(|columns| System { columns: own(columns), ..System::default() }).collect();
+        let place = |form: &Linear| form.terms.first().map(|t| places[t.0 as usize].0);
+        let moved = |form: &Linear| {
+            let terms = form.terms.iter().map(|(c, k)| (places[*c as usize].1, *k)).collect();
+            Linear { constant: form.constant, terms }
+        };
+        for row in &self.rows {
+            if let Some(part) = place(&row.form) {
+                systems[part].rows.push(Row { form: moved(&row.form), span: row.span });
+            }
+        }
+        for n in &self.nonlinear {
+            if let Some(part) = [&n.value, &n.a, &n.b].into_iter().find_map(place) {
+                let (value, a, b) = (moved(&n.value), moved(&n.a), moved(&n.b));
+                systems[part].nonlinear.push(Nonlinear { op: n.op, value, a, b });
+            }
+        }
+        for f in &self.functions {
+            if let Some(part) = f.differences.iter().chain([&f.values]).find_map(place) {
+                let differences = f.differences.iter().map(moved).collect();
+                systems[part].functions.push(SameFunction { differences, values: moved(&f.values) });
+            }
+        }
+        systems
     }
 
     /// The row whose strides allow the fewest quotients, if that is only a few.
-    fn fewest_quotients(&self) -> Result<Option<(usize, Split)>, Stop> {
+    fn fewest_quotients(&self, meter: &mut Meter) -> Result<Option<(usize, Split)>, Stop> {
         let mut best: Option<(usize, Split)> = None;
         let width = |split: &Split| split.quotients.hi - split.quotients.lo;
         for at in 0..self.rows.len() {
+            meter.spend(self.rows[at].form.terms.len())?;
             // Presolving has seen that every row has a quotient.
             let Ok(Some(split)) = self.split(at) else { continue };
             if width(&split) < ALTERNATIVES as i128 && best.as_ref().is_none_or(|(_, b)| width(&split) < width(b)) {
