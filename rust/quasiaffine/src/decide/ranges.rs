@@ -6,40 +6,49 @@
 
 use crate::limits::NODES;
 
+use crate::affine::budget::Budget;
 use crate::domain::{Domain, Variable};
 use crate::error::{Error, Result};
 use crate::expr::{Expr, Kind, Op, Var};
 use crate::int::{floor_div, gcd};
 use crate::map::{Map, State};
 use crate::options::Options;
-use crate::simplify::simplify;
+use crate::simplify::{simplify, simplify_within};
 use crate::span::Interval;
 use crate::span::WideInterval;
 
 /// The map with its ranges joined where they adjoin, cut where digits are independent, and in canonical order and position:
 /// a range begins where it makes the constant of its first result smallest.
 pub fn compact_ranges(map: &Map) -> Map {
-    compact(map, Options { drop_unused: true, rescale: true, ..Options::default() })
+    compact(map, Options { drop_unused: true, rescale: true, ..Options::default() }, &mut Budget::default())
 }
 
 /// As [`compact_ranges`], but dims of one value stay variables.
 pub fn compact_ranges_of_points(map: &Map) -> Map {
-    compact(map, Options { keep_point_dims: true, drop_unused: true, rescale: true, ..Options::default() })
+    let options = Options { keep_point_dims: true, drop_unused: true, rescale: true, ..Options::default() };
+    compact(map, options, &mut Budget::default())
 }
 
-fn compact(map: &Map, options: Options) -> Map {
-    let mut map = simplify(map, options);
-    for _ in 0..NODES {
+fn compact(map: &Map, options: Options, budget: &mut Budget) -> Map {
+    let mut map = simplify_within(map, options, budget);
+    // Each step simplifies the whole map; all share the effort of one question.
+    while budget.effort > 0 {
         if map.state() != State::Defined || map.domain().n_ranges == 0 {
             return map;
         }
-        let next = join(&map).or_else(|| cut(&map, options)).or_else(|| take_values(&map)).or_else(|| anchor(&map));
+        let next =
+            join(&map).or_else(|| cut(&map, options, budget)).or_else(|| take_values(&map)).or_else(|| anchor(&map));
         match next {
-            Some(next) => map = simplify(&next, options),
-            None => break,
+            Some(next) if budget.spend(size(&next)).is_ok() => map = simplify_within(&next, options, budget),
+            _ => break,
         }
     }
     in_order(&map).unwrap_or(map)
+}
+
+/// The nodes of all expressions and the variables: the effort of looking at each.
+fn size(map: &Map) -> usize {
+    map.domain().vars.len() + map.expressions().map(|e| e.nodes() as usize).sum::<usize>()
 }
 
 /// The map with its ranges in canonical order and position, and with as many points.
@@ -125,7 +134,7 @@ fn join(map: &Map) -> Option<Map> {
 }
 
 /// `s = n*q + r` with independent digits `q` and `r`, if that leaves fewer quotients.
-fn cut(map: &Map, options: Options) -> Option<Map> {
+fn cut(map: &Map, options: Options, budget: &mut Budget) -> Option<Map> {
     let options = Options { keep_point_dims: options.keep_point_dims, ..Options::default() };
     let mut candidates: Vec<(u32, i64, i64)> = Vec::new();
     for_each_node(map, &mut |e| {
@@ -148,7 +157,8 @@ fn cut(map: &Map, options: Options) -> Option<Map> {
         domain.vars[domain.n_dims + s as usize] = Variable::new(Interval::new(0, n - 1));
         let q = domain.push_range(Interval::new(floor_div(first, n), floor_div(last, n)));
         let by = q.scale(n).ok()?.add(&Expr::range(s)).ok()?.sub(&Expr::Const(shift)).ok()?;
-        let cut = simplify(&map.with_value(domain, range(s), &by).ok()?, options);
+        budget.spend(size(map)).ok()?;
+        let cut = simplify_within(&map.with_value(domain, range(s), &by).ok()?, options, budget);
         (divmods(&cut) < before).then_some(cut)
     })
 }
@@ -286,6 +296,24 @@ mod tests {
         };
         assert_eq!(compact_ranges_of_points(&map), over("d0"));
         assert_eq!(compact_ranges(&map), over("2"));
+    }
+
+    #[test]
+    fn all_steps_share_one_budget() {
+        // For each range a step tries to cut it in two digits, in vain.
+        let chain = |n: usize| -> Map {
+            let list = |of: &dyn Fn(usize) -> String| (0..n).map(of).collect::<Vec<_>>().join(", ");
+            let (ranges, intervals) = (list(&|i| format!("s{i}")), list(&|i| format!("s{i} in [0, 9]")));
+            let pairs = (1..n).map(|i| format!("(s{} + s{i}) mod 2 in [0, 0]", i - 1)).collect::<Vec<_>>().join(", ");
+            format!("()[{ranges}] -> (s0), domain: {intervals}, {pairs}").parse().unwrap()
+        };
+        let options = Options { drop_unused: true, rescale: true, ..Options::default() };
+        let of = |n: usize| {
+            let mut budget = Budget::default();
+            let map = compact(&chain(n), options, &mut budget);
+            (map.domain().n_ranges, budget.effort > 0)
+        };
+        assert_eq!((of(5), of(500)), ((5, true), (500, false)));
     }
 
     #[test]

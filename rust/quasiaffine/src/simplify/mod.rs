@@ -104,7 +104,8 @@ pub fn simplify_traced(map: &Map, options: Options) -> (Map, Vec<Step>) {
     (simplified, trace.into_steps())
 }
 
-fn simplify_within(map: &Map, options: Options, budget: &mut Budget) -> Map {
+/// As [`simplify`], within the effort of a budget that several questions share.
+pub(crate) fn simplify_within(map: &Map, options: Options, budget: &mut Budget) -> Map {
     with_fewer_values(fixpoint(map, options, budget), options, budget)
 }
 
