@@ -228,11 +228,14 @@ impl<'m> Points<'m> {
             f.add_constraints(&mut Environment::new(domain, columns.clone()), meter)?;
             Ok(f)
         });
-        let mut f = system.as_ref().map_err(|stop| *stop)?.clone();
+        let system = system.as_ref().map_err(|stop| *stop)?;
+        meter.spend(system.system.n_terms())?;
+        let mut f = system.clone();
         let form = f.flatten(&mut Environment::new(domain, columns.clone()), e, meter)?;
         let all = f.system.span(&form)?;
         let (below, above) = (i128::from(interval.lo) - 1, i128::from(interval.hi) + 1);
         for outside in [Span { lo: all.lo.min(below), hi: below }, Span { lo: above, hi: all.hi.max(above) }] {
+            meter.spend(f.system.n_terms())?;
             let mut violated = f.system.clone();
             violated.add_row(&form, outside)?;
             if let Some(values) = violated.solve(meter)? {

@@ -258,11 +258,7 @@ mod tests {
 
     #[test]
     fn the_effort_grows_with_the_conditions() {
-        let columns = |n: usize| {
-            let mut system = System::default();
-            system.columns = vec![Span { lo: 0, hi: 9 }; n];
-            system
-        };
+        let columns = |n: usize| System { columns: vec![Span { lo: 0, hi: 9 }; n], ..System::default() };
         let form = |i: usize, step: usize, k: i128| {
             let mut form = Linear::column((step * i) as Column);
             form.add_term(k, (step * i + 1) as Column).unwrap();

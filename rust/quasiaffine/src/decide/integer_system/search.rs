@@ -128,7 +128,7 @@ impl System {
     }
 
     /// The number of columns and of terms of all conditions: the effort of a copy.
-    fn n_terms(&self) -> usize {
+    pub(crate) fn n_terms(&self) -> usize {
         let of_rows = self.rows.iter().map(|row| 1 + row.form.terms.len());
         let of_operations = self.nonlinear.iter().flat_map(|n| [&n.value, &n.a, &n.b]);
         let of_functions = self.functions.iter().flat_map(|f| f.differences.iter().chain([&f.values]));
