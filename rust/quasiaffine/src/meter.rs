@@ -12,7 +12,7 @@ use crate::error::Stop;
 const STEP: u64 = 1 << 13;
 
 /// The effort left to a question, in terms or coefficients examined.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Meter {
     left: u64,
 }

@@ -359,6 +359,6 @@ impl AffineContext {
     /// # Errors
     /// [`Stop::Effort`] if no effort is left.
     pub(crate) fn spend(&mut self, n: usize) -> Result<(), Stop> {
-        self.budget.spend(n)
+        self.budget.meter.spend(n)
     }
 }

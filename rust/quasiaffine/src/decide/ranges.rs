@@ -32,14 +32,14 @@ pub fn compact_ranges_of_points(map: &Map) -> Map {
 fn compact(map: &Map, options: Options, budget: &mut Budget) -> Map {
     let mut map = simplify_within(map, options, budget);
     // Each step simplifies the whole map; all share the effort of one question.
-    while budget.effort > 0 {
+    while budget.meter.left() > 0 {
         if map.state() != State::Defined || map.domain().n_ranges == 0 {
             return map;
         }
         let next =
             join(&map).or_else(|| cut(&map, options, budget)).or_else(|| take_values(&map)).or_else(|| anchor(&map));
         match next {
-            Some(next) if budget.spend(size(&next)).is_ok() => map = simplify_within(&next, options, budget),
+            Some(next) if budget.meter.spend(size(&next)).is_ok() => map = simplify_within(&next, options, budget),
             _ => break,
         }
     }
@@ -157,7 +157,7 @@ fn cut(map: &Map, options: Options, budget: &mut Budget) -> Option<Map> {
         domain.vars[domain.n_dims + s as usize] = Variable::new(Interval::new(0, n - 1));
         let q = domain.push_range(Interval::new(floor_div(first, n), floor_div(last, n)));
         let by = q.scale(n).ok()?.add(&Expr::range(s)).ok()?.sub(&Expr::Const(shift)).ok()?;
-        budget.spend(size(map)).ok()?;
+        budget.meter.spend(size(map)).ok()?;
         let cut = simplify_within(&map.with_value(domain, range(s), &by).ok()?, options, budget);
         (divmods(&cut) < before).then_some(cut)
     })
@@ -311,7 +311,7 @@ mod tests {
         let of = |n: usize| {
             let mut budget = Budget::default();
             let map = compact(&chain(n), options, &mut budget);
-            (map.domain().n_ranges, budget.effort > 0)
+            (map.domain().n_ranges, budget.meter.left() > 0)
         };
         assert_eq!((of(5), of(500)), ((5, true), (500, false)));
     }

@@ -70,7 +70,7 @@ impl ManyDivs {
     /// Reads an expression with remainders as atoms and writes it, until that changes nothing.
     fn with_remainders(&mut self, cx: &mut AffineContext, e: &Expr) -> Kept {
         let closed = self.closed.get_or_insert_with(|| cx.closing_remainders());
-        closed.budget.effort = cx.budget.effort;
+        closed.budget.meter = cx.budget.meter.clone();
         let mut kept = Kept { expr: e.clone(), n_divs: usize::MAX };
         for _ in 0..ROUNDS {
             let form = closed.linear(&kept.expr);
@@ -82,7 +82,7 @@ impl ManyDivs {
                 _ => break,
             }
         }
-        cx.budget.effort = closed.budget.effort;
+        cx.budget.meter = closed.budget.meter.clone();
         kept
     }
 }

@@ -15,7 +15,7 @@ pub(crate) mod many_divs;
 pub(crate) mod rewrite;
 pub(crate) mod variables;
 
-use crate::limits::ROUNDS;
+use crate::limits::{EFFORT, ROUNDS};
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -135,7 +135,7 @@ fn passes((start, is_normal): (Map, bool), options: Options, budget: &mut Budget
         debug_assert!(is_fixpoint(&start, options), "a normal map changes: {start}");
         return start;
     }
-    let is_fresh = budget.effort == Budget::EFFORT;
+    let is_fresh = budget.meter.left() == EFFORT;
     let mut cx = AffineContext::with_capacity(start.domain().vars.len(), options, budget.clone());
     let mut current = start.clone();
     let mut before: Option<Map> = None;
@@ -146,8 +146,8 @@ fn passes((start, is_normal): (Map, bool), options: Options, budget: &mut Budget
             // A pass that only confirms a map repeats the steps that led to it.
             trace.truncate(n_steps);
         }
-        budget.effort = cx.budget.effort;
-        if budget.effort == 0 {
+        budget.meter = cx.budget.meter.clone();
+        if budget.meter.left() == 0 {
             // A map that is too large to be simplified in full stays whole, so that a second call does not continue.
             debug_assert!(!(is_fresh && is_small(&start)), "laws undo each other's steps: {start}");
             return remove_variables(&start, options, &[]);
@@ -255,7 +255,7 @@ fn pass(map: &Map, options: Options, cx: &mut AffineContext) -> Pass {
             return Pass { map: Map::empty(domain), is_final: true };
         };
         let aliased: SmallVec<[bool; 8]> = cx.alias.iter().enumerate().map(|(i, a)| i as u32 != *a).collect();
-        let is_last = aliased.contains(&true) || cx.budget.effort == 0;
+        let is_last = aliased.contains(&true) || cx.budget.meter.left() == 0;
         if !is_last && next.normalize() == Emptiness::Empty {
             return Pass { map: Map::empty(domain), is_final: true };
         }
