@@ -152,6 +152,7 @@ pub mod int;
 pub mod limits;
 
 pub(crate) mod meter;
+pub(crate) mod tuning;
 
 pub(crate) mod components;
 pub(crate) mod table;

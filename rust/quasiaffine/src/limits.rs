@@ -1,5 +1,5 @@
 //! The limits of the crate. Past one of them an input is an error, a question is unknown, and a map stays as it was:
-//! a limit never makes an answer wrong. Constants that affect only speed are next to their use.
+//! a limit never makes an answer wrong. Constants that affect only speed are in `tuning`.
 
 /// The depth to which expressions nest, in text and in memory, and branches of a search, so that no walk can exhaust
 /// the stack: `tests::what_nests_too_deep_is_an_error`.

@@ -5,15 +5,14 @@ use std::hash::Hash;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use crate::tuning::FEW_KEYS;
+
 /// Keys and values. Nothing is allocated before the first insertion.
 pub struct Table<K, V> {
     few: SmallVec<[(K, V); 3]>,
     /// Boxed, since most tables stay small and a context should be cheap to make and drop.
     many: Option<Box<FxHashMap<K, V>>>,
 }
-
-/// Up to this many keys are searched linearly.
-pub const FEW: usize = 16;
 
 impl<K: Eq + Hash, V> Table<K, V> {
     pub fn get(&self, key: &K) -> Option<&V> {
@@ -25,7 +24,7 @@ impl<K: Eq + Hash, V> Table<K, V> {
 
     /// Adds a key that the table does not have.
     pub fn insert(&mut self, key: K, value: V) {
-        if self.few.len() < FEW {
+        if self.few.len() < FEW_KEYS {
             self.few.push((key, value));
         } else {
             self.many.get_or_insert_default().insert(key, value);

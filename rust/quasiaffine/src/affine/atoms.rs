@@ -9,9 +9,7 @@ use crate::arithmetic::Binary;
 use crate::domain::Domain;
 use crate::expr::{Expr, Kind, Var};
 use crate::span::Interval;
-
-/// Up to this many divs are searched linearly.
-const FEW_ATOMS: usize = 24;
+use crate::tuning::FEW_ATOMS;
 
 /// The value that an atom stands for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

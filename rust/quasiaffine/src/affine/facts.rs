@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use crate::affine::form::{AffineForm, AtomId};
 use crate::span::Interval;
-use crate::table::FEW;
+use crate::tuning::FEW_KEYS;
 
 /// A constraint of the domain as a fact: the form lies in the interval.
 #[derive(Clone, Debug)]
@@ -71,7 +71,7 @@ impl Facts {
 
     /// The numbers of all facts that may leave a form fewer terms, each once, in order.
     pub fn sharing(&mut self, form: &AffineForm) -> SmallVec<[u32; 16]> {
-        if self.facts.len() <= FEW {
+        if self.facts.len() <= FEW_KEYS {
             return (0..self.facts.len() as u32).collect();
         }
         self.index();

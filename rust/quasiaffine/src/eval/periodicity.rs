@@ -16,9 +16,7 @@ use crate::expr::intervals::fits;
 use crate::expr::{Accumulator, Expr, Op, Var};
 use crate::int::gcd;
 use crate::span::Interval;
-
-/// Evaluating this few points is faster than looking for periods.
-const FEW: u128 = 64;
+use crate::tuning::FEW_POINTS;
 
 /// The smallest and the largest value of an expression over the box of the variables. `None` if some group needs more
 /// points than the limit, or if an intermediate value may overflow 64 bits.
@@ -61,7 +59,7 @@ fn values(domain: &Domain, e: &Expr, limit: u128) -> Option<Vec<i64>> {
     let vars = vars_of(domain, e);
     let size = |ranges: &[Interval]| vars.iter().fold(1u128, |n, v| n.saturating_mul(ranges[*v].size()));
     let mut cut: Vec<(usize, i64)> = Vec::new();
-    if size(&ranges) > FEW {
+    if size(&ranges) > FEW_POINTS {
         for v in &vars {
             let mut periods = Periods::of(domain.var(*v));
             let Some(period) = periods.period(e) else { continue };

@@ -14,6 +14,7 @@ use crate::error::Stop;
 use crate::int;
 use crate::span::Interval;
 use crate::trace::Statement;
+use crate::tuning::MANY_TERMS;
 
 /// `sign * (quotient + numerator floordiv n)`: the remaining numerator, and the part that has been taken out.
 pub struct Division {
@@ -80,9 +81,6 @@ pub fn floor_div(cx: &mut AffineContext, form: AffineForm, n: i64) -> Result<Aff
     d.quotient.add_term(1, atom)?;
     d.finish()
 }
-
-/// With fewer terms, the interval of a numerator is as cheap as its samples.
-const MANY_TERMS: usize = 4;
 
 /// The interval of `x + k*y`, if its ends have 64 bits.
 pub(crate) fn sum(x: Interval, k: i64, y: Interval) -> Option<Interval> {

@@ -18,6 +18,7 @@ use crate::expr::{Accumulator, Expr, Sum, Term};
 use crate::int;
 use crate::laws::Rule;
 use crate::trace::Statement;
+use crate::tuning::MANY_DIVS;
 
 /// Div/mod nodes, then all nodes.
 type Cost = (u64, u64);
@@ -103,7 +104,7 @@ pub fn extract(cx: &mut AffineContext, form: &AffineForm) -> Result<Expr, Stop> 
     if let Some(lone) = SingleDiv::of(cx, form).filter(|_| cx.uses_fast_path()) {
         return lone.extract(cx, form);
     }
-    if cx.atoms.len() < cx.n_vars() + MANY {
+    if cx.atoms.len() < cx.n_vars() + MANY_DIVS {
         return shortest(cx, form);
     }
     if let Some(Extracted { expr, notes, out_of_order }) = cx.written(form).cloned() {
@@ -161,9 +162,6 @@ impl SingleDiv {
         sum(cx, out, &rest)
     }
 }
-
-/// With this many divs, a div is written for several alternatives of others, so results are remembered.
-const MANY: usize = 6;
 
 /// Writes a form with divs, with and without merging related divs, and takes the shorter result.
 fn shortest(cx: &mut AffineContext, form: &AffineForm) -> Result<Expr, Stop> {

@@ -15,9 +15,7 @@ use crate::rules;
 use crate::rules::div_of_variables::no_rule_applies;
 use crate::span::{Interval, WideInterval};
 use crate::trace::Statement;
-
-/// Shared nodes with fewer nodes than this are read again, which is faster than a table lookup.
-const SMALL: u32 = 16;
+use crate::tuning::SMALL_NODE;
 
 impl AffineContext {
     /// Makes a context for expressions over a domain, with its constraints as facts.
@@ -70,7 +68,7 @@ impl AffineContext {
             Expr::Node(node) => node,
         };
         let Some(op) = e.op() else { return Ok(()) };
-        if e.nodes() < SMALL {
+        if e.nodes() < SMALL_NODE {
             return self.add_op(factor, op, out);
         }
         let (is_shared, is_all) =

@@ -19,8 +19,8 @@ use crate::laws::Rule;
 use crate::rules::{constraint, extraction, residues};
 use crate::simplify::rewrite::rewrite;
 use crate::span::Interval;
-use crate::table::FEW;
 use crate::trace::Statement;
+use crate::tuning::FEW_KEYS;
 
 /// Forms in their ranges.
 type Kept = SmallVec<[(AffineForm, Interval); 2]>;
@@ -302,7 +302,7 @@ impl PendingConstraints {
 
     /// The position of a form among those that are kept.
     fn position(&mut self, form: &AffineForm) -> Option<usize> {
-        if self.kept.len() <= FEW {
+        if self.kept.len() <= FEW_KEYS {
             return self.kept.iter().position(|(kept, _)| kept == form);
         }
         for i in self.at.len()..self.kept.len() {
