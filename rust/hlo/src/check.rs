@@ -7,11 +7,11 @@ use cancel::poll;
 use std::collections::hash_map::Entry;
 use std::hash::{Hash, Hasher};
 
-use layout::Shape;
+use layout::{brief, clip, Shape};
 use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::attribute::schema;
-use crate::cursor::{brief, clip, Cursor};
+use crate::cursor::Cursor;
 use crate::error::{Diagnostic, Span};
 use crate::infer::{self, RestatedShape};
 use crate::model::module::{

@@ -1,55 +1,11 @@
-//! Shapes derived from a shape: without layouts, with dimensions in memory order, with tiles as dimensions.
+//! Shapes derived from a shape and its positions in memory: with dimensions in memory order, with tiles as dimensions.
 //!
 //! An element of [`physical`] has the same position as the element of the array with the permuted index, and a
 //! row-major index of [`tiled`] is a position in the buffer.
 
 use crate::linear::{buffer_elements, tiled_dims};
 use crate::tiling::Result;
-use crate::{ArrayShape, Layout, LinearError, Shape};
-
-/// The shape with explicit layouts: arrays without one get the row-major layout.
-pub fn with_layout(shape: &Shape) -> Shape {
-    map_layouts(shape, &mut |a| Some(a.layout_or_default()))
-}
-
-/// The `padded_dimensions` of every array in a shape, in depth-first order; empty if no layout has any.
-pub fn padded_dimensions(shape: &Shape) -> Vec<Vec<i64>> {
-    let mut all = Vec::new();
-    map_layouts(shape, &mut |a| {
-        all.push(a.layout().map_or(Vec::new(), |l| l.padded_dimensions.clone()));
-        None
-    });
-    if all.iter().all(Vec::is_empty) {
-        all.clear();
-    }
-    all
-}
-
-/// The shape with these `padded_dimensions`, in the order of [`padded_dimensions`].
-pub fn with_padded_dimensions(shape: Shape, padded: &mut dyn Iterator<Item = Vec<i64>>) -> Shape {
-    map_layouts(&shape, &mut |a| {
-        let layout = a.layout().cloned();
-        match padded.next() {
-            Some(padded) if !padded.is_empty() => {
-                Some(Layout { padded_dimensions: padded, ..layout.unwrap_or_else(|| a.layout_or_default()) })
-            }
-            _ => layout,
-        }
-    })
-}
-
-/// The shape with the layout of every array replaced, in depth-first order.
-pub fn map_layouts(shape: &Shape, layout: &mut dyn FnMut(&ArrayShape) -> Option<Layout>) -> Shape {
-    match shape {
-        Shape::Array(a) => {
-            let new = layout(a);
-            Shape::Array(a.with_layout(new).unwrap_or_else(|_| a.clone()))
-        }
-        Shape::Tuple(parts) => Shape::Tuple(parts.iter().map(|s| map_layouts(s, layout)).collect()),
-        Shape::Buffer(inner) => Shape::Buffer(Box::new(map_layouts(inner, layout))),
-        Shape::Token | Shape::Opaque => shape.clone(),
-    }
-}
+use crate::{ArrayShape, Layout, LinearError};
 
 /// The padding in the buffer, in percent of the array's elements; infinite if the buffer holds only padding.
 pub fn padding_percent(shape: &ArrayShape) -> Result<f64> {

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::text::clip;
+use crate::clip;
 
 /// Bytes `start..end` of a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -24,41 +24,53 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! Each module imports only modules that `lib.rs` declares before it: texts, then shapes, then positions.
+//!
 //! Not here: programs, and the values of elements.
 
-mod bit_packing;
-mod bitcast;
-mod derived_shapes;
+mod element;
+
+mod quote;
+
 mod diagnostic;
 mod edit_distance;
-mod element;
-mod grid;
-mod layout;
-mod linear;
-mod loop_nest;
-mod pack;
+pub mod text;
+
+mod shape;
+
 mod parse;
 mod print;
-mod requests;
-mod shape;
-mod strided;
-pub mod text;
+
 mod tiling;
+
+mod linear;
+
+mod derived_shapes;
+mod grid;
+mod strided;
+
+mod bitcast;
+
+mod bit_packing;
+mod loop_nest;
+mod pack;
+mod requests;
 
 pub use bit_packing::{pack_bits, unpack_bits};
 pub use bitcast::{is_valid_bitcast, reshape_is_bitcast, transpose_is_bitcast};
-pub use derived_shapes::{
-    logical, map_layouts, padded_dimensions, padding_percent, physical, tiled, with_layout, with_padded_dimensions,
-};
+pub use derived_shapes::{logical, padding_percent, physical, tiled};
 pub use diagnostic::{Diagnostic, DiagnosticKind, Span};
 pub use edit_distance::nearest;
 pub use element::{ElementKind, ElementType};
 pub use grid::{flat_thread_map, grid_maps, To};
-pub use layout::{require, Layout, SplitConfig, Tile, COMBINED};
 pub use linear::{address, buffer_bytes, buffer_elements, linear_index, logical_index, total_bytes, SplitPart, Unit};
 pub use pack::Packing;
 pub use parse::{is_layout_next, parse_layout, parse_shape, read_shape, too_deep, MAX_DEPTH};
+pub use quote::{brief, clip};
 pub use requests::{count_requests, Access, Counts, Effort, Requests, Warps};
-pub use shape::{negative_size, ArrayShape, Shape, UNBOUNDED};
+pub use shape::{
+    map_layouts, negative_size, padded_dimensions, require, with_layout, with_padded_dimensions, ArrayShape, Layout,
+    Shape, SplitConfig, Tile, COMBINED, UNBOUNDED,
+};
 pub use strided::{strides, Digit};
 pub use tiling::LinearError;

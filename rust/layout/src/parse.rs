@@ -5,8 +5,8 @@
 
 use smallvec::SmallVec;
 
-use crate::layout::{SplitConfig, Tile, COMBINED};
 use crate::shape::UNBOUNDED;
+use crate::shape::{SplitConfig, Tile, COMBINED};
 use crate::text::{Cursor, Read};
 use crate::{nearest, ArrayShape, Diagnostic, ElementType, Layout, Shape, Span};
 

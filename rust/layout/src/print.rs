@@ -5,8 +5,8 @@
 
 use std::fmt;
 
-use crate::layout::{Tile, COMBINED};
 use crate::shape::UNBOUNDED;
+use crate::shape::{Tile, COMBINED};
 use crate::{ArrayShape, Layout, Shape};
 
 impl fmt::Display for Shape {

@@ -6,7 +6,7 @@
 
 use quasiaffine::Error;
 
-use crate::layout::COMBINED;
+use crate::shape::COMBINED;
 use crate::ArrayShape;
 
 /// The reason why the elements of an array have no known positions.

@@ -4,10 +4,10 @@
 
 use std::fmt;
 
-use layout::require;
+use layout::{clip, require};
 
 use crate::attribute::{by_dim, pair};
-use crate::cursor::{clip, Cursor, Read};
+use crate::cursor::{Cursor, Read};
 use crate::error::{Diagnostic, Span};
 
 /// One dimension of a window, with defaults filled in.

@@ -2,12 +2,11 @@
 //!
 //! Callees are visited before callers and operands before users, so that every rule finds the shapes it needs.
 
-use layout::Shape;
+use layout::{brief, Shape};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::infer_omitted;
 use crate::check;
-use crate::cursor::brief;
 use crate::error::{Diagnostic, Span};
 use crate::model::module::{InstructionId, Module, SHAPE_OMITTED};
 

@@ -7,9 +7,9 @@
 use std::borrow::Cow;
 
 use cancel::poll;
-use layout::{ArrayShape, ElementKind, ElementType, Shape, UNBOUNDED};
+use layout::{clip, ArrayShape, ElementKind, ElementType, Shape, UNBOUNDED};
 
-use crate::cursor::{clip, find, Cursor, Read, SHORT};
+use crate::cursor::{find, Cursor, Read, SHORT};
 use crate::error::{Diagnostic, Span};
 use crate::model::float::{self, Format};
 

@@ -5,14 +5,14 @@
 use cancel::poll;
 use std::hash::{Hash, Hasher};
 
-use layout::Shape;
+use layout::{clip, Shape};
 use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 
 use crate::attribute;
 use crate::attribute::schema::{self, Owner};
 use crate::check;
-use crate::cursor::{clip, find, Cursor, Read};
+use crate::cursor::{find, Cursor, Read};
 use crate::error::{Diagnostic, Span};
 use crate::model::literal;
 use crate::model::module::{Attribute, Instruction, CALLS, ELIDED, LOST, SHAPE_OMITTED, UNNAMED};

@@ -10,8 +10,10 @@ use cancel::poll;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
+use layout::brief;
+
 use crate::attribute::schema::{self, Owner};
-use crate::cursor::{brief, Read, SHORT};
+use crate::cursor::{Read, SHORT};
 use crate::error::{Diagnostic, Span};
 use crate::model::module::{
     Attribute, Instruction, InstructionId, SHAPE_OMITTED, UNKNOWN_KEY, UNNAMED, UNNAMED_OPERANDS,

@@ -6,14 +6,13 @@
 //! have names but no shapes, they become parameters with the shape of the result. A strict reading refuses both.
 
 use cancel::poll;
-use layout::{ArrayShape, ElementType, Shape};
+use layout::{clip, ArrayShape, ElementType, Shape};
 use rustc_hash::FxHashMap;
 
 use super::instruction::{Scope, Stem, UNRESOLVED};
 use super::module::Header;
 use super::operands::implicit_parameter;
 use super::Parser;
-use crate::cursor::clip;
 use crate::error::{Diagnostic, Span};
 use crate::model::module::{Instruction, InstructionId, ABSENT, CALLS, LOST, SHAPE_OMITTED, UNNAMED, UNNAMED_OPERANDS};
 use crate::{Opcode, Trait};

@@ -2,9 +2,10 @@
 //!
 //! An undefined name is an error that suggests the nearest defined one.
 
+use layout::{brief, clip};
+
 use crate::attribute::schema::Form;
 use crate::check;
-use crate::cursor::{brief, clip};
 use crate::error::{Diagnostic, Span};
 use crate::infer::RestatedShape;
 use crate::model::module::{Attribute, Computation, Instruction, LOST, SHAPE_OMITTED};

@@ -12,7 +12,8 @@ use super::row::{Scope, REPEATED};
 use super::shape::Shapes;
 use super::wire::{bad, decode, each_field, Encoder, Field, Index, Message, Payload, Wire};
 use super::{header, irregular, known, messages, tables, WORDLESS};
-use crate::cursor::clip;
+use layout::clip;
+
 use crate::error::{Diagnostic, DiagnosticKind, Source, Span, SyntaxErrors};
 use crate::model::module::{Ids, Module};
 use crate::parse::{self, MAX_DIAGNOSTICS};

@@ -1,10 +1,9 @@
 //! `ShapeProto` and `LayoutProto`, in both directions.
 
-use layout::{ArrayShape, ElementType, Layout, Shape, SplitConfig, Tile};
+use layout::{brief, ArrayShape, ElementType, Layout, Shape, SplitConfig, Tile};
 use rustc_hash::FxHashMap;
 
 use super::wire::{bad, Encoder, Message, Payload, Wire};
-use crate::cursor::brief;
 
 const TUPLE: i64 = 13;
 const OPAQUE: i64 = 14;

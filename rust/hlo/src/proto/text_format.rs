@@ -10,7 +10,9 @@ use smallvec::SmallVec;
 
 use super::messages::{self, message_name, FieldSpec, Type, FILES};
 use super::wire::WireError;
-use crate::cursor::{clip, Cursor, Read};
+use layout::clip;
+
+use crate::cursor::{Cursor, Read};
 use crate::error::{Diagnostic, Span};
 use crate::parse::MAX_DIAGNOSTICS;
 

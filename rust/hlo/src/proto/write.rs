@@ -9,7 +9,7 @@ use cancel::poll;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use layout::{ElementType, Shape};
+use layout::{clip, ElementType, Shape};
 use rustc_hash::FxHashMap;
 
 use super::irregular::{self, WriteContext};
@@ -23,7 +23,6 @@ use crate::attribute::entry_layout::EntryLayout;
 use crate::attribute::schema::{self, Form};
 use crate::attribute::Value;
 use crate::check;
-use crate::cursor::clip;
 use crate::model::asynchronous::AsyncBindings;
 use crate::model::literal as literals;
 use crate::model::module::{Attribute, ComputationId, InstructionId, Module};

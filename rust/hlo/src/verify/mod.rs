@@ -21,12 +21,11 @@ mod values;
 
 use std::borrow::Cow;
 
-use layout::Shape;
+use layout::{brief, Shape};
 
 use crate::attribute::form::Form;
 use crate::attribute::schema;
 use crate::attribute::Value;
-use crate::cursor::brief;
 use crate::error::{Diagnostic, Span};
 use crate::infer::Operation;
 use crate::model::module::{ComputationId, InstructionId, Module, UNKNOWN_KEY};

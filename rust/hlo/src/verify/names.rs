@@ -4,10 +4,9 @@
 
 use std::borrow::Cow;
 
-use layout::ElementType;
+use layout::{clip, ElementType};
 
 use super::rule::{Law, Rule, Violation};
-use crate::cursor::clip;
 use crate::error::Span;
 use crate::model::module::Module;
 use crate::model::opcode::Words;

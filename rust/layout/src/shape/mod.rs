@@ -1,14 +1,18 @@
 //! Shapes of values: arrays, tuples, tokens, opaque values and buffers.
 //!
+//! An array has a [`Layout`], and a sparse layout has a physical shape, so one folder holds both types.
 //! The element count of every [`ArrayShape`] fits in an i64. Shapes parsed from text nest at most [`crate::MAX_DEPTH`]
 //! levels deep.
+
+mod layout;
 
 use std::borrow::Cow;
 
 use smallvec::SmallVec;
 
-use crate::derived_shapes::map_layouts;
-use crate::{ElementType, Layout};
+pub use layout::{require, Layout, SplitConfig, Tile, COMBINED};
+
+use crate::ElementType;
 
 /// The size of an unbounded dimension, `?`; its dynamic flag is set, too (XLA's `Shape::kUnboundedSize`).
 pub const UNBOUNDED: i64 = i64::MIN;
@@ -194,6 +198,50 @@ impl Shape {
             (Shape::Token, Shape::Token) | (Shape::Opaque, Shape::Opaque) => true,
             _ => false,
         }
+    }
+}
+
+/// The shape with explicit layouts: arrays without one get the row-major layout.
+pub fn with_layout(shape: &Shape) -> Shape {
+    map_layouts(shape, &mut |a| Some(a.layout_or_default()))
+}
+
+/// The `padded_dimensions` of every array in a shape, in depth-first order; empty if no layout has any.
+pub fn padded_dimensions(shape: &Shape) -> Vec<Vec<i64>> {
+    let mut all = Vec::new();
+    map_layouts(shape, &mut |a| {
+        all.push(a.layout().map_or(Vec::new(), |l| l.padded_dimensions.clone()));
+        None
+    });
+    if all.iter().all(Vec::is_empty) {
+        all.clear();
+    }
+    all
+}
+
+/// The shape with these `padded_dimensions`, in the order of [`padded_dimensions`].
+pub fn with_padded_dimensions(shape: Shape, padded: &mut dyn Iterator<Item = Vec<i64>>) -> Shape {
+    map_layouts(&shape, &mut |a| {
+        let layout = a.layout().cloned();
+        match padded.next() {
+            Some(padded) if !padded.is_empty() => {
+                Some(Layout { padded_dimensions: padded, ..layout.unwrap_or_else(|| a.layout_or_default()) })
+            }
+            _ => layout,
+        }
+    })
+}
+
+/// The shape with the layout of every array replaced, in depth-first order.
+pub fn map_layouts(shape: &Shape, layout: &mut dyn FnMut(&ArrayShape) -> Option<Layout>) -> Shape {
+    match shape {
+        Shape::Array(a) => {
+            let new = layout(a);
+            Shape::Array(a.with_layout(new).unwrap_or_else(|_| a.clone()))
+        }
+        Shape::Tuple(parts) => Shape::Tuple(parts.iter().map(|s| map_layouts(s, layout)).collect()),
+        Shape::Buffer(inner) => Shape::Buffer(Box::new(map_layouts(inner, layout))),
+        Shape::Token | Shape::Opaque => shape.clone(),
     }
 }
 

@@ -6,7 +6,8 @@
 
 use smallvec::{smallvec, SmallVec};
 
-use crate::{ElementType, Shape};
+use super::Shape;
+use crate::ElementType;
 
 /// `*` in a [`Tile`]: the dimension is combined with the next more minor one before tiling (XLA's
 /// `Tile::kCombineDimension`).
