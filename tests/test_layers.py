@@ -128,3 +128,120 @@ def test_op_rules_do_not_import_each_other() -> None:
                 name = [*base, *(node.module or "").split("."), *(alias.name for alias in node.names)]
                 if name[:2] == ["hlomap", "ops"] and not own.startswith("_"):
                     assert name[2].startswith("_") or name[2] == own, f"{own} imports {name[2]}"
+
+
+RUST = ROOT / "rust"
+ORDERED = ["layout"]
+"""Crates in which each module imports only modules that ``lib.rs`` declares before it."""
+
+NOT_YET = {"quasiaffine", "hlo", "flow", "bindings"}
+"""Crates with circles of modules."""
+
+
+def test_a_crate_is_in_order_or_said_not_to_be() -> None:
+    """A crate that has come into order goes from the one list to the other."""
+    assert {path.parent.parent.name for path in RUST.glob("*/src/lib.rs")} == {*ORDERED, *NOT_YET}
+    assert all(upward(RUST / crate / "src") for crate in NOT_YET)
+
+
+@pytest.mark.parametrize("crate", ORDERED)
+def test_rust_modules_import_what_stands_before_them(crate: str) -> None:
+    assert not upward(RUST / crate / "src")
+
+
+def upward(src: Path) -> list[str]:
+    """The imports, in code that is not a test, of modules that ``lib.rs`` declares later."""
+    lib = code(src / "lib.rs")
+    modules = re.findall(r"^ *(?:pub(?:\([^)]*\))? +)?mod +(\w+);", lib, re.MULTILINE)
+    homes = {name: name for name in modules}
+    for statement in re.findall(r"^(?:pub(?:\([^)]*\))? +)?use +([^;]+);", lib, re.MULTILINE):
+        for path, name in named_by(statement):
+            homes.setdefault(name, path[1] if path[0] in {"crate", "self"} else path[0])
+    found = []
+    for path in sorted(src.rglob("*.rs")):
+        place = list(path.relative_to(src).with_suffix("").parts)
+        if place == ["lib"]:
+            continue
+        place = place[:-1] if place[-1] == "mod" else place
+        for name in sorted(crate_names(code(path), len(place))):
+            home = homes[name]  # A name that lib.rs does not tell is an error: nothing goes by unseen.
+            if home in modules and modules.index(home) > modules.index(place[0]):
+                found.append(f"{path.relative_to(src)} imports {name}, of {home}")
+    return found
+
+
+def code(path: Path) -> str:
+    """A Rust file without its comments, literals and tests."""
+    text = path.read_text(encoding="utf-8")
+    literal = r"""(r(#*)"[\s\S]*?"\2|b?"(?:\\.|[^"\\])*"|'(?:\\.[^']*|[^'\\])')"""
+    text = re.sub(literal + r"|//[^\n]*|/\*[\s\S]*?\*/", lambda part: '""' if part[1] else "", text)
+    return re.split(r"#\[cfg\(test\)\]\s*mod tests\b", text)[0]
+
+
+def crate_names(text: str, depth: int) -> set[str]:
+    """The first names of all paths from the root of the crate, in a module at this depth below it."""
+    found = set()
+    root = r"\bcrate\s*::\s*" + rf"|(?<!::)\b(?:super\s*::\s*){{{depth}}}(?!super\b)"
+    for start in re.finditer(root, text):
+        rest = text[start.end() :]
+        whole = re.match(r"[\w:\s]+", rest) if rest[:1] != "{" else None
+        found |= {whole[0].split("::")[0].strip()} if whole else {path[0] for path, _ in named_by(braced(rest))}
+    return found
+
+
+def braced(text: str) -> str:
+    """The group in braces at the beginning of a text, or its first character."""
+    depth = 0
+    for at, char in enumerate(text):
+        depth += (char == "{") - (char == "}")
+        if not depth:
+            return text[: at + 1]
+    raise AssertionError(f"unbalanced braces: {text[:80]}")
+
+
+def named_by(tree: str, prefix: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], str]]:
+    """Each path of a use tree, such as ``a::{b, c::d as e}``, and the name that it brings."""
+    tree = tree.strip()
+    if "{" not in tree:
+        path, _, alias = tree.partition(" as ")
+        parts = (*prefix, *(part.strip() for part in path.split("::")))
+        parts = parts[:-1] if parts[-1] == "self" and len(parts) > 1 else parts
+        return [(parts, alias.strip() or parts[-1])]
+    head, rest = tree.split("{", 1)
+    prefix = (*prefix, *(part.strip() for part in head.split("::") if part.strip()))
+    items, depth = [""], 0
+    for char in rest.rsplit("}", 1)[0]:
+        depth += (char == "{") - (char == "}")
+        if char == "," and not depth:
+            items.append("")
+        else:
+            items[-1] += char
+    return [each for item in items if item.strip() for each in named_by(item, prefix)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "use crate::high::X;",
+        "use crate::{low, high};",
+        "use crate::{low::{A, B}, high::{self, X as Y}};",
+        "fn f() -> crate::high::X { todo() }",
+        "use crate::X;",
+        "use crate::{low, Z};",
+        "use super::super::high::X;",
+        "use super::super::{\n    low,\n    X,\n};",
+        'fn f(quote: char) -> bool { quote == \'"\' || crate::high::f("") }',
+    ],
+)
+def test_the_reader_of_imports_sees(text: str, tmp_path: Path) -> None:
+    """The first module of a crate imports the second, in a file of its folder."""
+    (tmp_path / "low").mkdir()
+    lib = "mod low;\npub mod high;\npub use high::{X, Y as Z};\npub use low::A;\n"
+    (tmp_path / "lib.rs").write_text(lib, encoding="utf-8")
+    (tmp_path / "high.rs").write_text("use crate::low::A;\nuse super::low::B;\n", encoding="utf-8")
+    (tmp_path / "low" / "mod.rs").write_text("// use crate::high;\nuse self::part::A;\n", encoding="utf-8")
+    assert not upward(tmp_path)
+    (tmp_path / "low" / "part.rs").write_text(f"use super::A;\n{text}\n", encoding="utf-8")
+    assert upward(tmp_path)
+    (tmp_path / "low" / "part.rs").write_text(f"#[cfg(test)]\nmod tests {{ {text} }}\n", encoding="utf-8")
+    assert not upward(tmp_path)
