@@ -39,7 +39,7 @@ pub struct RuleTraits {
 /// The instructions that share what rules say of one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sharing {
-    /// Those with this key; none where there is no key.
+    /// Instructions with this key share it; without a key, none do.
     pub key: Option<Key>,
     /// Whether the fingerprint of its computation determines it.
     pub in_fingerprint: bool,

@@ -61,7 +61,7 @@ const NAP: Duration = Duration::from_millis(20);
 /// What a thread has heard of its watch.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Heard {
-    /// There is no watch.
+    /// No watch is installed.
     #[default]
     Unwatched,
     /// The watch lets the work go on.

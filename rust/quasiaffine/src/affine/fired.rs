@@ -1,4 +1,4 @@
-//! What a context says to the trace of its rules.
+//! The entries that a context writes to the trace of its rules.
 
 use crate::affine::context::AffineContext;
 use crate::affine::form::{AffineForm, AtomId};

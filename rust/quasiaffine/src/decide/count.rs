@@ -25,7 +25,8 @@ use crate::rules::constraint::as_residue;
 use crate::simplify::simplify;
 use crate::span::Interval;
 
-/// A program computes this many nodes in the time of one step of a search.
+/// The points for which a program computes a node in one instruction: an enumeration costs that many times less than a
+/// search that examines as many terms.
 const LANES: u64 = 8;
 
 /// A number known to lie in `[lower, upper]`. An upper end of 2^128 - 1 means that no upper bound is known.
@@ -490,6 +491,19 @@ mod tests {
     fn counts(text: &str) -> (Count, Count) {
         let map = parse_map(text).unwrap();
         (touched(&map), distinct(&map))
+    }
+
+    #[test]
+    fn an_enumeration_has_the_effort_of_its_instructions() {
+        let sum =
+            |from: usize| (from..from + 60).map(|k| format!("min(d0 mod {k}, d1)")).collect::<Vec<_>>().join(" + ");
+        let all = [2, 62, 122, 182].map(sum).join(", ");
+        let map = parse_map(&format!("(d0, d1) -> ({all}), domain: d0 in [0, 255], d1 in [0, 255]")).unwrap();
+        let within = |effort: u64| distinct_within(&map, &mut Meter::new(effort));
+        let n_terms = POINTS as u64 * map.cost().nodes;
+        assert!(n_terms > TOTAL_EFFORT && within(TOTAL_EFFORT).is_exact());
+        let bounded = within(n_terms / LANES - POINTS as u64);
+        assert!(bounded.lower < distinct(&map).lower && distinct(&map).upper < bounded.upper);
     }
 
     #[test]

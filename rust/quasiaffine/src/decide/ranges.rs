@@ -14,8 +14,7 @@ use crate::int::{floor_div, gcd};
 use crate::map::{Map, State};
 use crate::options::Options;
 use crate::simplify::{simplify, simplify_within};
-use crate::span::Interval;
-use crate::span::WideInterval;
+use crate::span::{Interval, WideInterval};
 
 /// The map with its ranges joined where they adjoin, cut where digits are independent, and in canonical order and position:
 /// a range begins where it makes the constant of its first result smallest.

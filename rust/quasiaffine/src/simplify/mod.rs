@@ -40,7 +40,7 @@ macro_rules! exist {
     ($($stage:ident { $($rule:ident, $name:literal, $law:literal, $function:path;)* })*) => {
         $(exist!(@stage $stage { $($function;)* });)*
     };
-    // `rules/mod.rs` makes a list of these.
+    // A list in `rules/mod.rs` names these.
     (@stage Division $functions:tt) => {};
     (@stage $stage:ident { $($function:path;)* }) => {
         const _: () = { $(let _ = $function;)* };

@@ -264,8 +264,8 @@ mod tests {
             form.add_term(k, (step * i + 1) as Column).unwrap();
             form
         };
-        // Equalities that hang together, and pairs of columns apart from each other. (Inequalities that hang together
-        // take a branch for each column, and each branch copies the others.)
+        // A chain of equalities, and separate pairs of columns. A chain of inequalities takes more: a branch for each
+        // column, and each branch copies the others.
         for (step, k, span) in [(1, -1, Span::point(0)), (2, 3, Span { lo: 5, hi: 7 })] {
             let chain = |n: usize| {
                 let mut system = columns(step * n + 1);

@@ -338,7 +338,7 @@ impl System {
                 form.substitute(column, &by)?;
             }
         }
-        // A bound on one column is no row, or each elimination in a chain would rewrite those before.
+        // A bound on a single column is not kept as a row: in a chain, each elimination would rewrite the earlier rows.
         let span = self.columns[column as usize].minus(by.constant)?;
         match normalize(Row { form: Linear { constant: 0, ..by.clone() }, span }, &self.columns)? {
             Some(Row { form, span }) if form.terms.len() == 1 => drop(self.narrow(form.terms[0].0, span)?),

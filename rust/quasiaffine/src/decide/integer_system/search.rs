@@ -71,10 +71,10 @@ fn first_solution<T>(
     change: impl Fn(&mut System, T) -> Result<(), Stop>,
 ) -> Result<Option<Vec<i128>>, Stop> {
     let (size, mut stopped) = (system.n_terms(), None);
-    for one in changes {
+    for choice in changes {
         meter.spend(size)?;
         let mut child = system.clone();
-        change(&mut child, one)?;
+        change(&mut child, choice)?;
         match search(child, meter, depth + 1) {
             Ok(None) => {}
             Ok(Some(found)) => return Ok(Some(found)),
@@ -136,7 +136,7 @@ impl System {
         self.columns.len() + self.eliminated.len() + of_rows.chain(of_forms).sum::<usize>()
     }
 
-    /// The subsystems of parts that share no condition, each with its own columns alone.
+    /// Splits the system into parts that share no condition; each part keeps only its own columns, renumbered.
     fn divided(&self, parts: &[Vec<Column>]) -> Vec<System> {
         // The part of each column, and its number there.
         let mut places: Vec<(usize, Column)> = vec![(0, 0); self.columns.len()];
