@@ -9,7 +9,8 @@ use crate::domain::Constraint;
 use crate::expr::{Expr, Kind};
 use crate::map::{Map, State};
 use crate::span::Interval;
-use crate::tile::group::{BoxRun, Common, Group, TightRun, TileCount};
+use crate::tile::group::{Common, Group};
+use crate::tile::runs::{BoxRun, TightRun, TileCount};
 
 /// A map whose dimensions are cut into tiles; its ranges stay whole.
 pub struct TiledMap {

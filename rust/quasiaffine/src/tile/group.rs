@@ -20,8 +20,10 @@ use crate::int;
 use crate::map::Map;
 use crate::span::Interval;
 use crate::tile::class::{classes, TileClass};
+use crate::tile::constraints::{exact_quotient, line, runtime_cut, var_of, without_runtime, Partner, RuntimeCut};
 use crate::tile::cut_runs::sum_of_cut_runs;
-use crate::tile::image::{image, Base, Refusal, Run, Tiles};
+use crate::tile::image::{image, Base, Refusal, Run, RuntimeValue, Tiles};
+use crate::tile::runs::{tight_runs, BoxRun, TightRun, TileCount};
 
 /// Results on common variables, with the constraints on these.
 #[derive(Debug)]
@@ -56,142 +58,6 @@ pub(crate) struct Group {
     is_injective: OnceLock<bool>,
 }
 
-/// `sign * variable + rest` lies in the interval, or `rest` alone; the rest is a constant and runtime values.
-#[derive(Debug)]
-pub(crate) struct RuntimeCut {
-    variable: Option<(u32, i64)>,
-    rest: Expr,
-    interval: Interval,
-}
-
-/// `factor * free + sign * bound` lies in the interval, which is at least as long as the factor: so the points
-/// `a, ..., b` of the free variable leave an interval of values of the bound one.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Partner {
-    free: u32,
-    factor: i64,
-    bound: u32,
-    sign: i64,
-    interval: Interval,
-}
-
-impl Partner {
-    pub fn of(c: &Constraint, vars: &[u32], exprs: &[Expr], n_dims: usize) -> Option<Partner> {
-        let ([v, w], [e]) = (vars, exprs) else { return None };
-        let (free, bound) = match line(e, var_of(*w as usize, n_dims)) {
-            Some(_) => (*v, *w),
-            None => line(e, var_of(*v as usize, n_dims)).map(|_| (*w, *v))?,
-        };
-        let (x, y) = (var_of(free as usize, n_dims), var_of(bound as usize, n_dims));
-        let (factor, others) = c.expr.split(x)?;
-        let (sign, rest) = others.split(y)?;
-        let interval = c.interval.minus(rest.as_const()?)?;
-        let is_long = interval.size() >= factor.unsigned_abs().into();
-        (sign.abs() == 1 && is_long).then_some(Partner { free, factor, bound, sign, interval })
-    }
-
-    /// The values of the bound variable for some points of the free one: the first value, and their number.
-    fn left(&self, first: i64, last: i64) -> Option<(i64, i64)> {
-        let (a, b) = (self.factor.checked_mul(first)?, self.factor.checked_mul(last)?);
-        let (lo, hi) = (self.interval.lo.checked_sub(a.max(b))?, self.interval.hi.checked_sub(a.min(b))?);
-        let start = if self.sign > 0 { lo } else { hi.checked_neg()? };
-        Some((start, hi.checked_sub(lo)?.checked_add(1)?))
-    }
-}
-
-/// The elements that results reach in all tiles of one choice of sizes.
-#[derive(Clone, Debug)]
-pub struct TileCount {
-    /// The reason, if not every tile is known to be a box.
-    pub refusal: Option<Refusal>,
-    /// For each result the values in any tile, or a run around them.
-    pub runs: SmallVec<[BoxRun; 6]>,
-    /// The elements of the tight box of the largest tile. If this is exact and the product of the sizes of the runs,
-    /// some tile has all these sizes.
-    pub largest: u128,
-    /// Whether `largest` is exact; else it is an upper bound.
-    pub largest_exact: bool,
-    /// The elements of all tiles. An element counts once for every tile that reaches it; tiles of sequential dimensions
-    /// that make no difference do not count.
-    pub elements: u128,
-    /// Whether `elements` is exact; else it is an upper bound, [`u128::MAX`] if unknown.
-    pub elements_exact: bool,
-    /// The elements of the tight boxes of these tiles.
-    pub boxes: u128,
-    /// Whether `boxes` is exact; else it is an upper bound, [`u128::MAX`] if unknown.
-    pub boxes_exact: bool,
-}
-
-/// One result in the boxes of tiles; tiles that reach nothing do not count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BoxRun {
-    /// The most values of any tile.
-    pub size: i64,
-    /// The distance from one value to the next, at least 1.
-    pub stride: i64,
-    /// The least value in one tile. Its difference to the least value of any other tile is a multiple of `gap`.
-    pub first: i64,
-    /// See `first`; 0 if all least values are equal.
-    pub gap: i64,
-    /// Whether all tiles have equally many values.
-    pub is_uniform: bool,
-}
-
-impl BoxRun {
-    /// No value in any tile.
-    pub(crate) const NONE: BoxRun = BoxRun { size: 0, stride: 1, first: 0, gap: 0, is_uniform: true };
-
-    /// The values of tiles of one class, at most `size` of each.
-    fn of(run: &Run, size: i64, bounds: Interval) -> Option<BoxRun> {
-        let stride = if size > 1 { run.stride } else { 1 };
-        let (first, mut gap) = (run.base.value.checked_add(run.below)?, run.base.gap);
-        // If bounds cut values off, the least value moves.
-        let is_uniform = run.sum_of_lens.is_none() && (bounds == Interval::ALL || size <= 1);
-        if bounds != Interval::ALL {
-            let start = if run.stride == 1 { bounds.lo.checked_sub(first) } else { Some(run.stride) };
-            gap = start.and_then(|start| int::gcd(gap, start)).unwrap_or(1);
-        }
-        Some(BoxRun { size, stride, first, gap, is_uniform })
-    }
-
-    /// `size` values at an unknown place.
-    const fn anywhere(size: i64, stride: i64) -> BoxRun {
-        BoxRun { size, stride, first: 0, gap: 1, is_uniform: false }
-    }
-
-    /// The run of the tiles of both.
-    fn or(self, other: BoxRun) -> BoxRun {
-        if self.size == 0 || other.size == 0 {
-            return if self.size == 0 { other } else { self };
-        }
-        let apart = self.first.checked_sub(other.first);
-        let gap = int::gcd(self.gap, other.gap).zip(apart).and_then(|(gap, apart)| int::gcd(gap, apart)).unwrap_or(1);
-        let has_one_size = self.size == other.size && (self.size == 1 || self.stride == other.stride);
-        let is_uniform = self.is_uniform && other.is_uniform && has_one_size;
-        let (size, stride) = match (self.size, other.size) {
-            (1, _) => (other.size, other.stride),
-            (_, 1) => (self.size, self.stride),
-            _ if self.stride == other.stride => (self.size.max(other.size), self.stride),
-            _ => {
-                // A stride of a run with the values of both, if both begin at the same value.
-                let stride = int::gcd(self.stride, other.stride).unwrap_or(1);
-                let span = |run: BoxRun| (run.size - 1).saturating_mul(run.stride);
-                ((span(self).max(span(other)) / stride).saturating_add(1), stride)
-            }
-        };
-        BoxRun { size, stride, first: self.first, gap, is_uniform }
-    }
-
-    /// Whether the values of every tile begin at a multiple of the size.
-    pub fn is_aligned(&self) -> bool {
-        let size = self.size.max(1);
-        self.stride == 1 && self.first.rem_euclid(size) == 0 && self.gap.rem_euclid(size) == 0
-    }
-}
-
-/// The index of a runtime value, and the value if there is only one.
-pub(crate) type RuntimeValue = (SmallVec<[Expr; 2]>, Option<i64>);
-
 /// Data that all groups share.
 #[derive(Clone)]
 pub(crate) struct Common {
@@ -203,21 +69,6 @@ pub(crate) struct Common {
     pub runtime: SmallVec<[RuntimeValue; 2]>,
     /// See [`FEW_POINTS`](crate::limits::FEW_POINTS).
     pub few_points: i64,
-}
-
-/// The least and greatest value and the number of different values of one result in one tile.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TightRun {
-    pub first: i64,
-    pub last: i64,
-    pub stride: i64,
-}
-
-impl TightRun {
-    /// The number of values, which exceeds 63 bits if nothing is known beyond the ends of 64 bits.
-    pub fn len(self) -> u128 {
-        Interval::new(self.first, self.last).size().div_ceil(self.stride.unsigned_abs().into())
-    }
 }
 
 type Classes = SmallVec<[TileClass; 8]>;
@@ -769,73 +620,6 @@ impl Group {
     }
 }
 
-impl TileCount {
-    pub(crate) fn exact(runs: SmallVec<[BoxRun; 6]>, elements: u128) -> TileCount {
-        let (largest, largest_exact, elements_exact, boxes_exact) = (0, true, true, true);
-        let boxes = elements;
-        TileCount { refusal: None, runs, largest, largest_exact, elements, elements_exact, boxes, boxes_exact }
-    }
-}
-
-/// A quotient in some results whose numerator has one remainder by a constraint, with that remainder. Its variables
-/// must not occur elsewhere, since the constraint would leave fewer values there, too.
-pub(crate) fn exact_quotient(c: &Constraint, exprs: &[Expr]) -> Option<(Expr, i64)> {
-    let Some(Op::Mod(numerator, Expr::Const(divisor))) = c.expr.op() else { return None };
-    let remainder = c.interval.as_point()?;
-    let mut own: SmallVec<[Var; 4]> = SmallVec::new();
-    numerator.for_each_var(&mut |v| own.push(v));
-    let mut n_uses = 0usize;
-    exprs.iter().for_each(|e| e.for_each_var(&mut |v| n_uses += usize::from(own.contains(&v))));
-    let mut open: SmallVec<[&Expr; 8]> = exprs.iter().collect();
-    while let Some(e) = open.pop() {
-        if let Some(Op::FloorDiv(a, Expr::Const(b))) = e.op() {
-            let shift = a.sub(numerator).ok().and_then(|shift| shift.as_const()).filter(|_| b == divisor);
-            if let Some(remainder) = shift.and_then(|k| k.checked_add(remainder)) {
-                return (n_uses == own.len()).then(|| (e.clone(), int::floor_mod(remainder, *b)));
-            }
-        }
-        open.extend(e.operands());
-    }
-    None
-}
-
-/// A constraint on one variable and runtime values, if the variable occurs in at most one result, as a multiple plus
-/// runtime values only: a cut-off run is then a run.
-pub(crate) fn runtime_cut(c: &Constraint, vars: &[u32], exprs: &[Expr], n_dims: usize) -> Option<RuntimeCut> {
-    let is_runtime = |e: &Expr| !e.any_var(&|v| v.kind != Kind::Runtime);
-    if is_runtime(&c.expr) {
-        return Some(RuntimeCut { variable: None, rest: c.expr.clone(), interval: c.interval });
-    }
-    for &flat in vars {
-        let v = var_of(flat as usize, n_dims);
-        let Some((sign, rest)) = c.expr.split(v) else { continue };
-        let mut users = exprs.iter().filter(|e| e.has_var(v));
-        let is_simple = users.next().is_none_or(|e| e.split(v).is_some_and(|(_, rest)| is_runtime(&rest)));
-        if sign.abs() == 1 && is_runtime(&rest) && is_simple && users.next().is_none() {
-            return Some(RuntimeCut { variable: Some((flat, sign)), rest, interval: c.interval });
-        }
-    }
-    None
-}
-
-pub(crate) fn var_of(flat: usize, n_dims: usize) -> Var {
-    Var::at(flat as u32, n_dims as u32, u32::MAX - n_dims as u32)
-}
-
-/// An expression without its runtime summands.
-pub(crate) fn without_runtime(e: &Expr) -> Expr {
-    let is_runtime = |atom: &Expr| !atom.any_var(&|v| v.kind != Kind::Runtime);
-    let runtime = e.terms().filter(|(_, atom)| is_runtime(atom));
-    let rest = runtime.map(|(k, atom)| atom.scale(k)).try_fold(e.clone(), |rest, term| rest.sub(&term?));
-    rest.unwrap_or_else(|_| e.clone())
-}
-
-/// `a` and `b` if an expression is `a * v + b`.
-fn line(e: &Expr, v: Var) -> Option<(i64, i64)> {
-    let (a, x, b) = e.as_line()?;
-    (*x == Expr::Var(v)).then_some((a, b))
-}
-
 /// A bound of the difference between two values of an expression in one tile; `None` if no bound of 64 bits is known.
 fn span(e: &Expr, classes: &[TileClass], common: &Common) -> Option<i64> {
     let of = |e: &Expr| span(e, classes, common);
@@ -877,15 +661,4 @@ fn hull(e: &Expr, classes: &[TileClass], common: &Common) -> TightRun {
     // An element has 64 bits.
     let bounds = interval(&of_var, e, u32::MAX).in_64_bits();
     TightRun { first: bounds.lo, last: bounds.hi, stride: 1 }
-}
-
-/// For each result the least value, the greatest one and the greatest common divisor of the differences.
-fn tight_runs(values: &[&[i64]], n_results: usize) -> SmallVec<[TightRun; 4]> {
-    let run = |r: usize| {
-        let first = values.iter().map(|row| row[r]).min().unwrap_or(0);
-        let last = values.iter().map(|row| row[r]).max().unwrap_or(0);
-        let stride = values.iter().fold(0i64, |g, row| int::gcd(g, row[r] - first).unwrap_or(1)).max(1);
-        TightRun { first, last, stride }
-    };
-    (0..n_results).map(run).collect()
 }

@@ -13,7 +13,6 @@ use smallvec::{smallvec, SmallVec};
 use crate::expr::{Expr, Kind, Op, Var};
 use crate::int;
 use crate::tile::class::TileClass;
-use crate::tile::group::RuntimeValue;
 
 /// The reason why the image of some tile is not known to be a box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -29,6 +28,9 @@ pub enum Refusal {
     /// A number does not fit into 64 bits.
     Overflow,
 }
+
+/// The index of a runtime value, and the value if there is only one.
+pub(crate) type RuntimeValue = (SmallVec<[Expr; 2]>, Option<i64>);
 
 type Result<T> = std::result::Result<T, Refusal>;
 

@@ -14,13 +14,15 @@
 //! XLA's symbolic tiles (`symbolic_tile.cc`) answer the same question for powers of two.
 
 pub mod class;
+mod constraints;
 mod cut_runs;
 pub mod evaluate;
 pub mod group;
 pub mod image;
+pub(crate) mod runs;
 pub mod symbolic;
 
 pub use evaluate::{Memo, TileBox, TiledMap};
-pub use group::{BoxRun, TileCount};
 pub use image::Refusal;
+pub use runs::{BoxRun, TileCount};
 pub use symbolic::{symbolic_tile, Clause, SymbolicRun, SymbolicTile};

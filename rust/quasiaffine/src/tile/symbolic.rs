@@ -15,7 +15,7 @@ use crate::expr::{Expr, Kind, Op, Var};
 use crate::int::{add, ceil_div, mul, sub};
 use crate::map::{Map, State};
 use crate::span::Interval;
-use crate::tile::group::{exact_quotient, runtime_cut, var_of, without_runtime, Partner};
+use crate::tile::constraints::{exact_quotient, runtime_cut, var_of, without_runtime, Partner};
 use crate::tile::image::Refusal;
 
 /// The tile of one result.
