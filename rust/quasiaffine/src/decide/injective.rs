@@ -56,3 +56,25 @@ fn no_collision(map: &Map, meter: &mut Meter) -> Injectivity {
     }
     unknown.map_or(Injectivity::Injective, Injectivity::Unknown)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chains_of_constraints_are_decided_within_the_effort() {
+        let list = |n: usize, of: &dyn Fn(usize) -> String| (0..n).map(of).collect::<Vec<_>>().join(", ");
+        let chain = |n: usize, constraint: &dyn Fn(usize) -> String| {
+            let (dims, sizes) = (list(n, &|i| format!("d{i}")), list(n, &|i| format!("d{i} in [0, 9]")));
+            let text = format!("({dims}) -> (d0), domain: {sizes}, {}", list(n - 1, constraint));
+            is_injective(&text.parse().unwrap())
+        };
+        let equal = |i: usize| format!("d{i} - d{} in [0, 0]", i + 1);
+        let near = |i: usize| format!("d{i} + d{} in [1, 15]", i + 1);
+        let even = |i: usize| format!("(d{i} + d{}) mod 2 in [0, 0]", i + 1);
+        assert!(matches!(chain(300, &equal), Injectivity::Injective));
+        assert!(matches!(chain(300, &near), Injectivity::Collision(_)));
+        assert!(matches!(chain(100, &even), Injectivity::Collision(_)));
+        assert!(matches!(chain(3000, &equal), Injectivity::Unknown(_)));
+    }
+}

@@ -18,6 +18,7 @@ pub(super) fn search(mut system: System, meter: &mut Meter, depth: usize) -> Res
     if depth > usize::from(DEPTH) {
         return Err(Stop::Effort);
     }
+    // Each level goes through all terms a few times: for its parts, for the column, and for the copy of its first child.
     meter.spend(system.n_terms())?;
     let parts = parts(&system);
     if parts.len() < 2 {
@@ -46,7 +47,6 @@ fn branch(system: System, meter: &mut Meter, depth: usize) -> Result<Option<Vec<
         let quotients = split.quotients.lo..=split.quotients.hi;
         return first_solution(&system, quotients, meter, depth, |child, quotient| child.apply(at, &split, quotient));
     }
-    meter.spend(system.n_terms())?;
     if let Some(column) = system.narrowest() {
         let pieces = pieces(system.columns[column as usize]);
         return first_solution(&system, pieces, meter, depth, |child, span| {
@@ -71,8 +71,8 @@ fn first_solution<T>(
     change: impl Fn(&mut System, T) -> Result<(), Stop>,
 ) -> Result<Option<Vec<i128>>, Stop> {
     let (size, mut stopped) = (system.n_terms(), None);
-    for choice in changes {
-        meter.spend(size)?;
+    for (i, choice) in changes.enumerate() {
+        meter.spend(if i == 0 { 0 } else { size })?;
         let mut child = system.clone();
         change(&mut child, choice)?;
         match search(child, meter, depth + 1) {
