@@ -6,7 +6,7 @@
 //! every turn.
 
 use criterion::{criterion_group, Criterion, Throughput};
-use quasiaffine::text::parse_map;
+use quasiaffine::parse_map;
 use quasiaffine::{Map, Points, Program};
 use std::hint::black_box;
 use std::time::{Duration, Instant};

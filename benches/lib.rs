@@ -4,7 +4,7 @@
 pub mod ops;
 
 use ops::{Op, Step};
-use quasiaffine::text::parse_map;
+use quasiaffine::parse_map;
 use quasiaffine::Map;
 
 fn maps(text: &str) -> Vec<Map> {

@@ -2,7 +2,7 @@
 
 use criterion::{criterion_group, criterion_main, Criterion, Throughput};
 use hlomap_benches::{hard_maps, op_maps};
-use quasiaffine::text::parse_map;
+use quasiaffine::parse_map;
 use std::hint::black_box;
 
 fn bench(c: &mut Criterion) {

@@ -65,6 +65,8 @@ pub fn of_quasiaffine(error: Error) -> PyErr {
             let _ = exception.value(py).setattr("column", e.column);
             exception
         }),
+        // The crate may get kinds of errors: they are those of a map until they have an arm.
+        _ => MapError::new_err(message),
     }
 }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use quasiaffine::expr::{Kind, Op, Var};
-use quasiaffine::text;
+use quasiaffine::parse_expr;
 use quasiaffine::{Domain, Expr};
+use quasiaffine::{Kind, Op, Var};
 
 use crate::argument::Arg;
 use crate::error::{of_quasiaffine, InCall, OrRaise, SizeError};
@@ -212,7 +212,7 @@ impl PyExpr {
     #[pyo3(signature = (text, /))]
     fn parse(text: Arg<'_, &str>) -> PyResult<PyExpr> {
         named!("Expr.parse", text);
-        Ok(PyExpr::from(text::parse_expr(text).or_raise()?))
+        Ok(PyExpr::from(parse_expr(text).or_raise()?))
     }
 
     /// The smaller of two expressions.
@@ -298,7 +298,7 @@ impl PyExpr {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-        if u64::from(self.0.nodes()) > quasiaffine::limits::EFFORT {
+        if u64::from(self.0.nodes()) > quasiaffine::EFFORT {
             let too_large = quasiaffine::Error::TooLarge("the expression has too many nodes to print");
             return Err(of_quasiaffine(too_large));
         }

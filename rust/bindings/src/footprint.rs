@@ -8,7 +8,7 @@ use flow::{shapes, Footprint, OperandIndexing, ShapeIndex, Text};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use quasiaffine::map::State;
+use quasiaffine::State;
 use quasiaffine::{delinearize, Constraint, Domain, Expr, Interval, Map, Options, Source, Variable};
 use smallvec::SmallVec;
 
@@ -111,7 +111,7 @@ impl PyFootprint {
 
     /// The maps, simplified; dimensions of size 1 remain variables, unused ranges do not.
     fn simplified(&self, py: Python<'_>) -> PyResult<PyFootprint> {
-        let options = Options { keep_point_dims: true, drop_unused: true, ..Options::default() };
+        let options = Options::new().keep_point_dims(true).drop_unused(true);
         let maps = self.0.maps.iter().map(|(index, m)| Ok((index.clone(), simplified(py, m, options)?)));
         Ok(self.with(maps.collect::<PyResult<_>>()?))
     }
@@ -122,7 +122,7 @@ impl PyFootprint {
         if self.0.maps.is_empty() {
             return Ok(PyFootprint(Footprint::default()));
         }
-        let options = Options { keep_point_dims: true, drop_unused: true, solve: true, ..Options::default() };
+        let options = Options::new().keep_point_dims(true).drop_unused(true).solve(true);
         let mut maps = Maps::new();
         for (_, m) in &self.0.maps {
             let converse = m.converse(&sizes[..m.results().len().min(sizes.len())]);

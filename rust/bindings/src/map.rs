@@ -8,9 +8,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use quasiaffine::map::{Map, State};
-use quasiaffine::text::{self, Style};
+use quasiaffine::{parse_map, parse_map_over, Style};
 use quasiaffine::{Expr, Interval, Options, Program, Variable};
+use quasiaffine::{Map, State};
 
 use crate::argument::Arg;
 use crate::detach::{n_threads, unlocked, unlocked_if};
@@ -191,7 +191,7 @@ impl PyMap {
             given.map(|list| list.into_iter().map(|v| v.variable).collect())
         };
         let given = [dims, ranges, runtime].map(variables);
-        let read = unlocked_if(py, text.len() >= SHORT_TEXT, || text::parse_map_over(text, given))?;
+        let read = unlocked_if(py, text.len() >= SHORT_TEXT, || parse_map_over(text, given))?;
         Ok(read.or_raise().in_call(py, "IndexingMap.parse")?.into())
     }
 
@@ -214,7 +214,11 @@ impl PyMap {
         if trace {
             return Ok(None);
         }
-        let options = Options { keep_point_dims, drop_unused, solve: drop_unused, rescale, ..Options::default() };
+        let options = Options::new()
+            .keep_point_dims(keep_point_dims)
+            .drop_unused(drop_unused)
+            .solve(drop_unused)
+            .rescale(rescale);
         Ok(Some(self.with(simplified(py, &self.map, options)?)))
     }
 
@@ -456,6 +460,6 @@ pub fn _map(
     usage: Py<PyAny>,
     suppliers: Py<PyDict>,
 ) -> PyResult<PyMap> {
-    let map = unlocked_if(py, text.len() >= SHORT_TEXT, || text::parse_map(text))?;
+    let map = unlocked_if(py, text.len() >= SHORT_TEXT, || parse_map(text))?;
     Ok(PyMap::placed(map.or_raise()?, index, usage, suppliers))
 }

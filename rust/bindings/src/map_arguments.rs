@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyException, PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyList, PyTuple};
-use quasiaffine::text::default_var;
+use quasiaffine::default_var;
 use quasiaffine::{Constraint, Domain, Interval, Points, Variable};
 
 use crate::error::{wrong_type, MapError, SizeError};

@@ -2,10 +2,10 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use quasiaffine::map::Map;
-use quasiaffine::simplify::simplify_traced;
-use quasiaffine::trace::{Statement, Step};
+use quasiaffine::simplify_traced;
+use quasiaffine::Map;
 use quasiaffine::{Constraint, Expr, Interval, Options, Variable};
+use quasiaffine::{Statement, Step};
 
 use crate::argument::Arg;
 use crate::detach::{unlocked, unlocked_many};
@@ -41,7 +41,8 @@ pub fn simplify_many(
     threads: Arg<'_, usize>,
 ) -> PyResult<Vec<PyMap>> {
     named!("simplify_many", keep_point_dims, drop_unused, rescale, threads);
-    let options = Options { keep_point_dims, drop_unused, solve: drop_unused, rescale, ..Options::default() };
+    let options =
+        Options::new().keep_point_dims(keep_point_dims).drop_unused(drop_unused).solve(drop_unused).rescale(rescale);
     let maps = maps_of(maps, "simplify_many")?;
     let simplified = unlocked_many(py, &maps, threads, |m| quasiaffine::simplify(m, options))?;
     Ok(simplified.into_iter().map(PyMap::from).collect())
@@ -68,7 +69,7 @@ pub fn compose_many(
     threads: Arg<'_, usize>,
 ) -> PyResult<Vec<PyMap>> {
     named!("compose_many", simplify, drop_unused, threads);
-    let options = Options { drop_unused, ..Options::default() };
+    let options = Options::new().drop_unused(drop_unused);
     let pair = |pair: &Bound<'_, PyAny>| {
         let (a, b) = pair.extract::<(PyRef<'_, PyMap>, PyRef<'_, PyMap>)>().ok()?;
         Some((a.map.clone(), b.map.clone()))
@@ -161,7 +162,7 @@ fn statements(step: &Step) -> Option<Statements> {
         Statement::Value(e) => Some((e.clone(), None)),
         Statement::Constraint(e, interval) => Some((e.clone(), Some((interval.lo, interval.hi)))),
         Statement::Contradiction => Some((Expr::Const(0), Some((1, 1)))),
-        Statement::Map(..) | Statement::Unprintable => None,
+        _ => None,
     };
     let (exprs, intervals): (Vec<Expr>, Vec<_>) = all().map(part).collect::<Option<Vec<_>>>()?.into_iter().unzip();
     let mut domain = (*step.domain).clone();
@@ -189,7 +190,8 @@ pub fn _simplify_traced(
     rescale: Arg<'_, bool>,
 ) -> PyResult<(PyMap, Vec<NamedStep>)> {
     named!("explain_simplify", keep_point_dims, drop_unused, rescale);
-    let options = Options { keep_point_dims, drop_unused, solve: drop_unused, rescale, ..Options::default() };
+    let options =
+        Options::new().keep_point_dims(keep_point_dims).drop_unused(drop_unused).solve(drop_unused).rescale(rescale);
     let (simplified, steps) = unlocked(py, || {
         let (simplified, steps) = simplify_traced(&map.map, options);
         let named = |step: &Step| {

@@ -26,7 +26,7 @@ impl Write for Head {
                 return Err(std::fmt::Error);
             }
             self.left -= 1;
-            self.text.push(if quasiaffine::text::is_hidden(c) { ' ' } else { c });
+            self.text.push(if quasiaffine::is_hidden(c) { ' ' } else { c });
         }
         Ok(())
     }

@@ -86,7 +86,7 @@ pub fn _coalesce(py: Python<'_>, maps: Vec<PyRef<'_, PyMap>>) -> PyResult<Vec<(P
 #[pyo3(signature = (maps, /))]
 pub fn _eliminate_ranges(py: Python<'_>, maps: Vec<PyRef<'_, PyMap>>) -> PyResult<Vec<PyMap>> {
     let maps = shared(&maps);
-    let options = quasiaffine::Options { drop_unused: true, ..Default::default() };
+    let options = quasiaffine::Options::new().drop_unused(true);
     let fewer = || maps.iter().map(|m| quasiaffine::eliminate_ranges(m, options)).collect::<Vec<_>>();
     Ok(unlocked(py, fewer)?.into_iter().map(PyMap::from).collect())
 }

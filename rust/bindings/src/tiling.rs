@@ -9,8 +9,8 @@ use numpy::{IntoPyArray, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use quasiaffine::limits::FEW_POINTS;
 use quasiaffine::tile::{symbolic_tile, Clause, TileBox};
+use quasiaffine::FEW_POINTS;
 use quasiaffine::{Domain, Expr, Interval, Kind, Map, Var, Variable};
 
 use crate::class::tuple_of;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use cancel::poll;
 use hlo::InstructionId;
 use layout::Shape;
-use quasiaffine::map::State;
+use quasiaffine::State;
 use quasiaffine::{compose, simplify, Domain, Map, Options};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;

@@ -59,7 +59,7 @@ impl DeviceTable {
                 let domain = Domain { vars, n_dims: rank + 2, n_ranges: sizes.len() + 1, constraints: Vec::new() };
                 let n_sizes = sizes.len() as u32;
                 let results = (0..n_sizes).map(Expr::range).chain([Expr::dim(rank as u32), Expr::range(n_sizes)]);
-                Map::from_parts(domain, results.collect())
+                Map::new_unchecked(domain, results.collect())
             })
         };
         self.runs.iter().flat_map(run).collect()

@@ -8,8 +8,8 @@
 use cancel::once;
 use std::sync::{Arc, OnceLock};
 
-use quasiaffine::map::State;
-use quasiaffine::{eliminate_ranges, for_any_runtime, simplify, solve, Expr, FastPath, Map, Options};
+use quasiaffine::State;
+use quasiaffine::{eliminate_ranges, for_any_runtime, simplify, solve, Expr, Map, Options};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -117,13 +117,12 @@ pub struct InstructionIndexing {
 }
 
 /// The options of compositions: they drop unused variables.
-pub(crate) const SIMPLIFY: Options =
-    Options { keep_point_dims: false, drop_unused: true, solve: false, rescale: false, fast_path: FastPath::On };
+pub(crate) const SIMPLIFY: Options = Options::new().drop_unused(true);
 
 /// Solves the equalities of one map for ranges.
 pub(crate) fn solve_alone(map: &mut Map) {
     if let Some(solved) = solve(std::iter::once(&*map)) {
-        *map = simplify(&solved[0], Options { solve: true, ..SIMPLIFY });
+        *map = simplify(&solved[0], SIMPLIFY.solve(true));
     }
 }
 
@@ -132,7 +131,7 @@ impl InstructionIndexing {
     pub fn new(sizes: &[i64], mut parts: Vec<(u32, OperandIndexing)>) -> InstructionIndexing {
         // The operands share one iteration space of ranges.
         while let Some(solved) = solve(footprints(&parts).flat_map(|f| &f.maps).map(|(_, m)| m)) {
-            let options = Options { keep_point_dims: true, ..Options::default() };
+            let options = Options::new().keep_point_dims(true);
             maps_of(&mut parts).zip(solved).for_each(|(m, solved)| *m = simplify(&solved, options));
         }
         let has_runtime = footprints(&parts).any(Footprint::has_runtime);

@@ -14,7 +14,7 @@
 //!
 //! use flow::{Direction, Footprint, InstructionIndexing, Key, OperandIndexing, Propagator, Query, Questions};
 //! use flow::{RuleProvider, RuleTraits, ShapeIndex, Subject};
-//! use quasiaffine::text::{parse_map, Style};
+//! use quasiaffine::{parse_map, Style};
 //!
 //! /// Rules for one-dimensional reverse and for fusions.
 //! struct Reverse<'m>(&'m hlo::Module);

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use cancel::poll;
 use hlo::InstructionId;
-use quasiaffine::map::State as MapState;
+use quasiaffine::State as MapState;
 use quasiaffine::{Interval, Kind, Map, Variable};
 use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
@@ -228,7 +228,7 @@ fn drop_dims(map: &mut Map, sizes: &[i64]) {
     if is_same {
         let mut domain = map.domain().clone();
         domain.vars.drain(..std::mem::take(&mut domain.n_dims));
-        *map = Map::from_parts(domain, map.results().into());
+        *map = Map::new_unchecked(domain, map.results().into());
     }
 }
 
@@ -238,6 +238,6 @@ fn add_dims(map: &mut Map, sizes: &[i64]) {
         let mut domain = map.domain().clone();
         domain.vars.insert_many(0, sizes.iter().map(|&n| Variable::new(Interval::new(0, n - 1))));
         domain.n_dims = sizes.len();
-        *map = Map::from_parts(domain, map.results().into());
+        *map = Map::new_unchecked(domain, map.results().into());
     }
 }

@@ -50,7 +50,7 @@ pub fn outside(domain: &Domain, results: &[Expr], conditions: Vec<Condition>) ->
 #[cfg(test)]
 mod tests {
     use super::{outside, Condition};
-    use quasiaffine::text::Style;
+    use quasiaffine::Style;
     use quasiaffine::{Domain, Expr, Interval};
 
     #[test]

@@ -447,7 +447,7 @@ fn follow(
             };
             match found {
                 Err(e) => target.mark_unknown(to, &format!("composition: {e}").into()),
-                Ok(map) if map.state() == quasiaffine::map::State::Empty => {}
+                Ok(map) if map.state() == quasiaffine::State::Empty => {}
                 Ok(map) => {
                     let wider = if counts_reads { None } else { unconditional(&map, SIMPLIFY) };
                     let is_wider = wider.is_some();

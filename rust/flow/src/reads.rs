@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use layout::Shape;
-use quasiaffine::text::Style;
+use quasiaffine::Style;
 use quasiaffine::{count_windows, distinct, touched, Count, Expr, Interval, Map};
 
 use crate::indexing::Text;

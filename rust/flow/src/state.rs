@@ -5,7 +5,7 @@ use std::iter::once;
 
 use hlo::InstructionId;
 use layout::Shape;
-use quasiaffine::map::State as MapState;
+use quasiaffine::State as MapState;
 use quasiaffine::{
     eliminate_ranges, fewest, merge, solve, Coalesced, Counting, Domain, Expr, Interval, Kind, Map, Variable,
 };
@@ -451,7 +451,7 @@ fn box_of(dims: SmallVec<[Variable; 4]>, ranges: &[Interval]) -> Map {
     let n_dims = dims.len();
     let vars = dims.into_iter().chain(ranges.iter().copied().map(Variable::new)).collect();
     let domain = Domain { vars, n_dims, n_ranges: ranges.len(), constraints: Vec::new() };
-    Map::from_parts(domain, (0..ranges.len() as u32).map(Expr::range).collect())
+    Map::new_unchecked(domain, (0..ranges.len() as u32).map(Expr::range).collect())
 }
 
 /// Whether a map has all elements of an array at each point of its dims: each result runs over its dimension

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use hlo::{InstructionId, Module};
 use layout::Shape;
-use quasiaffine::map::State;
+use quasiaffine::State;
 use quasiaffine::{compose, simplify, Domain, Expr, Interval, Kind, Map, Var, Variable};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -175,7 +175,7 @@ impl Parameters {
         if ties.iter().enumerate().any(|(k, tie)| ties[..k].contains(tie)) {
             return None;
         }
-        Some(self.identity()?.with_results(ties.into_iter().map(Expr::dim).collect()))
+        Some(self.identity()?.with_results_unchecked(ties.into_iter().map(Expr::dim).collect()))
     }
 
     /// Whether a map leads to all elements of an array, for all values of the parameters.
@@ -273,7 +273,7 @@ impl Parameters {
         };
         let mut lifted = domain.clone();
         (lifted.n_dims, lifted.n_ranges) = (domain.n_dims + domain.n_ranges, 0);
-        Ok(Some((first.with_results(results), second.substituted(lifted, &replace)?)))
+        Ok(Some((first.with_results_unchecked(results.into_vec()), second.substituted(lifted, &replace)?)))
     }
 }
 
@@ -355,7 +355,7 @@ pub fn without_names(map: &Map) -> Map {
     let mut domain = map.domain().clone();
     domain.vars.iter_mut().filter(|v| number_of(v).is_some()).for_each(|v| v.name = None);
     match map.state() {
-        State::Defined => Map::from_parts(domain, map.results().into()),
+        State::Defined => Map::new_unchecked(domain, map.results().into()),
         State::Empty => Map::empty(&domain),
         State::Undefined => Map::undefined(&domain),
     }
@@ -437,5 +437,5 @@ fn beside(parameters: &Parameters, shape: &Shape) -> Option<Map> {
         stride = stride.checked_mul(n)?;
     }
     results.reverse();
-    Some(simplify(&identity.with_results(results), SIMPLIFY))
+    Some(simplify(&identity.with_results_unchecked(results.into_vec()), SIMPLIFY))
 }

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use quasiaffine::text::{parse_map, Style};
+use quasiaffine::{parse_map, Style};
 
 fuzz_target!(|text: &str| {
     let Ok(map) = parse_map(text) else { return };

@@ -46,7 +46,7 @@ impl<'a> Arbitrary<'a> for Case {
 
 fn evaluate(m: &Map, rows: &[i64]) -> (Vec<bool>, Vec<i64>) {
     let n = rows.len() / DIMS;
-    if m.state() != quasiaffine::map::State::Defined {
+    if m.state() != quasiaffine::State::Defined {
         return (vec![false; n], Vec::new());
     }
     let points = Points { n, dims: rows, ranges: &[], runtime: &[] };

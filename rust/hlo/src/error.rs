@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use quasiaffine::text::is_hidden;
+use quasiaffine::is_hidden;
 
 pub use layout::{Diagnostic, DiagnosticKind, Span};
 

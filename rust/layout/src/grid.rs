@@ -1,6 +1,6 @@
 //! Maps from the threads and blocks of a grid to the elements of arrays.
 
-use quasiaffine::{int, simplify, then, Constraint, Domain, Error, Expr, FastPath, Interval, Map, Options, Variable};
+use quasiaffine::{int, simplify, then, Constraint, Domain, Error, Expr, Interval, Map, Options, Variable};
 
 use crate::linear::linearize;
 use crate::tiling::Result;
@@ -56,9 +56,9 @@ pub fn grid_maps(grid: [i64; 6], to: Vec<To<'_>>, ranges: &[i64], constraints: V
     let of_index = |to: &To<'_>| {
         let own;
         (own, results) = results.split_at(to.at.len().min(results.len()));
-        let Some(array) = to.array else { return Ok(all.with_results(own.iter().cloned().collect())) };
-        let position = all.with_results(std::iter::once(linearize(own, &to.sizes)?).collect());
-        Ok(simplify(&then(&position, &logical_index(array)?)?, Options { solve: true, ..OPTIONS }))
+        let Some(array) = to.array else { return Ok(all.with_results(own.iter().cloned())?) };
+        let position = all.with_results([linearize(own, &to.sizes)?])?;
+        Ok(simplify(&then(&position, &logical_index(array)?)?, OPTIONS.solve(true)))
     };
     to.iter().map(of_index).collect()
 }
@@ -96,11 +96,10 @@ pub fn flat_thread_map(
     let within = Constraint { expr: position.clone(), interval: Interval::new(0, n_positions - 1) };
     let domain = domain_of(grid, &[n_chunks, per_thread], vec![within]);
     let to_position = Map::new(domain, [position])?;
-    Ok(simplify(&then(&to_position, &positions)?, Options { solve: true, ..OPTIONS }))
+    Ok(simplify(&then(&to_position, &positions)?, OPTIONS.solve(true)))
 }
 
-const OPTIONS: Options =
-    Options { keep_point_dims: true, drop_unused: true, solve: false, rescale: false, fast_path: FastPath::On };
+const OPTIONS: Options = Options::new().keep_point_dims(true).drop_unused(true);
 
 fn below(n: i64) -> Interval {
     Interval::new(0, n.saturating_sub(1))

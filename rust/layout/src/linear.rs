@@ -4,7 +4,7 @@
 //! the constraints exclude. A split array has a buffer per part, see [`SplitPart`]. `linear_index` followed by
 //! `logical_index` is the identity on the array. Source: XLA's "Tiled layout" document.
 
-use quasiaffine::expr::Accumulator;
+use quasiaffine::Accumulator;
 use quasiaffine::{Constraint, Domain, Expr, Interval, Map};
 
 use crate::tiling::{product, Result, Stages, Tiling, TOO_LARGE};
@@ -38,7 +38,7 @@ pub enum Unit {
 /// ```
 pub fn linear_index(shape: &ArrayShape) -> Result<Map> {
     let e = (0..shape.rank() as u32).map(Expr::dim).collect();
-    Ok(Map::from_parts(Domain::of_sizes(shape.dims()), std::iter::once(position(&Stages::of(shape)?, e)?).collect()))
+    Ok(Map::new(Domain::of_sizes(shape.dims()), [position(&Stages::of(shape)?, e)?])?)
 }
 
 /// [`linear_index`] in the given unit.
@@ -55,7 +55,7 @@ fn in_units(map: Map, shape: &ArrayShape, unit: Unit) -> Result<Map> {
         Unit::Byte if width % 8 == 0 => position.scale(width / 8)?,
         Unit::Byte => position.scale(width)?.floor_div(&Expr::from(8))?,
     };
-    Ok(map.with_results(std::iter::once(at).collect()))
+    Ok(map.with_results([at])?)
 }
 
 /// The map from a position in the buffer, in elements, to the logical index of the element there. Its domain excludes
@@ -179,14 +179,14 @@ impl SplitPart {
             variable.interval = Interval::new(start, start + shape.dims()[d] - 1);
             e.push(Expr::dim(d as u32).sub(&Expr::from(start))?);
         }
-        in_units(Map::from_parts(domain, std::iter::once(position(&Stages::of(shape)?, e)?).collect()), shape, unit)
+        in_units(Map::new(domain, [position(&Stages::of(shape)?, e)?])?, shape, unit)
     }
 
     /// The map from a position in this part's buffer to the logical index in the whole array.
     pub fn logical_index(&self) -> Result<Map> {
         let map = logical_index(&self.shape)?;
         let moved = map.results().iter().zip(&self.start).map(|(e, &start)| e.add(&Expr::from(start)));
-        Ok(map.with_results(moved.collect::<quasiaffine::Result<_>>()?))
+        Ok(map.with_results(moved.collect::<quasiaffine::Result<Vec<_>>>()?)?)
     }
 }
 

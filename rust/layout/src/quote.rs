@@ -1,6 +1,6 @@
 //! Quotations from a text in messages: short, and without characters that cannot be seen.
 
-use quasiaffine::text::is_hidden;
+use quasiaffine::is_hidden;
 
 /// A word truncated for use in a message, without characters that cannot be seen.
 pub fn clip(word: &str) -> String {

@@ -3,7 +3,7 @@
 //! Every method either advances or returns an error, and none looks back. Not here: the grammar.
 
 use cancel::poll;
-use quasiaffine::text::is_hidden;
+use quasiaffine::is_hidden;
 
 use crate::{clip, Diagnostic, Span};
 

@@ -2,7 +2,7 @@
 //!
 //!     cargo run -p quasiaffine --example explain -- "(d0) -> ((d0 * 8 + 5) floordiv 8), domain: d0 in [0, 3]"
 
-use quasiaffine::simplify::simplify_traced;
+use quasiaffine::simplify_traced;
 use quasiaffine::{Error, Map, Options};
 
 fn main() -> Result<(), Error> {

@@ -4,7 +4,7 @@
 //! returns [`Cancelled`] instead of the value, whatever that is. Nothing unwinds, so it also works where a panic
 //! aborts the process.
 //! * Once a thread has heard it, it stays cancelled until the watch ends: all that follows returns early too.
-//! * What a cancelled question returns is never kept: a cell stays empty.
+//! * What a cancelled question returns is never kept: `once` leaves its cell empty.
 //! * Without a watch, polling has no effect.
 //!
 //! Threads of the work are started by [`on_threads`], which ends them with their caller. Not here: the decision to
@@ -178,6 +178,7 @@ pub fn n_steps() -> u64 {
 ///
 /// # Errors
 /// [`Cancelled`] if the work is cancelled; the cell then stays empty.
+#[cfg_attr(not(feature = "tile"), allow(dead_code))]
 pub(crate) fn once<T>(cell: &OnceLock<T>, value: impl FnOnce() -> T) -> Result<&T, Cancelled> {
     if let Some(known) = cell.get() {
         return Ok(known);

@@ -126,22 +126,36 @@ impl Domain {
 
     /// The dimensions.
     pub fn dims(&self) -> &[Variable] {
-        &self.vars[..self.n_dims]
+        &self.vars[..self.n_dims.min(self.vars.len())]
     }
 
     /// The range variables.
     pub fn ranges(&self) -> &[Variable] {
-        &self.vars[self.n_dims..self.n_dims + self.n_ranges]
+        &self.vars[self.n_dims.min(self.vars.len())..self.n_free()]
     }
 
     /// The runtime variables.
     pub fn runtime(&self) -> &[Variable] {
-        &self.vars[self.n_dims + self.n_ranges..]
+        &self.vars[self.n_free()..]
     }
 
     /// The number of runtime variables.
     pub fn n_runtime(&self) -> usize {
-        self.vars.len() - self.n_dims - self.n_ranges
+        self.vars.len() - self.n_free()
+    }
+
+    /// The number of dimensions and ranges.
+    fn n_free(&self) -> usize {
+        self.n_dims.saturating_add(self.n_ranges).min(self.vars.len())
+    }
+
+    /// Checks that there are as many variables as the counts say, or more.
+    pub(crate) fn check_counts(&self) -> Result<()> {
+        let expected = self.n_dims.saturating_add(self.n_ranges);
+        if expected <= self.vars.len() {
+            return Ok(());
+        }
+        Err(Error::Arity { what: "variables of the domain or more", expected, found: self.vars.len() })
     }
 
     /// The interval of a variable of the domain; of anything else, every integer.
@@ -157,9 +171,10 @@ impl Domain {
         let (start, n) = match v.kind {
             Kind::Dim => (0, self.n_dims),
             Kind::Range => (self.n_dims, self.n_ranges),
-            Kind::Runtime => (self.n_dims + self.n_ranges, self.n_runtime()),
+            Kind::Runtime => (self.n_dims.saturating_add(self.n_ranges), self.n_runtime()),
         };
-        ((v.index as usize) < n).then_some(start + v.index as usize)
+        let flat = start.saturating_add(v.index as usize);
+        ((v.index as usize) < n && flat < self.vars.len()).then_some(flat)
     }
 
     /// The flat numbers of the variables of an expression, with repetitions.
@@ -218,7 +233,8 @@ impl Domain {
                 false
             }
             Expr::Var(v) => {
-                let Some(i) = self.flat(*v) else { return false };
+                // `Map::new` finds a variable that the domain lacks.
+                let Some(i) = self.flat(*v) else { return true };
                 let both = self.vars[i].interval.intersect(c.interval);
                 if v.kind != Kind::Runtime {
                     self.vars[i].interval = both;

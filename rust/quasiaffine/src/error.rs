@@ -9,6 +9,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The reason why an expression or a map could not be formed.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Error {
     /// A value does not fit into 64 bits; the text says which operation.
     Overflow(&'static str),
@@ -52,6 +53,7 @@ pub enum Error {
 
 /// A syntax error in the text of a map, with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TextError {
     /// The line, counted from 1.
     pub line: usize,

@@ -11,6 +11,7 @@
 
 /// When a rule is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Stage {
     /// When an expression is read as an affine form.
     Reading,
@@ -97,6 +98,7 @@ macro_rules! declare {
     ($($stage:ident { $($rule:ident, $name:literal, $law:literal, $function:path;)* })*) => {
         /// A rule of the simplifier.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
         pub enum Rule { $($(#[doc = concat!("`", $law, "`")] $rule,)*)* }
 
         impl Rule {

@@ -138,7 +138,7 @@
 //!
 //! # Reading the code
 //!
-//! The types are [`Expr`] and [`Map`]; [`Rule`] lists every law; [`mod@simplify`] describes the stages and why they
+//! The types are [`Expr`] and [`Map`]; [`Rule`] lists every law; `SIMPLIFY.md` describes the stages and why they
 //! end.
 
 #[cfg(doctest)]
@@ -147,9 +147,9 @@ struct Readme;
 
 // In reading order: a module imports only modules above it, which `tests/test_layers.py` checks.
 pub mod cancel;
-pub mod error;
+pub(crate) mod error;
 pub mod int;
-pub mod limits;
+pub(crate) mod limits;
 
 pub(crate) mod meter;
 pub(crate) mod tuning;
@@ -160,29 +160,30 @@ pub(crate) mod table;
 pub(crate) mod arithmetic;
 pub(crate) mod span;
 
-pub mod expr;
+pub(crate) mod expr;
 
-pub mod delinearize;
+pub(crate) mod delinearize;
 pub(crate) mod domain;
 pub(crate) mod print;
 
 pub(crate) mod laws;
 pub(crate) mod options;
-pub mod trace;
+pub(crate) mod trace;
 
-pub mod affine;
-pub mod rules;
+pub(crate) mod affine;
+pub(crate) mod rules;
 
-pub mod eval;
+pub(crate) mod eval;
 
-pub mod map;
+pub(crate) mod map;
 
-pub mod text;
+pub(crate) mod text;
 
 mod fast_path;
-pub mod simplify;
+pub(crate) mod simplify;
 
-pub mod decide;
+pub(crate) mod decide;
+#[cfg(feature = "tile")]
 pub mod tile;
 
 pub use decide::coalesce::{coalesce, fewest, merge, plainly_contains, Coalesced, Counting};
@@ -198,14 +199,20 @@ pub use decide::overlap::{overlap, Meeting, Overlap};
 pub use decide::ranges::{compact_ranges, compact_ranges_of_points};
 pub use decide::windows::count_windows;
 pub use delinearize::delinearize;
+pub use domain::{default_var, is_name};
 pub use domain::{Constraint, Domain, Source, Variable};
 pub use error::{Error, Result, TextError};
+#[cfg(feature = "eval")]
 pub use eval::program::{Points, Program};
-pub use expr::{Expr, Kind, Op, Sum, Term, Var};
+pub use expr::{Accumulator, Expr, Kind, Op, Sum, Term, Var};
 pub use laws::{Rule, Stage};
+pub use limits::{EFFORT, FEW_POINTS};
 pub use map::compose::then;
-pub use map::{Cost, Map};
+pub use map::{Cost, Map, State};
 pub use options::{FastPath, Options};
+pub use print::{is_hidden, Style};
 pub use simplify::variables::solve;
-pub use simplify::{compose, simplify};
+pub use simplify::{compose, simplify, simplify_traced};
 pub use span::Interval;
+pub use text::{parse_expr, parse_map, parse_map_over};
+pub use trace::{Statement, Step};

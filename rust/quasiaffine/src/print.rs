@@ -24,6 +24,7 @@ pub fn is_hidden(c: char) -> bool {
 
 /// The style of a printed map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Style {
     /// One line, `floordiv`.
     Line,

@@ -6,15 +6,14 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::domain::{Constraint, Domain, Source, Variable, RESERVED};
+use crate::domain::{default_var, Constraint, Domain, Source, Variable, RESERVED};
 use crate::error::{Error, Result, TextError};
 use crate::expr::{Accumulator, Expr, Kind, Var};
 use crate::map::Map;
 use crate::span::Interval;
 use crate::table::Table;
 
-pub use crate::domain::{default_var, is_name};
-pub use crate::print::{is_hidden, Style};
+use crate::print::is_hidden;
 
 /// Reads an expression over the default names `d0…`, `s0…` and `rt0…`.
 ///

@@ -17,6 +17,7 @@ use crate::span::Interval;
 
 /// One application of a rule.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Step {
     /// The rule that fired.
     pub rule: Rule,
@@ -30,6 +31,7 @@ pub struct Step {
 
 /// A part of a map.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Statement {
     /// A value.
     Value(Expr),

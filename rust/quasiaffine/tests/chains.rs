@@ -4,8 +4,8 @@
 //! operations mix the digits of an index again and again: there a tree grows with every step, in any form known.
 
 use crate::ops::{composed, mixed_chain, random_reshape, random_transpose, source, Chance, Op, Step};
-use quasiaffine::map::State;
-use quasiaffine::text::parse_map;
+use quasiaffine::parse_map;
+use quasiaffine::State;
 use quasiaffine::{simplify, Map, Options, Points, Program};
 
 /// Whether a map reads at each of these points what its operations do, and how many of the points it reads from.

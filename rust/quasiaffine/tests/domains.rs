@@ -4,8 +4,8 @@
 
 use crate::random::{build, config, Tree};
 use proptest::prelude::*;
-use quasiaffine::map::State;
 use quasiaffine::FastPath;
+use quasiaffine::State;
 use quasiaffine::{
     contains, equivalent, is_empty, simplify, touched, Constraint, Count, Domain, Equivalence, Expr, Interval, Kind,
     Map, Options, Points, Program, Var, Variable,
@@ -85,7 +85,7 @@ fn meaning(m: &Map) -> Vec<Option<Vec<i64>>> {
     let n = m.domain().vars.len();
     let side = SIZE + 4;
     let n_points = side.pow(n as u32) as usize;
-    if m.state() == quasiaffine::map::State::Empty {
+    if m.state() == quasiaffine::State::Empty {
         return vec![None; n_points];
     }
     let coordinate = |point: usize, v: usize| point as i64 / side.pow(v as u32) % side - 2;
@@ -116,10 +116,10 @@ proptest! {
     fn simplify_twice_is_simplify_once_with_and_without_shortcuts(m in maps()) {
         for drop_unused in [false, true] {
             for keep_point_dims in [false, true] {
-                let options = Options { drop_unused, keep_point_dims, ..Options::default() };
+                let options = Options::new().drop_unused(drop_unused).keep_point_dims(keep_point_dims);
                 let once = simplify(&m, options);
                 prop_assert_eq!(&simplify(&once, options), &once);
-                prop_assert_eq!(&simplify(&m, Options { fast_path: FastPath::Off, ..options }), &once);
+                prop_assert_eq!(&simplify(&m, options.fast_path(FastPath::Off)), &once);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::random::{self, config, Size, Tree};
 use proptest::prelude::*;
-use quasiaffine::text::parse_map;
+use quasiaffine::parse_map;
 use quasiaffine::FastPath;
 use quasiaffine::{
     compose, simplify, then, Constraint, Domain, Expr, Interval, Kind, Map, Options, Points, Program, Var, Variable,
@@ -61,7 +61,7 @@ fn all_points() -> (usize, Vec<i64>) {
 
 /// Whether each point lies in the domain, and the values there.
 fn meaning(m: &Map, n: usize, rows: &[i64]) -> (Vec<bool>, Vec<i64>) {
-    if m.state() == quasiaffine::map::State::Empty {
+    if m.state() == quasiaffine::State::Empty {
         return (vec![false; n], Vec::new());
     }
     let points = Points { n, dims: rows, ranges: &[], runtime: &[] };
@@ -99,7 +99,7 @@ proptest! {
 
     #[test]
     fn shortcuts_give_the_answers_of_the_rules(m in maps()) {
-        let by_rules = simplify(&m, Options { fast_path: FastPath::Off, ..Options::default() });
+        let by_rules = simplify(&m, Options::new().fast_path(FastPath::Off));
         prop_assert_eq!(simplify(&m, Options::default()), by_rules, "of {}", m);
     }
 
@@ -133,9 +133,9 @@ proptest! {
     #[test]
     fn text_reads_back(m in maps()) {
         prop_assert_eq!(parse_map(&m.to_string()).unwrap(), m.clone());
-        let xla = m.to_text(quasiaffine::text::Style::Xla).unwrap();
+        let xla = m.to_text(quasiaffine::Style::Xla).unwrap();
         prop_assert_eq!(parse_map(&xla).unwrap(), m.clone());
-        let multiline = m.to_text(quasiaffine::text::Style::Multiline).unwrap();
+        let multiline = m.to_text(quasiaffine::Style::Multiline).unwrap();
         prop_assert_eq!(parse_map(&multiline).unwrap(), m);
     }
 
@@ -245,7 +245,7 @@ proptest! {
 
 /// Whether one point lies in the domain, and the value there.
 fn meaning_at(m: &Map, point: &[i64]) -> (bool, Vec<i64>) {
-    if m.state() == quasiaffine::map::State::Empty {
+    if m.state() == quasiaffine::State::Empty {
         return (false, Vec::new());
     }
     let points = Points { n: 1, dims: point, ranges: &[], runtime: &[] };

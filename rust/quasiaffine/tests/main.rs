@@ -4,6 +4,7 @@ mod canonical;
 mod chains;
 mod domains;
 mod evaluation;
+mod face;
 mod laws;
 #[path = "random/ops.rs"]
 #[allow(dead_code, reason = "the benches use the rest")]

@@ -1,6 +1,6 @@
 //! Maps made and dropped leave nothing behind: no table grows, here or in a thread.
 
-use quasiaffine::text::parse_map;
+use quasiaffine::parse_map;
 use quasiaffine::{distinct, equivalent, inverse, simplify, then, Map, Options, Points, Program};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicIsize, Ordering};

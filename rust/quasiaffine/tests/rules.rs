@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use quasiaffine::simplify::simplify_traced;
-use quasiaffine::text::parse_map;
+use quasiaffine::parse_map;
+use quasiaffine::simplify_traced;
 use quasiaffine::Options;
 use quasiaffine::Rule;
 

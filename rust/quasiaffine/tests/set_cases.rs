@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use quasiaffine::text::parse_map;
+use quasiaffine::parse_map;
 use quasiaffine::{
     coalesce, contains, equivalent, image, is_injective, overlap, CommonElement, Equivalence, Injectivity, Interval,
     Map, Overlap, Point,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::random::{any_plan, boxed, config, graph, plans, Chance, Plan, Size};
 use proptest::prelude::*;
-use quasiaffine::map::State;
+use quasiaffine::State;
 use quasiaffine::{
     coalesce, compact_ranges, compose_elements, contains, eliminate_ranges, fewest, image, is_injective, merge,
     overlap, plainly_contains, simplify, then, unconditional, CommonElement, Constraint, Counting, Domain, Expr,
@@ -45,7 +45,7 @@ fn check_witness(first: &Map, second: &Map, found: &CommonElement) -> Result<(),
 
 /// The map with so many of its results.
 fn with_results(map: &Map, n: usize) -> Map {
-    map.with_results(map.results()[..n.min(map.results().len())].into())
+    map.with_results(map.results()[..n.min(map.results().len())].iter().cloned()).unwrap()
 }
 
 fn pair() -> impl Strategy<Value = (Plan, Plan)> {
@@ -163,7 +163,7 @@ fn overlapping() -> impl Strategy<Value = Vec<Map>> {
         if other.domain().n_dims == map.domain().n_dims && other.results().len() == map.results().len() {
             maps.push(other);
         }
-        let options = Options { drop_unused: true, ..Options::default() };
+        let options = Options::new().drop_unused(true);
         maps.iter().map(|m| simplify(m, options)).filter(|m| m.state() == State::Defined).collect()
     })
 }
@@ -206,7 +206,7 @@ fn cut_bands() -> impl Strategy<Value = Vec<Map>> {
         if small(0, 2) == 0 {
             maps.pop();
         }
-        let options = Options { drop_unused: true, ..Options::default() };
+        let options = Options::new().drop_unused(true);
         maps.iter().map(|m| compact_ranges(&simplify(m, options))).filter(|m| m.state() == State::Defined).collect()
     })
 }
@@ -293,7 +293,7 @@ fn pieces(map: &Map, seed: u64, cuts: usize) -> Vec<Map> {
             pieces.push(half(Interval::new(middle + 1, own.hi)));
         } else if let Some(e) = piece.results().first() {
             let moved = e.add(&quasiaffine::Expr::Const((chance.next() % 5) as i64)).unwrap();
-            pieces.push(piece.with_results([moved].into_iter().chain(piece.results()[1..].iter().cloned()).collect()));
+            pieces.push(piece.with_results([moved].into_iter().chain(piece.results()[1..].iter().cloned())).unwrap());
         }
     }
     pieces
@@ -407,7 +407,7 @@ proptest! {
     #[test]
     fn a_condition_on_runtime_values_leaves_all_elements_or_none(map in small_map(), other in small_map()) {
         let of_all = |map: &Map| image(map, &map.domain().dims().iter().map(|v| v.interval).collect::<Vec<_>>()).unwrap();
-        let under_condition = then(&of_all(&other).with_results(vec![].into()), &of_all(&map)).unwrap();
+        let under_condition = then(&of_all(&other).with_results([]).unwrap(), &of_all(&map)).unwrap();
         for map in [map, under_condition] {
             let Some(always) = unconditional(&map, Options::default()) else { continue };
             let (Some(pairs), Some(all)) = (relation(&map), relation(&always)) else { continue };
@@ -424,7 +424,7 @@ proptest! {
 
     #[test]
     fn fewer_ranges_relate_the_same_pairs(map in prop_oneof![small_map(), windows(), strided_windows()]) {
-        let fewer = eliminate_ranges(&map, Options { drop_unused: true, ..Options::default() });
+        let fewer = eliminate_ranges(&map, Options::new().drop_unused(true));
         let Some(wanted) = relation(&map) else { return Ok(()) };
         prop_assert!(relation(&fewer).is_none_or(|found| found == wanted), "{}\n{}", map, fewer);
         let n_divmods = |m: &Map| m.expressions().map(|e| e.divmods()).sum::<u32>();
@@ -434,7 +434,7 @@ proptest! {
 
     #[test]
     fn composed_elements_are_those_of_one_map_after_the_other(first in strided_windows(), second in strided_windows()) {
-        let both = compose_elements(&first, &second, Options { drop_unused: true, ..Options::default() }).unwrap();
+        let both = compose_elements(&first, &second, Options::new().drop_unused(true)).unwrap();
         let (Some(a), Some(b), Some(found)) = (relation(&first), relation(&second), relation(&both)) else { return Ok(()) };
         let after = |(at, y): &(Vec<i64>, Element)| -> Vec<_> {
             b.iter().filter(|(d, _)| d == y).map(|(_, z)| (at.clone(), z.clone())).collect()

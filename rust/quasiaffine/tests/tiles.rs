@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quasiaffine::tile::evaluate::Memo;
+use quasiaffine::tile::Memo;
 use quasiaffine::tile::TiledMap;
 use quasiaffine::{simplify, Map, Options, Points, Program};
 

@@ -1,10 +1,10 @@
 //! The trace of each case of `rules.txt` and `found.txt`: each step keeps the value of what it rewrites at every
 //! point of the domain, and what it says of constraints holds there.
 
-use quasiaffine::simplify::simplify_traced;
-use quasiaffine::text::parse_map;
-use quasiaffine::trace::{Statement, Step};
+use quasiaffine::parse_map;
+use quasiaffine::simplify_traced;
 use quasiaffine::{Constraint, Expr, Interval, Map, Options, Points, Program, Variable};
+use quasiaffine::{Statement, Step};
 
 /// The most points of a case that are looked at.
 const MAX_POINTS: u128 = 20_000;

@@ -9,9 +9,9 @@ use crate::random::{
     self, agrees, any_plan, check_same, config, equalities, graph, plans, sums_at_the_ends, Plan, Size, Truth,
 };
 use proptest::prelude::*;
-use quasiaffine::map::State;
-use quasiaffine::text::parse_map;
+use quasiaffine::parse_map;
 use quasiaffine::FastPath;
+use quasiaffine::State;
 use quasiaffine::{equivalent, simplify, Equivalence, Error, Expr, Map, Options, Points, Program, Source, Variable};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ proptest! {
     #[test]
     fn simplify_keeps_the_domain_and_every_value(plan in any_plan()) {
         let m = plan.map();
-        for options in [Options::default(), Options { keep_point_dims: true, ..Options::default() }] {
+        for options in [Options::default(), Options::new().keep_point_dims(true)] {
             check_same(&m, &simplify(&m, options), &plan.points())?;
         }
     }
@@ -31,7 +31,7 @@ proptest! {
     fn simplify_twice_is_simplify_once_and_never_costs_more(plan in any_plan()) {
         let m = plan.map();
         for (drop_unused, solve) in [(false, false), (true, false), (true, true)] {
-            let options = Options { drop_unused, solve, ..Options::default() };
+            let options = Options::new().drop_unused(drop_unused).solve(solve);
             let once = simplify(&m, options);
             let twice = simplify(&once, options);
             prop_assert_eq!(&twice, &once, "of {}", m);
@@ -43,8 +43,8 @@ proptest! {
     #[test]
     fn shortcuts_give_the_answers_of_the_rules(plan in any_plan()) {
         let m = plan.map();
-        for options in [Options::default(), Options { keep_point_dims: true, rescale: true, ..Options::default() }] {
-            let by_rules = simplify(&m, Options { fast_path: FastPath::Off, ..options });
+        for options in [Options::default(), Options::new().keep_point_dims(true).rescale(true)] {
+            let by_rules = simplify(&m, options.fast_path(FastPath::Off));
             prop_assert_eq!(simplify(&m, options), by_rules, "of {}", m);
         }
     }
@@ -52,7 +52,7 @@ proptest! {
     #[test]
     fn dropping_what_is_unused_keeps_the_images(plan in prop_oneof![plans(Size::Small, 4, 3), equalities()]) {
         let m = Plan { sources: None, ..plan.clone() }.map();
-        let small = simplify(&m, Options { drop_unused: true, solve: true, ..Options::default() });
+        let small = simplify(&m, Options::new().drop_unused(true).solve(true));
         if small.domain().n_runtime() < m.domain().n_runtime() || !plan.has_all_points() {
             return Ok(());
         }
@@ -251,7 +251,7 @@ proptest! {
         if let Equivalence::Equal = equivalent(&m, &free) {
             prop_assert!(pairs(&inside) == pairs(&all), "{} is {}", m, free);
         }
-        let same = simplify(&m, Options { drop_unused: false, ..Options::default() });
+        let same = simplify(&m, Options::new());
         if let Equivalence::Different(point) = equivalent(&m, &same) {
             prop_assert!(false, "{} is not its own simple form {} at {:?}", m, same, point);
         }

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use crate::indexing::SIMPLIFY;
 
 /// Simplification that drops variables that nothing uses, with dimensions of one value as variables.
-pub(super) const KEEP_POINTS: Options = Options { keep_point_dims: true, ..SIMPLIFY };
+pub(super) const KEEP_POINTS: Options = SIMPLIFY.keep_point_dims(true);
 
 /// Inclusive bounds.
 pub(super) type Bounds = (i64, i64);
@@ -20,13 +20,13 @@ pub(super) fn map(dims: &[Bounds], ranges: &[Bounds], results: Vec<Expr>, constr
     let constraint = |(expr, lo, hi): Bounded| Constraint { expr, interval: Interval::new(lo, hi) };
     let constraints = constraints.into_iter().map(constraint).collect();
     let domain = Domain { vars, n_dims: dims.len(), n_ranges: ranges.len(), constraints };
-    Map::from_parts(domain, SmallVec::from_vec(results))
+    Map::new_unchecked(domain, results)
 }
 
 /// The map with other results.
 pub(super) fn with_results(m: &Map, results: SmallVec<[Expr; 4]>) -> Map {
     match m.state() {
-        quasiaffine::map::State::Defined => m.with_results(results),
+        quasiaffine::State::Defined => m.with_results_unchecked(results.into_vec()),
         _ => m.clone(),
     }
 }
@@ -36,17 +36,17 @@ pub(super) fn with_dim(m: &Map, last: i64) -> Map {
     let mut domain = m.domain().clone();
     domain.vars.insert(domain.n_dims, Variable::new(Interval::new(0, last)));
     domain.n_dims += 1;
-    Map::from_parts(domain, m.results().iter().cloned().collect())
+    Map::new_unchecked(domain, m.results().iter().cloned().collect())
 }
 
 /// The map with one more constraint.
 pub(super) fn with_constraint(m: &Map, (expr, lo, hi): Bounded) -> Map {
-    if m.state() != quasiaffine::map::State::Defined {
+    if m.state() != quasiaffine::State::Defined {
         return m.clone();
     }
     let mut domain = m.domain().clone();
     domain.constraints.push(Constraint { expr, interval: Interval::new(lo, hi) });
-    Map::from_parts(domain, m.results().iter().cloned().collect())
+    Map::new_unchecked(domain, m.results().iter().cloned().collect())
 }
 
 /// The map with its variables replaced, over other dimensions and ranges; runtime variables keep their numbers.

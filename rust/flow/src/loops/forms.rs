@@ -1,6 +1,6 @@
 //! Closed forms of the relation of a group over any number of iterations; read [`close`].
 
-use quasiaffine::map::State;
+use quasiaffine::State;
 use quasiaffine::{simplify, then, Expr, Interval, Kind as VarKind, Map, Op, Result, Var};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;

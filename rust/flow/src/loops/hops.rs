@@ -6,7 +6,7 @@
 //! few follow each other, since what is read was never, or not often, written before.
 
 use cancel::poll;
-use quasiaffine::map::State;
+use quasiaffine::State;
 use quasiaffine::{is_empty, simplify, then, Expr, Interval, Kind as VarKind, Map, Result, Var, Variable};
 
 use super::build::{

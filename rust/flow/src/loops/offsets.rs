@@ -3,7 +3,7 @@
 //! The body tells what the offset of a runtime variable is; every map is rewritten once, and maps that are then equal
 //! share what is made of them.
 
-use quasiaffine::map::State;
+use quasiaffine::State;
 use quasiaffine::{compact_ranges_of_points, Domain, Expr, Kind, Map, Result, Source, Var, Variable};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;

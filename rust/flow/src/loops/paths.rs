@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use cancel::poll;
-use quasiaffine::map::State;
+use quasiaffine::State;
 use quasiaffine::{
     compact_ranges, fewest, merge, plainly_contains, then, Coalesced, Counting, Expr, Interval, Map, Result,
 };

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use cancel::poll;
-use quasiaffine::map::State;
+use quasiaffine::State;
 use quasiaffine::{is_empty, simplify, then, Expr, Interval, Kind as VarKind, Map, Op, Result, Var, Variable};
 
 use super::build::{dim, linear, substituted, with_results, KEEP_POINTS};

@@ -1,7 +1,7 @@
 //! Groups of one leaf of which every iteration writes another slot, where one value that is not known, as the number of
 //! the device, says with which slot the loop begins: all iterations together write each slot once.
 
-use quasiaffine::map::State;
+use quasiaffine::State;
 use quasiaffine::{is_empty, simplify, Domain, Expr, Interval, Kind as VarKind, Map, Op, Result, Var, Variable};
 
 use super::build::{dim, dims, fits, map, sum, with_constraint, KEEP_POINTS};
@@ -109,7 +109,7 @@ fn beside(m: &Map, rotation: &Rotation, at: &Expr, (lo, hi): (i64, i64)) -> Resu
         None => t.clone(),
     };
     let offset = rotation.offset.substitute(&|v| Ok(of(v)))?;
-    let wide = Map::from_parts(domain, m.results().iter().cloned().collect());
+    let wide = Map::new_unchecked(domain, m.results().iter().cloned().collect());
     Ok(with_constraint(&wide, (sum(at, -1, &offset, 0)?, lo, hi)))
 }
 

@@ -1,6 +1,6 @@
 //! Groups of one leaf of which every iteration writes another window: stacked arrays.
 
-use quasiaffine::map::State;
+use quasiaffine::State;
 use quasiaffine::{simplify, Expr, Map, Result};
 
 use super::build::{dim, dims, fits, map, sum, with_constraint, Bounded, KEEP_POINTS};

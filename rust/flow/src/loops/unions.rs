@@ -1,6 +1,6 @@
 //! Unions of maps in fewer maps, and maps with a dimension or a result more or less.
 
-use quasiaffine::map::State;
+use quasiaffine::State;
 use quasiaffine::{coalesce, contains, eliminate_ranges, simplify, Expr, Interval, Kind, Map, Result, Var};
 use smallvec::SmallVec;
 
@@ -73,7 +73,7 @@ pub(super) fn without_last_dim(m: &Map) -> Map {
     domain.n_dims -= 1;
     domain.vars.remove(domain.n_dims);
     match m.state() {
-        State::Defined => Map::from_parts(domain, m.results().iter().cloned().collect()),
+        State::Defined => Map::new_unchecked(domain, m.results().iter().cloned().collect()),
         _ => Map::empty(&domain),
     }
 }

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use quasiaffine::map::State;
+use quasiaffine::State;
 use quasiaffine::{simplify, Error, Expr, Interval, Kind as VarKind, Map, Op, Result, Var, Variable};
 
 use super::build::{dim, map, Bounded, Bounds, KEEP_POINTS};

@@ -9,7 +9,7 @@ mod measure;
 mod moves;
 mod regions;
 
-use quasiaffine::map::State;
+use quasiaffine::State;
 use quasiaffine::{int, is_empty, then, Constraint, Domain, Error, Expr, Interval, Kind, Map, Options, Variable};
 
 pub use measure::Counts;
@@ -335,7 +335,7 @@ fn map_of(
 }
 
 fn simplify(m: &Map) -> Map {
-    quasiaffine::simplify(m, Options { keep_point_dims: true, ..Options::default() })
+    quasiaffine::simplify(m, Options::new().keep_point_dims(true))
 }
 
 fn gcd(a: i64, b: i64) -> quasiaffine::Result<i64> {

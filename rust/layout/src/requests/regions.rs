@@ -149,7 +149,7 @@ fn modulo_period(region: Map, period: i64) -> Result<Map> {
     let factor = |t: &Term| if moves_alike(t) { t.coefficient % period } else { t.coefficient };
     let mut terms = sum.terms.iter().map(|t| t.atom.scale(factor(t)));
     let address = terms.try_fold(sum.constant.into(), |sum: Expr, t| sum.add(&t?))?;
-    Ok(region.with_results(std::iter::once(address).collect()))
+    region.with_results([address])
 }
 
 fn separated(region: &Map) -> Coordinates {

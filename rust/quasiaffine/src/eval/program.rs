@@ -122,7 +122,11 @@ const CHUNK: usize = 1 << 14;
 
 impl Program {
     /// Compiles expressions over a domain.
+    ///
+    /// # Errors
+    /// [`Error::UnknownVariable`] if the domain lacks a variable, [`Error::Arity`] if it lacks some of those it counts.
     pub fn of(domain: &Domain, exprs: &[Expr]) -> Result<Program> {
+        domain.check_counts()?;
         let mut compiler = Compiler { domain, steps: Vec::new(), values: Vec::new(), done: FxHashMap::default() };
         // Variables take the first registers, so that a block loads them once.
         for v in &domain.vars {
@@ -156,6 +160,7 @@ impl Program {
     }
 
     /// The number of values of each point.
+    #[cfg(feature = "eval")]
     pub fn n_results(&self) -> usize {
         self.results.len()
     }
@@ -163,8 +168,9 @@ impl Program {
     /// Evaluates the results, one row per point.
     ///
     /// # Errors
-    /// [`Error::PointOverflow`] if a result at a point of the domain does not fit into 64 bits. With `CHECK` also
-    /// [`Error::OutsideDomain`]. [`Error::Cancelled`] if the call is, see [`crate::cancel`].
+    /// [`Error::PointOverflow`] if a result at a point of the domain does not fit into 64 bits, [`Error::Arity`] if a
+    /// table does not have one row for each point; with `CHECK` also [`Error::OutsideDomain`]. [`Error::Cancelled`] if the
+    /// call is, see [`crate::cancel`].
     pub fn run<const CHECK: bool>(&self, points: &Points<'_>) -> Result<Vec<i64>> {
         self.run_on::<CHECK>(points, 1)
     }
@@ -174,7 +180,8 @@ impl Program {
     /// # Errors
     /// As [`Program::run`].
     pub fn run_on<const CHECK: bool>(&self, points: &Points<'_>, threads: usize) -> Result<Vec<i64>> {
-        let mut out = vec![0; points.n * self.results.len()];
+        self.check_tables(points)?;
+        let mut out = filled(0, points.n.checked_mul(self.results.len()))?;
         self.run_to::<CHECK>(points, threads, &mut out)?;
         Ok(out)
     }
@@ -182,13 +189,14 @@ impl Program {
     /// As [`Program::run_on`], into a buffer of the caller: allocating one costs as much as the evaluation.
     ///
     /// # Errors
-    /// As [`Program::run`].
-    ///
-    /// # Panics
-    /// If the length of `out` is not that of the rows of all points.
+    /// As [`Program::run`], and [`Error::Arity`] if the length of `out` is not that of the rows of all points.
     pub fn run_to<const CHECK: bool>(&self, points: &Points<'_>, threads: usize, out: &mut [i64]) -> Result<()> {
         let width = self.results.len();
-        assert_eq!(out.len(), points.n * width, "one row a point");
+        self.check_tables(points)?;
+        let expected = points.n.checked_mul(width).ok_or(TOO_MANY)?;
+        if out.len() != expected {
+            return Err(Error::Arity { what: "places for results", expected, found: out.len() });
+        }
         if points.n <= CHUNK {
             return self.run_chunk::<CHECK>(points, out);
         }
@@ -281,7 +289,8 @@ impl Program {
     /// # Errors
     /// [`Error::PointOverflow`] if a constraint cannot be decided in 128 bits; [`Error::Cancelled`].
     pub fn in_domain(&self, points: &Points<'_>) -> Result<Vec<bool>> {
-        let mut out = vec![true; points.n];
+        self.check_tables(points)?;
+        let mut out = filled(true, Some(points.n))?;
         if self.check_width == Width::Open {
             exact::in_domain(self, points, &mut out)?;
         } else {
@@ -314,6 +323,22 @@ impl Program {
         }
     }
 
+    /// Checks that each table has a row for each point.
+    fn check_tables(&self, points: &Points<'_>) -> Result<()> {
+        let tables = [
+            ("values of dimensions", points.dims),
+            ("values of range variables", points.ranges),
+            ("values of runtime variables", points.runtime),
+        ];
+        for ((what, table), width) in tables.into_iter().zip(self.counts) {
+            let expected = points.n.checked_mul(width).ok_or(TOO_MANY)?;
+            if table.len() != expected {
+                return Err(Error::Arity { what, expected, found: table.len() });
+            }
+        }
+        Ok(())
+    }
+
     /// The number of variables of each kind.
     pub(crate) fn counts(&self) -> [usize; 3] {
         self.counts
@@ -323,6 +348,20 @@ impl Program {
     pub(crate) fn rows<'a>(&self, points: &Points<'a>, start: usize, n: usize) -> Points<'a> {
         points.part(start, n, self.counts)
     }
+}
+
+const TOO_MANY: Error = Error::TooLarge("there are too many points for memory");
+
+/// So many values are allocated only after asking whether memory has room for them.
+const MANY_VALUES: usize = 1 << 20;
+
+/// A list of `n` equal values, if memory has room for it.
+fn filled<T: Clone>(value: T, n: Option<usize>) -> Result<Vec<T>> {
+    let n = n.ok_or(TOO_MANY)?;
+    if n > MANY_VALUES {
+        Vec::<T>::new().try_reserve_exact(n).map_err(|_| TOO_MANY)?;
+    }
+    Ok(vec![value; n])
 }
 
 /// The rows of results that no worker has taken yet.

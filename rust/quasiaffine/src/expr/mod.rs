@@ -52,8 +52,8 @@ pub struct Var {
 
 impl Var {
     /// The variable with a flat number: dimensions come first, then ranges, then runtime variables.
-    pub const fn at(flat: u32, n_dims: u32, n_ranges: u32) -> Var {
-        let runtime = n_dims + n_ranges;
+    pub(crate) const fn at(flat: u32, n_dims: u32, n_ranges: u32) -> Var {
+        let runtime = n_dims.saturating_add(n_ranges);
         if flat < n_dims {
             Var { kind: Kind::Dim, index: flat }
         } else if flat < runtime {

@@ -58,17 +58,34 @@ pub struct Cost {
 impl Map {
     /// Makes a map from its parts. The constraints are put into normal form.
     ///
+    /// ```
+    /// use quasiaffine::{Domain, Error, Expr, Map};
+    /// let map = Map::new(Domain::of_sizes(&[2, 3]), [Expr::dim(1), Expr::dim(0)])?;
+    /// assert_eq!(map.to_string(), "(d0, d1) -> (d1, d0), domain: d0 in [0, 1], d1 in [0, 2]");
+    /// assert!(matches!(Map::new(Domain::of_sizes(&[2]), [Expr::dim(1)]), Err(Error::UnknownVariable(_))));
+    /// # Ok::<(), quasiaffine::Error>(())
+    /// ```
+    ///
     /// # Errors
-    /// A variable that the domain lacks, a runtime index that uses a later runtime variable, a divisor that cannot be
+    /// Fewer variables than the domain says, a variable that the domain lacks, a runtime index that uses a later runtime variable, a divisor that cannot be
     /// shown to be at least 1.
     pub fn new(domain: Domain, results: impl IntoIterator<Item = Expr>) -> Result<Map> {
+        domain.check_counts()?;
         let map = Map::from_parts(domain, results.into_iter().collect());
         map.check()?;
         Ok(map)
     }
 
+    /// Makes a map from parts that are known to fit together, such as those of another map: without the checks of
+    /// [`Map::new`], for crates that make thousands of maps of checked ones. Parts that do not fit give a map whose
+    /// questions panic.
+    #[doc(hidden)]
+    pub fn new_unchecked(domain: Domain, results: Vec<Expr>) -> Map {
+        Map::from_parts(domain, results.into())
+    }
+
     /// Makes a map from parts that are known to fit together, such as those of another map.
-    pub fn from_parts(mut domain: Domain, results: SmallVec<[Expr; 4]>) -> Map {
+    pub(crate) fn from_parts(mut domain: Domain, results: SmallVec<[Expr; 4]>) -> Map {
         match domain.normalize() {
             Emptiness::Empty => Map::empty(&domain),
             Emptiness::Open => Map::of_normal(Arc::new(domain), results),
@@ -298,8 +315,36 @@ impl Map {
         Map::new(Domain { vars, n_dims, n_ranges: 0, constraints }, results)
     }
 
-    /// The map with other results.
-    pub fn with_results(&self, results: SmallVec<[Expr; 4]>) -> Map {
+    /// The map with other results. An empty or undefined map stays as it is.
+    ///
+    /// ```
+    /// use quasiaffine::{Error, Expr, Map};
+    /// let map: Map = "(d0) -> (d0), domain: d0 in [0, 4]".parse()?;
+    /// let twice = map.with_results([Expr::dim(0).scale(2)?])?;
+    /// assert_eq!(twice.to_string(), "(d0) -> (d0 * 2), domain: d0 in [0, 4]");
+    /// assert!(matches!(map.with_results([Expr::dim(1)]), Err(Error::UnknownVariable(_))));
+    /// # Ok::<(), quasiaffine::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Map::new`].
+    pub fn with_results(&self, results: impl IntoIterator<Item = Expr>) -> Result<Map> {
+        if self.state() != State::Defined {
+            return Ok(self.clone());
+        }
+        let map = self.with_known_results(results.into_iter().collect());
+        map.check()?;
+        Ok(map)
+    }
+
+    /// [`Map::with_results`] for results that are known to fit, see [`Map::new_unchecked`].
+    #[doc(hidden)]
+    pub fn with_results_unchecked(&self, results: Vec<Expr>) -> Map {
+        self.with_known_results(results.into())
+    }
+
+    /// The map with other results, which are known to fit the domain.
+    pub(crate) fn with_known_results(&self, results: SmallVec<[Expr; 4]>) -> Map {
         Map::of(self.0.domain.clone(), results, self.0.state)
     }
 

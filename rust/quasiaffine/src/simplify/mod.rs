@@ -89,7 +89,7 @@ pub fn compose(first: &Map, second: &Map, options: Options) -> Result<Map> {
 /// As [`simplify`], with the rules that fired, in order. No shortcut is taken, so that every rule shows.
 ///
 /// ```
-/// use quasiaffine::simplify::simplify_traced;
+/// use quasiaffine::simplify_traced;
 /// use quasiaffine::{Map, Options};
 /// let map: Map = "(d0) -> ((d0 * 8 + 5) floordiv 8), domain: d0 in [0, 3]".parse()?;
 /// let (_, steps) = simplify_traced(&map, Options::default());
@@ -246,7 +246,7 @@ fn pass(map: &Map, options: Options, cx: &mut AffineContext) -> Pass {
         );
         let check = if is_free { NormalCheck::new(domain, options) } else { None };
         let (results, is_final) = rewrite_all(cx, map.results(), check.as_ref());
-        let map = if results[..] == *map.results() { map.clone() } else { map.with_results(results) };
+        let map = if results[..] == *map.results() { map.clone() } else { map.with_known_results(results) };
         return Pass { map: remove_variables(&map, options, &[]), is_final };
     }
     let mut current = domain.clone();
@@ -273,7 +273,7 @@ fn pass(map: &Map, options: Options, cx: &mut AffineContext) -> Pass {
         } else if results[..] == *map.results() {
             map.clone()
         } else {
-            map.with_results(results)
+            map.with_known_results(results)
         };
         let used = remove_variables(&map, options, &aliased);
         // The index of a removed source was read first.

@@ -31,7 +31,7 @@ pub fn without_points(map: &Map, options: Options) -> Option<Map> {
     }
     let replace = |v: Var| Ok(point(v).map_or(Expr::Var(v), Expr::Const));
     let results = map.results().iter().map(|e| e.substitute(&replace)).collect::<Result<_>>().ok()?;
-    Some(map.with_results(results))
+    Some(map.with_known_results(results))
 }
 
 /// The map with `n*s + r` for a range variable `s` whose constraint is `s mod n = r`. The map touches the same

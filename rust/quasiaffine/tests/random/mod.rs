@@ -8,7 +8,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use quasiaffine::map::State;
+use quasiaffine::State;
 use quasiaffine::{Constraint, Domain, Expr, Interval, Kind, Map, Op, Source, Var, Variable};
 use std::sync::Arc;
 
