@@ -15,7 +15,7 @@ use std::sync::Arc;
 use cancel::poll;
 use hlo::InstructionId;
 use quasiaffine::State as MapState;
-use quasiaffine::{Interval, Kind, Map, Variable};
+use quasiaffine::{Domain, Kind, Map};
 use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 
@@ -226,18 +226,17 @@ fn drop_dims(map: &mut Map, sizes: &[i64]) {
         && dims.iter().map(|v| (v.interval.lo, v.interval.hi + 1)).eq(sizes.iter().map(|&n| (0, n)))
         && !map.expressions().any(|e| e.any_var(&|v| v.kind == Kind::Dim));
     if is_same {
-        let mut domain = map.domain().clone();
-        domain.vars.drain(..std::mem::take(&mut domain.n_dims));
-        *map = Map::new_unchecked(domain, map.results().into());
+        let domain = map.domain();
+        let vars = domain.vars[domain.n_dims..].iter().cloned().collect();
+        *map = Map::new_unchecked(Domain { vars, n_dims: 0, ..domain.clone() }, map.results().into());
     }
 }
 
 /// Gives a map without dims those of an array of these sizes.
 fn add_dims(map: &mut Map, sizes: &[i64]) {
     if map.domain().n_dims == 0 && !sizes.is_empty() {
-        let mut domain = map.domain().clone();
-        domain.vars.insert_many(0, sizes.iter().map(|&n| Variable::new(Interval::new(0, n - 1))));
-        domain.n_dims = sizes.len();
-        *map = Map::new_unchecked(domain, map.results().into());
+        let domain = map.domain();
+        let vars = Domain::of_sizes(sizes).vars.into_iter().chain(domain.vars.iter().cloned()).collect();
+        *map = Map::new_unchecked(Domain { vars, n_dims: sizes.len(), ..domain.clone() }, map.results().into());
     }
 }

@@ -1,7 +1,6 @@
 //! The points of a domain at which conditions do not all hold, in disjoint pieces.
 
-use quasiaffine::{Constraint, Domain, Expr, Interval, Kind, Map, Result, Variable};
-use smallvec::SmallVec;
+use quasiaffine::{Constraint, Domain, Expr, Interval, Kind, Map, Result};
 
 /// The condition that an expression lies in `inside`; it always lies in `all`.
 pub struct Condition {
@@ -36,7 +35,7 @@ pub fn outside(domain: &Domain, results: &[Expr], conditions: Vec<Condition>) ->
         for interval in beside.into_iter().filter(|interval| !interval.is_empty()) {
             let mut constraints = hold.clone();
             constraints.push(Constraint { expr: expr.clone(), interval });
-            let vars: SmallVec<[Variable; 6]> = domain.vars.iter().take(n_free + n_runtime).cloned().collect();
+            let vars = domain.vars.iter().take(n_free + n_runtime).cloned().collect();
             pieces.push(Map::new(Domain { vars, constraints, ..*domain }, results.iter().cloned())?);
         }
         if inside.is_empty() {

@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
 use crate::expr::{Expr, Kind, Var};
+use crate::list::List;
 use crate::span::Interval;
 use crate::span::WideInterval;
 
@@ -19,7 +20,7 @@ pub struct Source {
     /// The number of the value; only the layer above knows its meaning.
     pub id: i64,
     /// The index into it: expressions of dimensions, ranges and earlier runtime variables.
-    pub index: SmallVec<[Expr; 2]>,
+    pub index: List<Expr, 2>,
 }
 
 /// A variable of a domain.
@@ -84,7 +85,7 @@ impl Constraint {
 #[derive(Clone, Debug, Default)]
 pub struct Domain {
     /// All variables, flat.
-    pub vars: SmallVec<[Variable; 6]>,
+    pub vars: List<Variable, 6>,
     /// The number of dimensions.
     pub n_dims: usize,
     /// The number of ranges; the rest are runtime variables.

@@ -150,6 +150,7 @@ pub mod cancel;
 pub(crate) mod error;
 pub mod int;
 pub(crate) mod limits;
+pub(crate) mod list;
 
 pub(crate) mod meter;
 pub(crate) mod tuning;
@@ -207,6 +208,7 @@ pub use eval::program::{Points, Program};
 pub use expr::{Accumulator, Expr, Kind, Op, Sum, Term, Var};
 pub use laws::{Rule, Stage};
 pub use limits::{EFFORT, FEW_POINTS};
+pub use list::{Elements, List};
 pub use map::compose::then;
 pub use map::{Cost, Map, State};
 pub use options::{FastPath, Options};

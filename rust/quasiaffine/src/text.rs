@@ -2,9 +2,8 @@
 
 use crate::cancel::go_on;
 use crate::limits::DEPTH;
+use crate::list::List;
 use std::sync::Arc;
-
-use smallvec::SmallVec;
 
 use crate::domain::{default_var, Constraint, Domain, Source, Variable, RESERVED};
 use crate::error::{Error, Result, TextError};
@@ -541,7 +540,7 @@ impl<'a> Parser<'a> {
             self.expect('#')?;
             let id = self.signed_integer()?;
             self.expect('(')?;
-            let index: SmallVec<[Expr; 2]> = self.list(')')?.into();
+            let index: List<Expr, 2> = self.list(')')?.into();
             if domain.vars[flat].source.replace(Arc::new(Source { id, index })).is_some() {
                 return self.fail_with("one source for each runtime variable", "a second one".to_owned(), at);
             }

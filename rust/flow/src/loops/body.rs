@@ -7,8 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use hlo::{InstructionId, Module};
 use layout::Shape;
-use quasiaffine::{Domain, Error, Expr, Interval, Map, Source, Variable};
-use smallvec::SmallVec;
+use quasiaffine::{Domain, Error, Expr, Interval, List, Map, Source, Variable};
 
 use super::build::Bounded;
 use super::counter::CountedLoop;
@@ -151,7 +150,7 @@ impl Loop {
     fn symbols(&self) -> Vec<Variable> {
         let end = |x: i128| x.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
         let variable = |&(id, (lower, upper)): &Symbol| {
-            let source = Some(Arc::new(Source { id: named(id.into()), index: SmallVec::new() }));
+            let source = Some(Arc::new(Source { id: named(id.into()), index: List::new() }));
             Variable { source, ..Variable::new(Interval::new(end(lower), end(upper))) }
         };
         held(&self.values).symbols.iter().flatten().map(variable).collect()

@@ -36,7 +36,7 @@ pub(super) fn with_dim(m: &Map, last: i64) -> Map {
     let mut domain = m.domain().clone();
     domain.vars.insert(domain.n_dims, Variable::new(Interval::new(0, last)));
     domain.n_dims += 1;
-    Map::new_unchecked(domain, m.results().iter().cloned().collect())
+    Map::new_unchecked(domain, m.results().to_vec())
 }
 
 /// The map with one more constraint.
@@ -46,7 +46,7 @@ pub(super) fn with_constraint(m: &Map, (expr, lo, hi): Bounded) -> Map {
     }
     let mut domain = m.domain().clone();
     domain.constraints.push(Constraint { expr, interval: Interval::new(lo, hi) });
-    Map::new_unchecked(domain, m.results().iter().cloned().collect())
+    Map::new_unchecked(domain, m.results().to_vec())
 }
 
 /// The map with its variables replaced, over other dimensions and ranges; runtime variables keep their numbers.
@@ -92,7 +92,7 @@ pub(super) fn linear(e: &Expr, variable: Var) -> Option<Bounds> {
         Expr::Const(c) => Some((*c, 0)),
         Expr::Var(v) => (*v == variable).then_some((0, 1)),
         Expr::Node(_) => match e.op() {
-            Some(Op::Sum(sum)) => match &sum.terms[..] {
+            Some(Op::Sum(sum)) => match sum.terms() {
                 [term] if term.atom == Expr::Var(variable) => Some((sum.constant, term.coefficient)),
                 _ => None,
             },

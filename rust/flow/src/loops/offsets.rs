@@ -4,7 +4,7 @@
 //! share what is made of them.
 
 use quasiaffine::State;
-use quasiaffine::{compact_ranges_of_points, Domain, Expr, Kind, Map, Result, Source, Var, Variable};
+use quasiaffine::{compact_ranges_of_points, Domain, Expr, Kind, List, Map, Result, Source, Var, Variable};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -133,7 +133,7 @@ fn rewritten(m: &Map, offsets: &[Offset], symbols: &dyn Fn() -> Vec<Variable>) -
                 vec![(Expr::runtime(runtime.len() as u32 - 1), None)]
             }
             Offset::Source(id) => {
-                let source = Some(Arc::new(Source { id: *id, index: SmallVec::new() }));
+                let source = Some(Arc::new(Source { id: *id, index: List::new() }));
                 runtime.push(Variable { source, ..Variable::new(v.interval) });
                 vec![(Expr::runtime(runtime.len() as u32 - 1), None)]
             }

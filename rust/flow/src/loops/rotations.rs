@@ -109,7 +109,7 @@ fn beside(m: &Map, rotation: &Rotation, at: &Expr, (lo, hi): (i64, i64)) -> Resu
         None => t.clone(),
     };
     let offset = rotation.offset.substitute(&|v| Ok(of(v)))?;
-    let wide = Map::new_unchecked(domain, m.results().iter().cloned().collect());
+    let wide = Map::new_unchecked(domain, m.results().to_vec());
     Ok(with_constraint(&wide, (sum(at, -1, &offset, 0)?, lo, hi)))
 }
 
@@ -170,7 +170,7 @@ fn counts_modulo(e: &Expr, own: Var, n: i64, first: &mut Option<(i64, Expr)>) ->
             factor.abs() == 1
         }
         Some(Op::Sum(sum)) => {
-            sum.terms.iter().all(|term| term.atom != Expr::Var(own) && counts_modulo(&term.atom, own, n, first))
+            sum.terms().iter().all(|term| term.atom != Expr::Var(own) && counts_modulo(&term.atom, own, n, first))
         }
         _ => false,
     }

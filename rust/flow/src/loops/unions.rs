@@ -73,7 +73,7 @@ pub(super) fn without_last_dim(m: &Map) -> Map {
     domain.n_dims -= 1;
     domain.vars.remove(domain.n_dims);
     match m.state() {
-        State::Defined => Map::new_unchecked(domain, m.results().iter().cloned().collect()),
+        State::Defined => Map::new_unchecked(domain, m.results().to_vec()),
         _ => Map::empty(&domain),
     }
 }

@@ -10,7 +10,7 @@ mod moves;
 mod regions;
 
 use quasiaffine::State;
-use quasiaffine::{int, is_empty, then, Constraint, Domain, Error, Expr, Interval, Kind, Map, Options, Variable};
+use quasiaffine::{int, is_empty, then, Constraint, Domain, Error, Expr, Interval, Kind, List, Map, Options, Variable};
 
 pub use measure::Counts;
 use measure::Form;
@@ -330,7 +330,7 @@ fn map_of(
     constraints: Vec<Constraint>,
     results: impl IntoIterator<Item = Expr>,
 ) -> quasiaffine::Result<Map> {
-    let vars: smallvec::SmallVec<[Variable; 6]> = dims.into_iter().map(Variable::new).collect();
+    let vars: List<Variable, 6> = dims.into_iter().map(Variable::new).collect();
     Map::new(Domain { n_dims: vars.len(), vars, n_ranges: 0, constraints }, results)
 }
 

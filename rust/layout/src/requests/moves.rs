@@ -13,7 +13,7 @@ pub(super) fn moves(e: &Expr) -> Moves {
     match (e, e.op()) {
         (Expr::Var(Var { kind: Kind::Dim, index }), _) => drop(found.insert(*index as usize, Some(1))),
         (_, Some(Op::Sum(sum))) => {
-            for term in &sum.terms {
+            for term in sum.terms() {
                 for (dim, step) in moves(&term.atom) {
                     let step = step.and_then(|step| step.checked_mul(term.coefficient));
                     let all = found.entry(dim).or_insert(Some(0));

@@ -147,14 +147,14 @@ fn modulo_period(region: Map, period: i64) -> Result<Map> {
     let Some(Op::Sum(sum)) = region.results()[0].op() else { return Ok(region) };
     let moves_alike = |t: &Term| dims_of(&t.atom).iter().all(|k| *k > STEP);
     let factor = |t: &Term| if moves_alike(t) { t.coefficient % period } else { t.coefficient };
-    let mut terms = sum.terms.iter().map(|t| t.atom.scale(factor(t)));
+    let mut terms = sum.terms().iter().map(|t| t.atom.scale(factor(t)));
     let address = terms.try_fold(sum.constant.into(), |sum: Expr, t| sum.add(&t?))?;
     region.with_results([address])
 }
 
 fn separated(region: &Map) -> Coordinates {
     let terms: Vec<Moves> = match region.results()[0].op() {
-        Some(Op::Sum(sum)) => sum.terms.iter().map(|t| moves(&t.atom)).collect(),
+        Some(Op::Sum(sum)) => sum.terms().iter().map(|t| moves(&t.atom)).collect(),
         _ => vec![moves(&region.results()[0])],
     };
     let conditions: Vec<Moves> = region.domain().constraints.iter().map(|c| moves(&c.expr)).collect();

@@ -5,8 +5,6 @@
 //! `n`, as in the rotation `(x + 3) mod 8`. The constraints of the inverse say which points have a preimage: those for
 //! which the variables lie in the old domain and map to the point itself.
 
-use smallvec::SmallVec;
-
 use crate::affine::context::{AffineContext, Budget};
 use crate::affine::form::{AffineForm, AtomId};
 use crate::affine::mixed_radix::{mixed_radix_digits, units_of};
@@ -14,6 +12,7 @@ use crate::domain::{Constraint, Domain, Variable};
 use crate::error::Result;
 use crate::expr::{Expr, Kind, Var};
 use crate::int::gcd;
+use crate::list::List;
 use crate::map::{Map, State};
 use crate::options::Options;
 use crate::simplify::simplify;
@@ -106,7 +105,7 @@ fn build(map: &Map) -> Result<Option<Map>> {
     for (v, e) in domain.dims().iter().zip(&solved) {
         constraints.push(Constraint { expr: e.clone(), interval: v.interval });
     }
-    let mut vars: SmallVec<[Variable; 6]> = SmallVec::new();
+    let mut vars: List<Variable, 6> = List::new();
     for (j, e) in map.results().iter().enumerate() {
         let there = e.substitute(&replace)?.sub(&Expr::dim(j as u32))?;
         constraints.push(Constraint { expr: there, interval: crate::Interval::point(0) });

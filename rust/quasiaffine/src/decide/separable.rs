@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::expr::intervals::interval;
 use crate::expr::{Expr, Kind, Op, Var};
 use crate::int::{ceil_div_wide, floor_div_wide, floor_mod, gcd};
+use crate::list::List;
 use crate::map::{Map, State};
 use crate::options::Options;
 use crate::simplify::simplify;
@@ -76,7 +77,7 @@ impl Separable {
 
     /// The map with one range for each result that is not one element; `None` if that does not fit into 64 bits.
     pub fn map(&self, options: Options) -> Option<Map> {
-        let mut vars: SmallVec<[Variable; 6]> = self.dims.clone();
+        let mut vars: List<Variable, 6> = self.dims.iter().cloned().collect();
         let mut constraints = self.constraints.clone();
         let mut results: SmallVec<[Expr; 4]> = SmallVec::new();
         for w in &self.windows {

@@ -113,8 +113,7 @@ pub(crate) enum Parts<'a> {
 pub struct Sum {
     /// The constant.
     pub constant: i64,
-    /// The terms.
-    pub terms: SmallVec<[Term; 3]>,
+    pub(crate) terms: SmallVec<[Term; 3]>,
 }
 
 /// One term of a sum.
@@ -475,6 +474,11 @@ impl Binary {
 }
 
 impl Sum {
+    /// The terms.
+    pub fn terms(&self) -> &[Term] {
+        &self.terms
+    }
+
     /// The factor and the atom of a sum that is a multiple `coefficient * atom`.
     pub fn as_multiple(&self) -> Option<&Term> {
         match (self.constant, self.terms.as_slice()) {

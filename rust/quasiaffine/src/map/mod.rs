@@ -7,6 +7,7 @@
 pub(crate) mod compose;
 
 use crate::limits::{EFFORT, NODES, POINTS};
+use crate::list::List;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
@@ -232,7 +233,7 @@ impl Map {
     pub(crate) fn reordered(&self, order: &[usize], n_dims: usize, n_ranges: usize) -> Result<Map> {
         let own = self.domain();
         let mut new_vars: SmallVec<[Var; 8]> = own.vars.iter().map(|_| Var::at(0, 0, 0)).collect();
-        let mut vars: SmallVec<[Variable; 6]> = SmallVec::new();
+        let mut vars: List<Variable, 6> = List::new();
         for (i, flat) in order.iter().enumerate() {
             new_vars[*flat] = Var::at(i as u32, n_dims as u32, n_ranges as u32);
             let v = own.vars[*flat].clone();

@@ -436,7 +436,7 @@ impl<'a> Truth<'a> {
             Expr::Node(_) => match e.op()? {
                 Op::Sum(sum) => {
                     let mut total = i128::from(sum.constant);
-                    for t in &sum.terms {
+                    for t in sum.terms() {
                         let term = fits(self.value(&t.atom)?.checked_mul(i128::from(t.coefficient)))?;
                         total = fits(total.checked_add(term))?;
                     }
