@@ -16,6 +16,7 @@ impl<T, const N: usize> List<T, N> {
     }
 
     /// Adds a last element.
+    #[inline]
     pub fn push(&mut self, element: T) {
         self.0.push(element);
     }
@@ -44,12 +45,14 @@ impl<T, const N: usize> Default for List<T, N> {
 
 impl<T, const N: usize> Deref for List<T, N> {
     type Target = [T];
+    #[inline]
     fn deref(&self) -> &[T] {
         &self.0
     }
 }
 
 impl<T, const N: usize> DerefMut for List<T, N> {
+    #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
         &mut self.0
     }
@@ -79,6 +82,7 @@ pub struct Elements<T, const N: usize>(smallvec::IntoIter<[T; N]>);
 
 impl<T, const N: usize> Iterator for Elements<T, N> {
     type Item = T;
+    #[inline]
     fn next(&mut self) -> Option<T> {
         self.0.next()
     }
