@@ -40,6 +40,7 @@ mod compression;
 mod error;
 mod infer;
 mod model;
+mod opcode;
 mod parse;
 mod print;
 mod proto;
@@ -63,9 +64,9 @@ pub use model::equal::Names;
 pub use model::literal::LiteralValue;
 pub use model::metadata::{Frame, Metadata};
 pub use model::module::{Attribute, Computation, ComputationId, Ids, Instruction, InstructionId, Module};
-pub use model::opcode::{Arity, Opcode, Trait};
 pub use model::reads::{Path, Read};
 pub use model::signature::Key;
+pub use opcode::{Arity, Opcode, Trait};
 pub use parse::{
     decompressed, parse, parse_bytes, parse_part, parse_programs, programs, ProgramNames, MAX_DIAGNOSTICS, MAX_PROBLEMS,
 };

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::{Inference, Operation};
 use crate::model::asynchronous::is_prefix;
-use crate::model::opcode::{async_form, AsyncPhase};
+use crate::opcode::{async_form, AsyncPhase};
 use crate::{Arity, Opcode};
 
 impl<'m> Operation<'m> {

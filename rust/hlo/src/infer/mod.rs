@@ -19,7 +19,7 @@ use smallvec::{smallvec, SmallVec};
 
 use crate::attribute::{schema, Value};
 use crate::model::module::{ComputationId, InstructionId, Module};
-use crate::model::opcode::{async_form, elementwise};
+use crate::opcode::{async_form, elementwise};
 use crate::{Opcode, Trait};
 
 pub(crate) use omitted::{fill_omitted, RestatedShape};

@@ -8,7 +8,7 @@ use layout::Shape;
 use rustc_hash::FxHashMap;
 
 use crate::model::module::{ComputationId, InstructionId, Module};
-use crate::model::opcode::{async_form, AsyncPhase};
+use crate::opcode::{async_form, AsyncPhase};
 use crate::{Opcode, Trait, Value};
 
 /// The number of tuples, barriers and copies that are followed from a step to the one before it.

@@ -10,7 +10,6 @@ pub(crate) mod hidden;
 pub(crate) mod literal;
 pub(crate) mod metadata;
 pub(crate) mod module;
-pub(crate) mod opcode;
 pub(crate) mod propagation;
 pub(crate) mod reads;
 pub(crate) mod signature;

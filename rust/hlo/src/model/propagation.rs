@@ -6,9 +6,9 @@
 use cancel::{once, poll};
 
 use super::module::{InstructionId, Module};
-use super::opcode::Opcode;
 use crate::attribute::sharding::{Sharding, ShardingKind};
 use crate::attribute::Value;
+use crate::opcode::Opcode;
 
 /// The passes that give a sharding to every split value, and those that then split the module.
 const PROPAGATE: [&str; 2] = ["sharding-propagation", "shardy-xla"];

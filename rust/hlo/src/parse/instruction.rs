@@ -16,7 +16,7 @@ use crate::cursor::{find, Cursor, Read};
 use crate::error::{Diagnostic, Span};
 use crate::model::literal;
 use crate::model::module::{Attribute, Instruction, CALLS, ELIDED, LOST, SHAPE_OMITTED, UNNAMED};
-use crate::model::opcode::async_form;
+use crate::opcode::async_form;
 use crate::parse::Numbers;
 use crate::parse::Parser;
 use crate::{Opcode, Trait};

@@ -26,7 +26,7 @@ use crate::check;
 use crate::model::asynchronous::AsyncBindings;
 use crate::model::literal as literals;
 use crate::model::module::{Attribute, ComputationId, InstructionId, Module};
-use crate::model::opcode::{async_form, AsyncPhase};
+use crate::opcode::{async_form, AsyncPhase};
 use crate::Opcode;
 
 impl Module {

@@ -11,7 +11,7 @@ use crate::attribute::schema::{self, Owner};
 use crate::attribute::Value;
 use crate::model::asynchronous::{is_prefix, Source};
 use crate::model::module::{ComputationId, InstructionId, Module};
-use crate::model::opcode::AsyncPhase;
+use crate::opcode::AsyncPhase;
 use crate::{Arity, Opcode};
 
 pub(super) struct Chains {

@@ -29,7 +29,7 @@ use crate::attribute::Value;
 use crate::error::{Diagnostic, Span};
 use crate::infer::Operation;
 use crate::model::module::{ComputationId, InstructionId, Module, UNKNOWN_KEY};
-use crate::model::opcode::{async_form, elementwise, AsyncPhase};
+use crate::opcode::{async_form, elementwise, AsyncPhase};
 use crate::parse::MAX_PROBLEMS;
 use crate::Opcode;
 use rule::{Law, Violation};

@@ -9,7 +9,7 @@ use layout::{clip, ElementType};
 use super::rule::{Law, Rule, Violation};
 use crate::error::Span;
 use crate::model::module::Module;
-use crate::model::opcode::Words;
+use crate::opcode::Words;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Named {

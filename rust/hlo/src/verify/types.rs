@@ -7,7 +7,7 @@ use layout::{ElementKind, ElementType, Shape};
 use super::rule::{Law, Rule};
 use crate::attribute::Value;
 use crate::infer::Operation;
-use crate::model::opcode::{Types, BOOLEAN, FLOAT, FLOATS, NUMBERS, SIGNED, UNSIGNED};
+use crate::opcode::{Types, BOOLEAN, FLOAT, FLOATS, NUMBERS, SIGNED, UNSIGNED};
 use crate::{Opcode, Trait};
 
 const RANDOM: Types = Types(BOOLEAN | SIGNED | UNSIGNED | FLOAT, "integers, floating-point numbers or pred");

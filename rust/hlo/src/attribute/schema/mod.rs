@@ -11,7 +11,7 @@ pub(crate) use table::{row, Codec, Row, ROTATE, TABLE};
 use table::{Effect, Field};
 
 use crate::error::{Diagnostic, Span};
-use crate::model::opcode::{Opcode, Words};
+use crate::opcode::{Opcode, Words};
 use crate::proto::wire;
 
 const N: usize = TABLE.len();

@@ -229,7 +229,7 @@ macro_rules! opcodes {
         /// The pattern of all elementwise operations, so that an exhaustive match lists only the others. Parts of it
         /// repeat.
         macro_rules! elementwise {
-            () => { $($crate::model::opcode::if_elementwise!($shape_rule $variant))|* };
+            () => { $($crate::opcode::if_elementwise!($shape_rule $variant))|* };
         }
         pub(crate) use {elementwise, if_elementwise};
     };
