@@ -41,10 +41,12 @@ mod error;
 mod infer;
 mod model;
 mod opcode;
+mod order;
 mod parse;
 mod print;
 mod proto;
 mod verify;
+mod wire;
 
 use layout::text as cursor;
 

@@ -6,7 +6,7 @@ use std::fmt;
 
 use super::by_dim;
 use crate::cursor::{Cursor, Read};
-use crate::proto::wire::{Encoder, Message, Wire};
+use crate::wire::{Encoder, Message, Wire};
 
 /// The values that an item holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,10 +14,10 @@ use smallvec::SmallVec;
 
 use crate::attribute::schema::{self, Form};
 use crate::attribute::Value;
-use crate::check;
 use crate::model::equal::{named, plain};
 use crate::model::literal::{self, LiteralValue};
 use crate::model::module::{Attribute, ComputationId, InstructionId, Module, UNKNOWN_KEY};
+use crate::order::depth_first;
 use crate::Opcode;
 
 /// A signature, a fingerprint, or a key of reads.
@@ -207,7 +207,7 @@ impl Module {
         let called: Vec<Vec<u32>> = (0..n as u32)
             .map(|c| self.instructions_of(c).flat_map(|i| self.called_computations(i)).collect())
             .collect();
-        check::depth_first(n, |c, i| called[c as usize].get(i).copied()).0
+        depth_first(n, |c, i| called[c as usize].get(i).copied()).0
     }
 }
 

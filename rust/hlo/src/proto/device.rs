@@ -6,10 +6,10 @@ use layout::MAX_DEPTH;
 
 use super::metadata::{self, metadata_text};
 use super::payload::Payloads;
-use super::wire::{bad, Encoder, Message, Wire};
 use crate::attribute::devices::DeviceGroups;
 use crate::attribute::mesh::{DeviceOrder, Iota, Mesh, MeshAxis};
 use crate::attribute::sharding::{Named, Reduction, Sharding, ShardingKind, Tiles, Uniform, Whole};
+use crate::wire::{bad, Encoder, Message, Wire};
 
 /// An `OpSharding`.
 pub(crate) fn sharding<'a>(m: Message<'a>, payloads: &Payloads<'a>, depth: usize) -> Wire<Sharding> {

@@ -6,9 +6,9 @@ use super::irregular;
 use super::original;
 use super::quote::is_word;
 use super::read::Reader;
-use super::wire::{Message, Wire};
 use crate::attribute::alias::{Alias, Donor};
 use crate::attribute::entry_layout::EntryLayout;
+use crate::wire::{Message, Wire};
 
 pub(super) fn read<'a>(r: &mut Reader<'a>, m: Message<'a>) -> Wire<()> {
     r.out.push_str("HloModule");

@@ -9,7 +9,6 @@ use layout::Shape;
 
 use super::payload::{Payloads, WrittenPayloads};
 use super::quote::{is_dictionary, is_word, push_bytes, push_quoted};
-use super::wire::{bad, Encoder, Message, Wire};
 use super::{device, literal, metadata, origin, regular, shape};
 use crate::attribute::accuracy::Accuracy;
 use crate::attribute::alias::Alias;
@@ -25,6 +24,7 @@ use crate::cursor::Cursor;
 use crate::model::literal::with_shape;
 use crate::model::metadata::quoted;
 use crate::model::module::{Attribute, InstructionId, Module};
+use crate::wire::{bad, Encoder, Message, Wire};
 use crate::Opcode;
 
 /// The context of an attribute that is read.

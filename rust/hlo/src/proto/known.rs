@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use layout::MAX_DEPTH;
 
 use super::messages::{self, message_name, FieldSpec, Type, COMPUTATION};
-use super::wire::{each_field, Field, Payload};
+use crate::wire::{each_field, Field, Payload};
 
 /// By message and field number: [`UNKNOWN`], [`VALUE`], or `MESSAGE` plus the number of the field's message.
 static FIELDS: LazyLock<Vec<[u8; 128]>> = LazyLock::new(|| {

@@ -9,10 +9,10 @@ use std::fmt::Write;
 use layout::{map_layouts, ArrayShape, ElementKind, ElementType, Layout, Shape};
 
 use super::shape;
-use super::wire::{bad, Encoder, Message, Payload, Wire};
 use crate::attribute::mesh::count_through;
 use crate::model::float;
 use crate::model::literal::LiteralValue;
+use crate::wire::{bad, Encoder, Message, Payload, Wire};
 
 /// The encoding of elements in a field.
 #[derive(Clone, Copy, PartialEq)]

@@ -3,10 +3,10 @@
 use super::payload::{Payloads, WrittenPayloads};
 use super::push_int;
 use super::quote::{push_bytes, push_quoted};
-use super::wire::{each_field, Encoder, Field, Message, Payload, Wire};
 use crate::attribute::{unescape, unescape_bytes};
 use crate::error::Span;
 use crate::model::metadata::{each_raw_field, quoted};
+use crate::wire::{each_field, Encoder, Field, Message, Payload, Wire};
 
 /// The type of a field.
 #[derive(Clone, Copy, PartialEq, Eq)]

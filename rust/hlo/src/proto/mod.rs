@@ -24,7 +24,6 @@ mod row;
 mod shape;
 pub(crate) mod tables;
 pub(crate) mod text_format;
-pub(crate) mod wire;
 mod write;
 pub(crate) mod write_calls;
 
@@ -33,7 +32,7 @@ use std::sync::Arc;
 
 use crate::error::{Diagnostic, DiagnosticKind, Source, Span, SyntaxErrors};
 use crate::model::module::{Ids, Module};
-use wire::{bad, Message, Wire};
+use crate::wire::{self, bad, Message, Wire};
 
 /// The maximum ratio of the length of the text to the bytes; real modules grow less than tenfold.
 const GROWTH: usize = 64;

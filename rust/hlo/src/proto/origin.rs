@@ -7,8 +7,8 @@ use layout::MAX_DEPTH;
 
 use super::original::Array;
 use super::quote::push_quoted;
-use super::wire::{bad, Encoder, Message, Wire};
 use crate::cursor::Cursor;
+use crate::wire::{bad, Encoder, Message, Wire};
 
 /// The origin of a value as its text has it.
 #[derive(Default)]

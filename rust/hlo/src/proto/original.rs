@@ -9,11 +9,11 @@ use std::sync::LazyLock;
 use super::quote::push_quoted;
 use super::read::Reader;
 use super::regular;
-use super::wire::{Encoder, Message, Wire};
 use crate::attribute::schema::{self, row, Codec, Form, OperationField, Row};
 use crate::attribute::{self, unescape, Value};
 use crate::cursor::{Cursor, Read};
 use crate::error::Span;
+use crate::wire::{Encoder, Message, Wire};
 
 /// `{"name" {1,0}}`: the result of an instruction, or a part of the result.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use rustc_hash::FxHashMap;
 
-use super::wire::{bad, Encoder, Field, Message, Payload, Wire};
+use crate::wire::{bad, Encoder, Field, Message, Payload, Wire};
 
 /// The field of `HloModuleProto` that lists the payloads.
 const LIST: u32 = 22;

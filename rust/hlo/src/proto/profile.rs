@@ -9,8 +9,8 @@
 use cancel::poll;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::wire::{bad, each_field, first_field, Field, Message, Payload, Wire};
 use crate::error::SyntaxErrors;
+use crate::wire::{bad, each_field, first_field, Field, Message, Payload, Wire};
 
 /// The planes of a profile, and the modules in it.
 #[derive(Debug, Default)]

@@ -10,8 +10,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::payload::Payloads;
 use super::row::{Scope, REPEATED};
 use super::shape::Shapes;
-use super::wire::{bad, decode, each_field, Encoder, Field, Index, Message, Payload, Wire};
 use super::{header, irregular, known, messages, tables, WORDLESS};
+use crate::wire::{bad, decode, each_field, Encoder, Field, Index, Message, Payload, Wire};
 use layout::clip;
 
 use crate::error::{Diagnostic, DiagnosticKind, Source, Span, SyntaxErrors};

@@ -6,9 +6,9 @@ use std::fmt::Write;
 
 use super::push_int;
 use super::quote::{is_word, push_quoted};
-use super::wire::{bad, Encoder, Message, Wire};
 use crate::attribute::schema::{Codec, Form, OperationField};
 use crate::attribute::Value;
+use crate::wire::{bad, Encoder, Message, Wire};
 
 /// Appends the text of an attribute's value; false for the default, unless the attribute is required.
 pub(crate) fn read(f: &OperationField, m: Message<'_>, out: &mut String) -> Wire<bool> {

@@ -6,10 +6,10 @@ use rustc_hash::FxHashMap;
 use super::irregular::{self, ReadContext};
 use super::quote::is_word;
 use super::read::{path, word, Reader};
-use super::wire::{bad, decode, each_field, Field, Index, Message, Payload, Wire};
 use super::{literal, messages, operation, push_int, regular};
 use crate::attribute::schema::{self, Form, OperationField};
 use crate::error::Span;
+use crate::wire::{bad, decode, each_field, Field, Index, Message, Payload, Wire};
 use crate::{Arity, Opcode};
 
 /// In a map from ids: several have this id.

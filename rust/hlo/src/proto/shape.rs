@@ -3,7 +3,7 @@
 use layout::{brief, ArrayShape, ElementType, Layout, Shape, SplitConfig, Tile};
 use rustc_hash::FxHashMap;
 
-use super::wire::{bad, Encoder, Message, Payload, Wire};
+use crate::wire::{bad, Encoder, Message, Payload, Wire};
 
 const TUPLE: i64 = 13;
 const OPAQUE: i64 = 14;

@@ -6,9 +6,9 @@ use cancel::poll;
 
 use super::push_int;
 use super::quote::push_quoted;
-use super::wire::{Encoder, Message, Payload, Wire};
 use crate::model::metadata::Frames;
 use crate::model::module::Module;
+use crate::wire::{Encoder, Message, Payload, Wire};
 
 /// The fields of a location and of a frame, in the order of the text.
 pub(crate) const LOCATION: &[(&str, u32); 6] =

@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use super::messages::{self, message_name, FieldSpec, Type, FILES};
-use super::wire::WireError;
+use crate::wire::WireError;
 use layout::clip;
 
 use crate::cursor::{Cursor, Read};

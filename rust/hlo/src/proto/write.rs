@@ -15,18 +15,18 @@ use rustc_hash::FxHashMap;
 use super::irregular::{self, WriteContext};
 use super::original;
 use super::payload::WrittenPayloads;
-use super::wire::{Encoder, Message};
 use super::write_calls::{is_of_pair, Names};
 use super::{literal, operation, regular, shape, tables};
 use crate::attribute::alias::Alias;
 use crate::attribute::entry_layout::EntryLayout;
 use crate::attribute::schema::{self, Form};
 use crate::attribute::Value;
-use crate::check;
 use crate::model::asynchronous::AsyncBindings;
 use crate::model::literal as literals;
 use crate::model::module::{Attribute, ComputationId, InstructionId, Module};
 use crate::opcode::{async_form, AsyncPhase};
+use crate::order::depth_first;
+use crate::wire::{Encoder, Message};
 use crate::Opcode;
 
 impl Module {
@@ -92,7 +92,7 @@ impl Module {
             return range.collect();
         }
         let start = range.start;
-        let (order, _) = check::depth_first(range.len(), |i, k| Some(needs(start + i).nth(k)? - start));
+        let (order, _) = depth_first(range.len(), |i, k| Some(needs(start + i).nth(k)? - start));
         order.into_iter().map(|i| start + i).collect()
     }
 

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use layout::Shape;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::wire::Encoder;
 use super::write::Writer;
 use super::{operation, shape};
 use crate::attribute::Value;
 use crate::model::module::{Attribute, InstructionId};
+use crate::wire::Encoder;
 use crate::{Arity, Opcode};
 
 /// The names in use.

@@ -12,7 +12,7 @@ use table::{Effect, Field};
 
 use crate::error::{Diagnostic, Span};
 use crate::opcode::{Opcode, Words};
-use crate::proto::wire;
+use crate::wire;
 
 const N: usize = TABLE.len();
 
