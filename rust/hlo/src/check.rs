@@ -12,15 +12,13 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::attribute::schema;
 use crate::cursor::Cursor;
-use crate::error::{Diagnostic, Span};
+use crate::error::{Diagnostic, Span, MAX_DIAGNOSTICS};
 use crate::infer::{self, RestatedShape};
 use crate::model::module::{
     Attribute, ComputationId, Instruction, InstructionId, Module, CALLS, INCONSISTENT, LOST, SHAPE_OMITTED,
-    UNKNOWN_KEY, UNNAMED_OPERANDS,
+    UNKNOWN_KEY, UNNAMED_OPERANDS, UNRESOLVED,
 };
 use crate::order::depth_first;
-use crate::parse::instruction::UNRESOLVED;
-use crate::parse::MAX_DIAGNOSTICS;
 use crate::verify;
 use crate::verify::names::{Named, SuspectNames};
 use crate::verify::rule::Violation;

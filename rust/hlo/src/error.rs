@@ -7,6 +7,12 @@ use quasiaffine::is_hidden;
 
 pub use layout::{Diagnostic, DiagnosticKind, Span};
 
+/// Parsing stops after this many errors.
+pub const MAX_PROBLEMS: usize = 100;
+
+/// The maximum number of diagnostics of a module.
+pub const MAX_DIAGNOSTICS: usize = 1000;
+
 /// A text and the name of its source.
 #[derive(Debug)]
 pub struct Source {

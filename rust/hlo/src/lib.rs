@@ -61,7 +61,7 @@ pub use attribute::sides::{Item, Sides};
 pub use attribute::window::{parse_dim_labels, parse_window, DimLabels, Labels, Window, WindowDim};
 pub use attribute::{unescape, Value};
 pub use compression::{compression_format, decompress, decompress_head, CompressionError};
-pub use error::{describe, Diagnostic, DiagnosticKind, Source, Span, SyntaxErrors};
+pub use error::{describe, Diagnostic, DiagnosticKind, Source, Span, SyntaxErrors, MAX_DIAGNOSTICS, MAX_PROBLEMS};
 pub use model::equal::Names;
 pub use model::literal::LiteralValue;
 pub use model::metadata::{Frame, Metadata};
@@ -69,9 +69,7 @@ pub use model::module::{Attribute, Computation, ComputationId, Ids, Instruction,
 pub use model::reads::{Path, Read};
 pub use model::signature::Key;
 pub use opcode::{Arity, Opcode, Trait};
-pub use parse::{
-    decompressed, parse, parse_bytes, parse_part, parse_programs, programs, ProgramNames, MAX_DIAGNOSTICS, MAX_PROBLEMS,
-};
+pub use parse::{decompressed, parse, parse_bytes, parse_part, parse_programs, programs, ProgramNames};
 pub use print::{print_computation, print_instruction, print_module, PrintOptions};
 pub use proto::profile::{is_profile, parse_profile, OpTime, Plane, Profile, Program, Unmatched};
 pub use proto::{is_module_head, parse_proto};

@@ -26,6 +26,13 @@ pub(crate) struct Frames {
     sound: OnceLock<FxHashSet<i64>>,
 }
 
+/// The fields of a location and of a frame, in the order of the text, with their numbers in the proto.
+pub(crate) const LOCATION: &[(&str, u32); 6] =
+    &[("file_name_id", 1), ("function_name_id", 2), ("line", 3), ("end_line", 5), ("column", 4), ("end_column", 6)];
+pub(crate) const FRAME: &[(&str, u32); 2] = &[("file_location_id", 1), (PARENT, 2)];
+/// The parent of a frame, one larger in the text than in the proto, where 0 stands for none.
+pub(crate) const PARENT: &str = "parent_frame_id";
+
 impl Frames {
     /// Whether the frame, its location and all frames around it are in the tables. XLA ignores all other ids.
     fn is_sound(&self, id: i64) -> bool {

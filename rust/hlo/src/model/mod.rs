@@ -6,6 +6,7 @@ pub(crate) mod asynchronous;
 pub(crate) mod backend;
 pub(crate) mod equal;
 pub(crate) mod float;
+pub(crate) mod fresh;
 pub(crate) mod hidden;
 pub(crate) mod literal;
 pub(crate) mod metadata;

@@ -80,6 +80,16 @@ pub struct Ids {
     pub program: Option<u64>,
 }
 
+impl Ids {
+    /// Whether there is an id for each computation and instruction, and room for the ids of wrappers.
+    fn fit(&self, m: &Module) -> bool {
+        const LARGEST: i64 = 1 << 30;
+        self.computations.len() == m.computations().len()
+            && self.instructions.len() == m.instructions().len()
+            && self.computations.iter().all(|id| (0..LARGEST).contains(id))
+    }
+}
+
 /// A sequence of instructions with a root.
 #[derive(Clone, Debug)]
 pub struct Computation {
@@ -142,6 +152,9 @@ pub struct Attribute {
 }
 
 pub(crate) const UNKNOWN_KEY: u16 = 0x8000;
+
+/// In place of a number whose name is not resolved.
+pub(crate) const UNRESOLVED: u32 = u32::MAX;
 
 /// The inverse of a relation: for each number, the numbers that refer to it, ascending and without duplicates.
 #[derive(Debug)]

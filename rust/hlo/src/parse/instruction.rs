@@ -74,7 +74,6 @@ pub(crate) enum Stem {
 const MAX_UNCLOSED: u32 = 16;
 
 pub(crate) const BROKEN: u32 = u32::MAX;
-pub(crate) const UNRESOLVED: u32 = u32::MAX;
 
 impl<'a> Parser<'a> {
     /// Parses an instruction, or skips text that cannot be read; false if another computation begins, so that the brace

@@ -21,18 +21,12 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use crate::check;
 use crate::compression;
 use crate::cursor::{Cursor, Read};
-use crate::error::{Diagnostic, DiagnosticKind, Source, Span, SyntaxErrors};
+use crate::error::{Diagnostic, DiagnosticKind, Source, Span, SyntaxErrors, MAX_DIAGNOSTICS, MAX_PROBLEMS};
 use crate::infer::RestatedShape;
 use crate::model::module::Module;
 use crate::parse::instruction::{Scope, Stem};
 use crate::proto;
 use crate::verify;
-
-/// Parsing stops after this many errors.
-pub const MAX_PROBLEMS: usize = 100;
-
-/// The maximum number of diagnostics of a module.
-pub const MAX_DIAGNOSTICS: usize = 1000;
 
 /// Parses all modules of a text, which is HLO or a proto in the text format. `name` names the source in messages;
 /// `strict` turns every diagnostic into an error.

@@ -15,12 +15,12 @@ use layout::brief;
 use crate::attribute::schema::{self, Owner};
 use crate::cursor::{Read, SHORT};
 use crate::error::{Diagnostic, Span};
+use crate::model::fresh::Names;
 use crate::model::module::{
-    Attribute, Instruction, InstructionId, SHAPE_OMITTED, UNKNOWN_KEY, UNNAMED, UNNAMED_OPERANDS,
+    Attribute, Instruction, InstructionId, SHAPE_OMITTED, UNKNOWN_KEY, UNNAMED, UNNAMED_OPERANDS, UNRESOLVED,
 };
-use crate::parse::instruction::{Scope, Stem, BROKEN, UNRESOLVED};
+use crate::parse::instruction::{Scope, Stem, BROKEN};
 use crate::parse::Parser;
-use crate::proto::write_calls::Names;
 use crate::{Arity, Opcode};
 
 /// An instruction whose operands are being read.

@@ -9,12 +9,14 @@ use cancel::poll;
 use layout::{clip, ArrayShape, ElementType, Shape};
 use rustc_hash::FxHashMap;
 
-use super::instruction::{Scope, Stem, UNRESOLVED};
+use super::instruction::{Scope, Stem};
 use super::module::Header;
 use super::operands::implicit_parameter;
 use super::Parser;
 use crate::error::{Diagnostic, Span};
-use crate::model::module::{Instruction, InstructionId, ABSENT, CALLS, LOST, SHAPE_OMITTED, UNNAMED, UNNAMED_OPERANDS};
+use crate::model::module::{
+    Instruction, InstructionId, ABSENT, CALLS, LOST, SHAPE_OMITTED, UNNAMED, UNNAMED_OPERANDS, UNRESOLVED,
+};
 use crate::{Opcode, Trait};
 
 /// The shapes of the parameters of a computation, and of its root.

@@ -7,7 +7,7 @@ use crate::attribute::fields;
 use crate::attribute::unknown_word;
 use crate::cursor::{Cursor, Read};
 use crate::error::{Diagnostic, Span};
-use crate::proto::tables::{FRAME, LOCATION};
+use crate::model::metadata::{FRAME, LOCATION};
 
 /// The tables in their order.
 const TABLES: [&str; 4] = ["FileNames", "FunctionNames", "FileLocations", "StackFrames"];

@@ -31,7 +31,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use crate::error::{Diagnostic, DiagnosticKind, Source, Span, SyntaxErrors};
-use crate::model::module::{Ids, Module};
+use crate::model::module::Module;
 use crate::wire::{self, bad, Message, Wire};
 
 /// The maximum ratio of the length of the text to the bytes; real modules grow less than tenfold.
@@ -131,16 +131,6 @@ pub fn is_module_head(head: &[u8]) -> bool {
         rest = inner;
     }
     false
-}
-
-impl Ids {
-    /// Whether there is an id for each computation and instruction, and room for the ids of wrappers.
-    pub(crate) fn fit(&self, m: &Module) -> bool {
-        const LARGEST: i64 = 1 << 30;
-        self.computations.len() == m.computations().len()
-            && self.instructions.len() == m.instructions().len()
-            && self.computations.iter().all(|id| (0..LARGEST).contains(id))
-    }
 }
 
 /// Reads the modules in a proto.

@@ -14,9 +14,9 @@ use super::{header, irregular, known, messages, tables, WORDLESS};
 use crate::wire::{bad, decode, each_field, Encoder, Field, Index, Message, Payload, Wire};
 use layout::clip;
 
-use crate::error::{Diagnostic, DiagnosticKind, Source, Span, SyntaxErrors};
+use crate::error::{Diagnostic, DiagnosticKind, Source, Span, SyntaxErrors, MAX_DIAGNOSTICS};
 use crate::model::module::{Ids, Module};
-use crate::parse::{self, MAX_DIAGNOSTICS};
+use crate::parse;
 
 /// The module in a message, whose text has at most `limit` bytes, with these diagnostics first. `name` names the source in messages; `strict` turns
 /// every diagnostic into an error.

@@ -1,20 +1,12 @@
 //! The stack-frame tables, in both directions: `StackFrameIndexProto` and the text behind the header.
-//!
-//! The parent of a frame is one larger in the text than in the proto, where 0 stands for none.
 
 use cancel::poll;
 
 use super::push_int;
 use super::quote::push_quoted;
-use crate::model::metadata::Frames;
+use crate::model::metadata::{Frames, FRAME, LOCATION, PARENT};
 use crate::model::module::Module;
 use crate::wire::{Encoder, Message, Payload, Wire};
-
-/// The fields of a location and of a frame, in the order of the text.
-pub(crate) const LOCATION: &[(&str, u32); 6] =
-    &[("file_name_id", 1), ("function_name_id", 2), ("line", 3), ("end_line", 5), ("column", 4), ("end_column", 6)];
-pub(crate) const FRAME: &[(&str, u32); 2] = &[("file_location_id", 1), (PARENT, 2)];
-const PARENT: &str = "parent_frame_id";
 
 /// Appends the tables. Text has all tables, and all fields in a row, or none.
 pub(crate) fn read(m: Message<'_>, text: &mut String) -> Wire<()> {

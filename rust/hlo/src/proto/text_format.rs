@@ -13,8 +13,7 @@ use crate::wire::WireError;
 use layout::clip;
 
 use crate::cursor::{Cursor, Read};
-use crate::error::{Diagnostic, Span};
-use crate::parse::MAX_DIAGNOSTICS;
+use crate::error::{Diagnostic, Span, MAX_DIAGNOSTICS};
 
 /// Messages nest at most this deep.
 const MAX_DEPTH: usize = 100;

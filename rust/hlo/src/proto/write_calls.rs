@@ -1,9 +1,6 @@
 //! Writes called computations, and the wrappers that XLA requires around asynchronous operations.
 
-use std::borrow::Cow;
-
 use layout::Shape;
-use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::write::Writer;
 use super::{operation, shape};
@@ -11,33 +8,6 @@ use crate::attribute::Value;
 use crate::model::module::{Attribute, InstructionId};
 use crate::wire::Encoder;
 use crate::{Arity, Opcode};
-
-/// The names in use.
-#[derive(Default)]
-pub(crate) struct Names<'m> {
-    pub taken: FxHashSet<Cow<'m, str>>,
-    /// Names that suffixes must not produce.
-    pub reserved: FxHashSet<&'m str>,
-    /// By name: the last suffix that was tried.
-    pub suffixes: FxHashMap<Cow<'m, str>, u64>,
-}
-
-impl<'m> Names<'m> {
-    /// Adds and returns a name that is not in use.
-    pub fn fresh(&mut self, wish: Cow<'m, str>) -> Cow<'m, str> {
-        if self.taken.insert(wish.clone()) {
-            return wish;
-        }
-        let n = self.suffixes.entry(wish.clone()).or_insert(0);
-        loop {
-            *n += 1;
-            let name: Cow<'m, str> = Cow::Owned(format!("{wish}.{n}"));
-            if !self.reserved.contains(&*name) && self.taken.insert(name.clone()) {
-                return name;
-            }
-        }
-    }
-}
 
 impl Writer<'_> {
     /// Writes the called computations of operation `opcode`, in its order. XLA expects none on the later phases of an

@@ -26,11 +26,10 @@ use layout::{brief, Shape};
 use crate::attribute::form::Form;
 use crate::attribute::schema;
 use crate::attribute::Value;
-use crate::error::{Diagnostic, Span};
+use crate::error::{Diagnostic, Span, MAX_PROBLEMS};
 use crate::infer::Operation;
 use crate::model::module::{ComputationId, InstructionId, Module, UNKNOWN_KEY};
 use crate::opcode::{async_form, elementwise, AsyncPhase};
-use crate::parse::MAX_PROBLEMS;
 use crate::Opcode;
 use rule::{Law, Violation};
 
