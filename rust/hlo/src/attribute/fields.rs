@@ -2,10 +2,12 @@
 //!
 //! Values in any other form are kept as text; these functions tell where XLA's parser stops.
 
+use std::borrow::Cow;
+
 use super::sharding::{self, Sharding};
+use super::{raw, unescape};
 use crate::cursor::{Cursor, Read};
 use crate::error::{Diagnostic, Span};
-use crate::proto::metadata::{Kind, METADATA_FIELDS};
 
 /// The name of a field, up to and including the `=`, which follows immediately. XLA's names begin with a letter or `_`.
 pub(crate) fn name<'a>(c: &mut Cursor<'a>) -> Read<&'a str> {
@@ -74,56 +76,47 @@ pub(crate) fn domain<'a>(c: &mut Cursor<'a>) -> Read<(&'a str, Sharding, Shardin
     }
 }
 
-/// The largest number of `ProfileType`.
-const MAX_PROFILE: i64 = 3;
-
-/// Reads `{op_name="add" source_line=3}`. Commas are optional, and every field occurs at most once.
-pub(crate) fn metadata(c: &mut Cursor<'_>) -> Read<()> {
-    c.expect(b'{', "`{`")?;
-    let mut seen = 0u32;
-    loop {
-        let is_comma = c.accept_after_space(b',');
-        c.space();
-        let start = *c;
-        if c.accept(b'}') {
-            return if is_comma { Err(start.expected("a field behind the comma")) } else { Ok(()) };
-        }
-        let field = name(c)?;
-        let span = Span::new(start.pos, start.pos + field.len());
-        let is_known = |row: &&(&str, u32, Kind)| row.2 != Kind::Size;
-        let Some(k) = METADATA_FIELDS.iter().position(|row| row.0 == field && is_known(&row)) else {
-            let known: Vec<&str> = METADATA_FIELDS.iter().filter(is_known).map(|row| row.0).collect();
-            return Err(super::unknown_word("field of metadata", field, &known, span));
-        };
-        if seen >> k & 1 == 1 {
-            return Err(Diagnostic::duplicate(span, "field", field));
-        }
-        seen |= 1 << k;
-        match METADATA_FIELDS[k].2 {
-            Kind::Text | Kind::Payload => drop(string(c)?),
-            Kind::Int | Kind::Size => drop(int32(c)?),
-            Kind::Ints => {
-                let all = super::list(c, |c| {
-                    let start = *c;
-                    let n = int32(c)?;
-                    (0..=MAX_PROFILE).contains(&n).then_some(()).ok_or_else(|| start.expected("a profile type, 0 to 3"))
-                });
-                all?;
-            }
-        }
-    }
+/// `{name="value" number=1}`: every field with its value, up to the first that cannot be parsed.
+pub(crate) fn values(text: &str, span: Span) -> Vec<(&str, Cow<'_, str>)> {
+    let mut all = Vec::new();
+    each_field(text, span, |name, value| all.push((name, value)));
+    all
 }
 
-/// An integer of 32 bits.
-fn int32(c: &mut Cursor<'_>) -> Read<i64> {
-    c.space();
-    let start = c.pos;
-    let n = c.int()?;
-    if i32::try_from(n).is_ok() {
-        return Ok(n);
+pub(crate) fn each_field<'m>(text: &'m str, span: Span, mut found: impl FnMut(&'m str, Cow<'m, str>)) {
+    each_raw_field(text, span, |name, value| {
+        found(name, quoted(value).map_or(Cow::Borrowed(value), unescape));
+    });
+}
+
+/// The text inside the quotes of a value.
+pub(crate) fn quoted(value: &str) -> Option<&str> {
+    value.starts_with(['"', '\'']).then(|| &value[1..value.len() - 1])
+}
+
+/// As [`each_field`], with the quotes and escapes of strings.
+pub(crate) fn each_raw_field<'m>(text: &'m str, span: Span, mut found: impl FnMut(&'m str, &'m str)) {
+    let mut c = Cursor { text: &text[..span.end as usize], pos: span.start as usize };
+    c.accept_after_space(b'{');
+    loop {
+        c.accept_after_space(b',');
+        c.space();
+        let name = c.word();
+        if name.is_empty() || !c.accept_after_space(b'=') {
+            return;
+        }
+        c.space();
+        let start = c.pos;
+        let value = match c.peek() {
+            Some(b'"' | b'\'') => c.string().map(drop),
+            Some(_) => raw(&mut c),
+            None => return,
+        };
+        match value {
+            Ok(()) => found(name, &text[start..c.pos]),
+            Err(_) => return,
+        }
     }
-    let span = Span::new(start, c.pos);
-    Err(Diagnostic::out_of_range(span, "s32", c.str(span)))
 }
 
 /// The problem of the first escape in a string that XLA does not read. XLA reads those of C, `\u` and `\U`.

@@ -13,6 +13,7 @@ pub(crate) mod fields;
 pub(crate) mod form;
 pub(crate) mod in_place;
 pub(crate) mod mesh;
+pub(crate) mod metadata;
 pub(crate) mod schema;
 pub(crate) mod sharding;
 pub(crate) mod sides;

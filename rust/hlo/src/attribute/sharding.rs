@@ -5,13 +5,13 @@
 
 use std::fmt;
 
+use crate::attribute::fields::values;
 use crate::attribute::list;
 use crate::attribute::mesh::{bracketed, joined, read_axes, read_iota, read_list, read_mesh};
 use crate::attribute::mesh::{DeviceOrder, Mesh, MeshAxis, MESH_WORDS};
 use crate::attribute::window::whole;
 use crate::cursor::{Cursor, Read};
 use crate::error::Span;
-use crate::model::metadata::fields;
 
 /// The distribution of a value over devices.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -128,7 +128,7 @@ impl Reduction {
     }
 
     fn of_item(item: &str) -> Option<Reduction> {
-        let all = fields(item, Span::new(0, item.len()));
+        let all = values(item, Span::new(0, item.len()));
         let value = |name: &str| all.iter().find(|field| field.0 == name).map(|field| field.1.as_ref());
         (value("op_type") == Some(REDUCTION_TYPE)).then_some(())?;
         Reduction::from_name(&value("op_name")?.to_ascii_lowercase())

@@ -11,13 +11,14 @@ use std::collections::BTreeMap;
 use crate::attribute::accuracy::Accuracy;
 use crate::attribute::entry_layout::EntryLayout;
 use crate::attribute::fields;
+use crate::attribute::metadata::is_number;
 use crate::attribute::schema::{self, Form};
 use crate::attribute::Value;
 use crate::cursor::Cursor;
+use crate::error::Span;
 use crate::model::literal::with_shape;
 use crate::model::module::{Attribute, InstructionId, Module};
 use crate::proto::literal::in_order;
-use crate::proto::metadata::is_number;
 use crate::proto::original::encoded;
 use crate::Opcode;
 
@@ -215,7 +216,7 @@ fn squeezed(text: &str) -> String {
 /// The fields of metadata, sorted by name, without fields that are empty or 0, which mean absent, and without leading
 /// zeros in numbers.
 fn metadata(text: &str) -> String {
-    let mut fields = crate::model::metadata::fields(text, crate::Span::new(0, text.len()));
+    let mut fields = fields::values(text, Span::new(0, text.len()));
     for (name, value) in &mut fields {
         if let (true, Ok(number)) = (is_number(name), value.parse::<i64>()) {
             *value = number.to_string().into();

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::attribute;
-use crate::cursor::Cursor;
+use crate::attribute::fields::each_field;
 use crate::error::Span;
 use crate::model::module::{InstructionId, Module};
 
@@ -198,48 +198,5 @@ impl Module {
             m.function = at.function;
         }
         m
-    }
-}
-
-/// `{name="value" number=1}`: every field with its value, up to the first that cannot be parsed.
-pub(crate) fn fields(text: &str, span: Span) -> Vec<(&str, Cow<'_, str>)> {
-    let mut all = Vec::new();
-    each_field(text, span, |name, value| all.push((name, value)));
-    all
-}
-
-fn each_field<'m>(text: &'m str, span: Span, mut found: impl FnMut(&'m str, Cow<'m, str>)) {
-    each_raw_field(text, span, |name, value| {
-        found(name, quoted(value).map_or(Cow::Borrowed(value), attribute::unescape));
-    });
-}
-
-/// The text inside the quotes of a value.
-pub(crate) fn quoted(value: &str) -> Option<&str> {
-    value.starts_with(['"', '\'']).then(|| &value[1..value.len() - 1])
-}
-
-/// As [`fields`], with the quotes and escapes of strings.
-pub(crate) fn each_raw_field<'m>(text: &'m str, span: Span, mut found: impl FnMut(&'m str, &'m str)) {
-    let mut c = Cursor { text: &text[..span.end as usize], pos: span.start as usize };
-    c.accept_after_space(b'{');
-    loop {
-        c.accept_after_space(b',');
-        c.space();
-        let name = c.word();
-        if name.is_empty() || !c.accept_after_space(b'=') {
-            return;
-        }
-        c.space();
-        let start = c.pos;
-        let value = match c.peek() {
-            Some(b'"' | b'\'') => c.string().map(drop),
-            Some(_) => attribute::raw(&mut c),
-            None => return,
-        };
-        match value {
-            Ok(()) => found(name, &text[start..c.pos]),
-            Err(_) => return,
-        }
     }
 }

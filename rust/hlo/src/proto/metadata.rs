@@ -3,46 +3,11 @@
 use super::payload::{Payloads, WrittenPayloads};
 use super::push_int;
 use super::quote::{push_bytes, push_quoted};
+use crate::attribute::fields::{each_raw_field, quoted};
+use crate::attribute::metadata::{Kind, METADATA_FIELDS};
 use crate::attribute::{unescape, unescape_bytes};
 use crate::error::Span;
-use crate::model::metadata::{each_raw_field, quoted};
 use crate::wire::{each_field, Encoder, Field, Message, Payload, Wire};
-
-/// The type of a field.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Text,
-    /// 32 bits in text.
-    Int,
-    /// A number that XLA does not read in text.
-    Size,
-    /// Numbers of `ProfileType`, in braces in text.
-    Ints,
-    /// A string of bytes, which many instructions may share.
-    Payload,
-}
-
-/// Name, field number and type, in the order of printed metadata.
-pub(crate) const METADATA_FIELDS: &[(&str, u32, Kind)] = &[
-    ("op_type", 1, Kind::Text),
-    ("op_name", 2, Kind::Text),
-    ("source_file", 3, Kind::Text),
-    ("source_line", 4, Kind::Int),
-    ("source_end_line", 17, Kind::Int),
-    ("source_column", 18, Kind::Int),
-    ("source_end_column", 19, Kind::Int),
-    ("stack_frame_id", 15, Kind::Int),
-    ("size_of_generated_code_in_bytes", 8, Kind::Size),
-    ("size_of_memory_working_set_in_bytes", 9, Kind::Size),
-    ("profile_type", 5, Kind::Ints),
-    ("deduplicated_name", 12, Kind::Text),
-    ("scheduling_name", 16, Kind::Text),
-    ("metadata_payload", 20, Kind::Payload),
-];
-
-pub(crate) fn is_number(name: &str) -> bool {
-    METADATA_FIELDS.iter().any(|&(known, _, kind)| known == name && matches!(kind, Kind::Int | Kind::Size))
-}
 
 /// Writes the fields of a text; `None` if one of them is unknown. Payloads go to `payloads`, or in place.
 pub(crate) fn write(text: &str, payloads: Option<&WrittenPayloads>, m: &mut Encoder) -> Option<()> {

@@ -5,6 +5,7 @@
 
 use crate::attribute::fields;
 use crate::attribute::form::Form;
+use crate::attribute::metadata;
 use crate::check;
 use crate::cursor::Cursor;
 use crate::error::{Diagnostic, Span};
@@ -23,7 +24,7 @@ fn problem(text: &str, form: Form, span: Span) -> Option<Diagnostic> {
     let c = &mut Cursor { text: &text[..span.end as usize], pos: span.start as usize };
     use Form::*;
     match form {
-        Metadata => fields::metadata(c).err(),
+        Metadata => metadata::check(c).err(),
         FrontendAttributes => fields::frontend_attributes(c).err(),
         Bool | Bools => boolean(c),
         Shape | Shapes if check::lacks_order(&text.as_bytes()[span.range()]) => {
