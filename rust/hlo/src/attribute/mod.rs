@@ -14,6 +14,8 @@ pub(crate) mod form;
 pub(crate) mod in_place;
 pub(crate) mod mesh;
 pub(crate) mod metadata;
+pub(crate) mod origin;
+pub(crate) mod original;
 pub(crate) mod schema;
 pub(crate) mod sharding;
 pub(crate) mod sides;
@@ -35,7 +37,6 @@ use window::{dim_labels, window, DimLabels, Window};
 
 use crate::cursor::{Cursor, Read};
 use crate::error::{Diagnostic, Span};
-use crate::proto::original;
 
 /// The value of an attribute.
 #[allow(missing_docs)]

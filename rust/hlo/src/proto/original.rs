@@ -1,47 +1,19 @@
-//! Tables in the header of a module by arrays of the unoptimized program: `debug_attributes`, and how to recover arrays
-//! that no longer exist, `origin_recovery_table`.
+//! The tables by arrays of the unoptimized program, `debug_attributes` and `origin_recovery_table`, in both directions.
 //!
-//! Each table has one function per direction. Texts have the form in which XLA prints them.
+//! Each table has one function per direction.
 
 use std::fmt::Write;
-use std::sync::LazyLock;
 
 use super::quote::push_quoted;
 use super::read::Reader;
 use super::regular;
-use crate::attribute::schema::{self, row, Codec, Form, OperationField, Row};
-use crate::attribute::{self, unescape, Value};
-use crate::cursor::{Cursor, Read};
-use crate::error::Span;
+use crate::attribute::mesh::joined;
+use crate::attribute::original::{debug_entries, recoveries, Array, DebugItem, DEBUG_FIELDS};
+use crate::attribute::{unescape, Value};
+use crate::cursor::Cursor;
 use crate::wire::{Encoder, Message, Wire};
 
-/// `{"name" {1,0}}`: the result of an instruction, or a part of the result.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Array {
-    name: String,
-    index: Vec<i64>,
-}
-
 impl Array {
-    /// The array at the cursor; `None` for `{}`.
-    pub fn parse(c: &mut Cursor<'_>) -> Read<Option<Array>> {
-        c.expect(b'{', "`{` and the name of an instruction")?;
-        if c.accept_after_space(b'}') {
-            return Ok(None);
-        }
-        let name = c.string()?;
-        let name = unescape(c.str(name)).into_owned();
-        let mut index = Vec::new();
-        if c.accept_after_space(b'{') {
-            while !c.accept_after_space(b'}') {
-                index.push(c.int()?);
-                c.accept_after_space(b',');
-            }
-        }
-        c.expect(b'}', "`}` behind the name of an instruction")?;
-        Ok(Some(Array { name, index }))
-    }
-
     pub fn read(m: Message<'_>) -> Wire<Array> {
         Ok(Array { name: m.text(1)?.to_string(), index: m.ints(2)? })
     }
@@ -52,7 +24,7 @@ impl Array {
             push_quoted(out, &array.name);
             if !array.index.is_empty() {
                 // Writing to a string does not fail.
-                let _ = write!(out, " {{{}}}", crate::attribute::mesh::joined(&array.index));
+                let _ = write!(out, " {{{}}}", joined(&array.index));
             }
         }
         out.push('}');
@@ -64,83 +36,6 @@ impl Array {
         d.ints(2, &self.index);
         d
     }
-}
-
-/// Words of `DebugLogModeProto`, by number.
-const LOG_MODES: &[&str] = &["none", "default", "fusion_debugger", "no_fusion", "guaranteed"];
-
-/// The fields of a `DebugAttributesProto` in the order of the text, which has those of its `X64ConfigProto` beside them.
-static DEBUG_FIELDS: LazyLock<Vec<OperationField>> = LazyLock::new(|| {
-    const ROWS: &[Row] = &[
-        row("log_mode", Form::Raw, "*").field_as(&[1], Codec::Word(LOG_MODES)),
-        row("callback_id", Form::Int, "*").field(&[2]),
-        row("partitioned", Form::Bool, "*").field(&[4]),
-        row("op_id", Form::Int, "*").field(&[3]),
-        row("operands_sharding", Form::Text, "*").field(&[5]),
-        row("xprecision_64bit_fragment", Form::Text, "*").field(&[6, 1]),
-        row("original_log_instruction_name", Form::Text, "*").field(&[6, 2]),
-        row("xprecision_64bit_original_type", Form::Text, "*").field(&[6, 3]),
-    ];
-    schema::fields(ROWS, "", &[])
-});
-
-/// The number of leading fields that XLA reads in text, and the log modes that it reads.
-const N_READABLE: usize = 4;
-const READABLE_MODES: [&str; 2] = ["default", "fusion_debugger"];
-
-/// Reads the rows of `debug_attributes` by array, each with its `DebugAttributesProto`s. Content that XLA has in protos
-/// but does not read in text is an error if `is_strict`.
-pub(crate) fn debug_entries(c: &mut Cursor<'_>, is_strict: bool) -> Read<Vec<(Option<Array>, Vec<Encoder>)>> {
-    c.expect(b'{', "`{` of debug attributes")?;
-    let mut all = Vec::new();
-    while !c.accept_after_space(b'}') {
-        let array = Array::parse(c)?;
-        c.expect(b':', "`:` and debug attributes")?;
-        c.expect(b'(', "`(` of a list of debug attributes")?;
-        let mut items = Vec::new();
-        loop {
-            items.push(debug_item(c, is_strict)?);
-            if !c.accept_after_space(b',') {
-                break;
-            }
-        }
-        c.expect(b')', "`,` or `)` of a list of debug attributes")?;
-        all.push((array, items));
-        c.accept_after_space(b',');
-    }
-    Ok(all)
-}
-
-fn debug_item(c: &mut Cursor<'_>, is_strict: bool) -> Read<Encoder> {
-    let (mut d, mut x64) = (Encoder::default(), Encoder::default());
-    c.expect(b'{', "`{` of debug attributes")?;
-    let mut is_empty = true;
-    let n = if is_strict { N_READABLE } else { DEBUG_FIELDS.len() };
-    while !(c.accept_after_space(b'}') && !(is_strict && is_empty)) {
-        c.space();
-        let start = *c;
-        let name = c.word();
-        c.expect(b'=', "`=` behind the name of a debug attribute")?;
-        c.space();
-        let at = *c;
-        let Some(f) = DEBUG_FIELDS[..n].iter().find(|f| f.row.name == name) else {
-            return Err(start.expected("log_mode, callback_id, op_id or partitioned"));
-        };
-        let value = attribute::plain(c, f.row.form)?.unwrap_or_else(|| Value::Word(c.word()));
-        let is_readable = !is_strict || !matches!(value, Value::Word(word) if !READABLE_MODES.contains(&word));
-        let written = match value {
-            // The mode of an absent field.
-            Value::Word("none") => Some(()),
-            value => regular::write(f, value, if f.field.path.len() > 1 { &mut x64 } else { &mut d }),
-        };
-        written.filter(|()| is_readable).ok_or_else(|| at.expected("default or fusion_debugger"))?;
-        is_empty = false;
-        c.accept_after_space(b',');
-    }
-    if !x64.0.is_empty() {
-        d.message(6, &x64);
-    }
-    Ok(d)
 }
 
 /// Appends the text of `DebugAttributeTableEntryProto`s, by array.
@@ -183,30 +78,28 @@ pub(crate) fn write_debug_attributes(text: &str, number: u32, d: &mut Encoder) -
     for (array, items) in rows {
         d.nested(number, |d| {
             array.iter().for_each(|array| d.message(1, &array.write()));
-            items.iter().for_each(|item| d.message(2, item));
-        });
+            items.into_iter().try_for_each(|item| {
+                d.message(2, &write_debug_item(item)?);
+                Some(())
+            })
+        })?;
     }
     c.at_end().then_some(())
 }
 
-/// A row of the recovery table: the old array, the new one, and how to compute the old from it, as the text of a module.
-pub(crate) type Recovery = (Option<Array>, Option<Array>, Option<Span>);
-
-/// The rows of `origin_recovery_table`.
-pub(crate) fn recoveries(c: &mut Cursor<'_>) -> Read<Vec<Recovery>> {
-    c.expect(b'{', "`{` of a recovery table")?;
-    let mut all = Vec::new();
-    while !c.accept_after_space(b'}') {
-        let old = Array::parse(c)?;
-        c.expect(b':', "`:` and the array from which to recover")?;
-        let new = Array::parse(c)?;
-        let is_comma = c.accept_after_space(b',');
-        c.space();
-        let has_module = is_comma && matches!(c.peek(), Some(b'"' | b'\''));
-        all.push((old, new, if has_module { Some(c.string()?) } else { None }));
-        c.accept_after_space(b',');
+/// A `DebugAttributesProto`.
+fn write_debug_item(item: DebugItem<'_>) -> Option<Encoder> {
+    let (mut d, mut x64) = (Encoder::default(), Encoder::default());
+    for (f, value) in item {
+        // The mode of an absent field.
+        if value != Value::Word("none") {
+            regular::write(f, value, if f.field.path.len() > 1 { &mut x64 } else { &mut d })?;
+        }
     }
-    Ok(all)
+    if !x64.0.is_empty() {
+        d.message(6, &x64);
+    }
+    Some(d)
 }
 
 /// Appends the text of an `OriginalValueRecoveryTableProto`.

@@ -9,12 +9,11 @@ use smallvec::SmallVec;
 
 use super::aliasing::{each_leaf, part};
 use super::rule::{Law, Rule};
-use crate::attribute::Value;
+use crate::attribute::{origin, Value};
 use crate::check;
 use crate::error::Diagnostic;
 use crate::infer::{self};
 use crate::model::module::{InstructionId, Module};
-use crate::proto::origin;
 use crate::{Opcode, Trait};
 
 /// The first `limit` violations.
