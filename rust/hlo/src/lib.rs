@@ -37,6 +37,7 @@
 mod attribute;
 mod check;
 mod compression;
+mod equal;
 mod error;
 mod infer;
 mod model;
@@ -61,8 +62,8 @@ pub use attribute::sides::{Item, Sides};
 pub use attribute::window::{parse_dim_labels, parse_window, DimLabels, Labels, Window, WindowDim};
 pub use attribute::{unescape, Value};
 pub use compression::{compression_format, decompress, decompress_head, CompressionError};
+pub use equal::Names;
 pub use error::{describe, Diagnostic, DiagnosticKind, Source, Span, SyntaxErrors, MAX_DIAGNOSTICS, MAX_PROBLEMS};
-pub use model::equal::Names;
 pub use model::literal::LiteralValue;
 pub use model::metadata::{Frame, Metadata};
 pub use model::module::{Attribute, Computation, ComputationId, Ids, Instruction, InstructionId, Module};

@@ -4,9 +4,6 @@
 
 use layout::{ElementKind, Shape};
 
-use crate::model::module::{Attribute, InstructionId, Module};
-use crate::Opcode;
-
 pub(crate) const ORDERS: &[&str] = &["PARTIAL", "TOTAL"];
 
 /// The word of `type` for the default order of operands of this shape, which XLA leaves out.
@@ -25,18 +22,6 @@ pub(crate) fn type_word(order: &str, operand: Option<&Shape>) -> Option<&'static
         ("FLOAT", "TOTAL") => Some("TOTALORDER"),
         (default, "TOTAL") => Some(default),
         _ => None,
-    }
-}
-
-impl Module {
-    /// The word of `type` for an attribute that is the order of a comparison; `None` for any other attribute, and for
-    /// an order that `type` cannot express.
-    pub(crate) fn comparison_type(&self, i: InstructionId, a: &Attribute) -> Option<&'static str> {
-        let is_order = self.instructions()[i as usize].opcode == Opcode::Compare && self.attribute_name(a) == "order";
-        if !is_order {
-            return None;
-        }
-        type_word(self.attribute_text(a), self.operands(i).next().map(|k| self.shape(k)))
     }
 }
 

@@ -4,7 +4,7 @@
 
 pub(crate) mod asynchronous;
 pub(crate) mod backend;
-pub(crate) mod equal;
+pub(crate) mod canonical;
 pub(crate) mod float;
 pub(crate) mod fresh;
 pub(crate) mod hidden;

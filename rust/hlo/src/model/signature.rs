@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 
 use crate::attribute::schema::{self, Form};
 use crate::attribute::Value;
-use crate::model::equal::{named, plain};
+use crate::model::canonical::{named, plain};
 use crate::model::literal::{self, LiteralValue};
 use crate::model::module::{Attribute, ComputationId, InstructionId, Module, UNKNOWN_KEY};
 use crate::order::depth_first;

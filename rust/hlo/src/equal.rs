@@ -8,14 +8,14 @@ use layout::{with_layout, Shape};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::attribute::accuracy::Accuracy;
 use crate::attribute::entry_layout::EntryLayout;
 use crate::attribute::fields;
 use crate::attribute::metadata::is_number;
-use crate::attribute::schema::{self, Form};
+use crate::attribute::schema::Form;
 use crate::attribute::Value;
 use crate::cursor::Cursor;
 use crate::error::Span;
+use crate::model::canonical::{named, plain, squeezed};
 use crate::model::literal::with_shape;
 use crate::model::module::{Attribute, InstructionId, Module};
 use crate::proto::literal::in_order;
@@ -111,7 +111,7 @@ fn canonical(m: &Module, attributes: &[Attribute], of: Option<InstructionId>) ->
             (Form::Metadata, _) => metadata(m.attribute_text(a)),
             (Form::Literal, _) => literal(m.attribute_text(a)),
             (_, Value::EntryLayout(layout)) if layout == entry_layout(m) => continue,
-            (_, value) => match plain(name, opcode, value) {
+            (_, value) => match decoded(name, &value).or_else(|| plain(name, opcode, value)) {
                 Some(text) => text,
                 None => continue,
             },
@@ -123,59 +123,13 @@ fn canonical(m: &Module, attributes: &[Attribute], of: Option<InstructionId>) ->
     all
 }
 
-/// An attribute by the canonical name and value of its meaning.
-pub(crate) fn named<'m>(m: &'m Module, a: &Attribute, of: Option<InstructionId>) -> (&'m str, Value<'m>) {
-    let name = match (m.attribute_name(a), of.map(|i| m.instructions()[i as usize].opcode)) {
-        ("to_apply", Some(Opcode::CustomCall)) => "called_computations",
-        ("conv_kind", _) => "convolution_kind",
-        (name, _) => name,
-    };
-    match of.and_then(|i| m.comparison_type(i, a)) {
-        Some(word) => ("type", Value::Word(word)),
-        None => (name, m.value(a, of.map(|i| m.computation_of(i)))),
+/// The content of a text that is decoded for comparisons alone; `None` for any other value.
+fn decoded(name: &str, value: &Value<'_>) -> Option<String> {
+    let &Value::Raw(text) = value else { return None };
+    match name {
+        "domain" => fields::domain(&mut Cursor::new(text)).ok().map(|parts| format!("{parts:?}")),
+        _ => encoded(name, text).map(|fields| format!("{fields:?}")),
     }
-}
-
-/// The canonical spelling of a value; `None` for a default.
-pub(crate) fn plain(name: &str, opcode: Option<Opcode>, value: Value<'_>) -> Option<String> {
-    let key = schema::key(name.as_bytes());
-    let opcode = opcode.map_or("", Opcode::name);
-    let default = key.map_or(Some(0), |key| schema::TABLE[key as usize].default_on(opcode));
-    match &value {
-        Value::Bool(b) if default == Some(i64::from(*b)) => return None,
-        // A group count of 0 stands for the default as well.
-        Value::Int(n) if default.is_some_and(|default| *n == default || *n == 0) => return None,
-        Value::Ints(list) if list.is_empty() => return None,
-        Value::Words(list) if name == "operand_precision" && list.iter().all(|w| *w == "default") => return None,
-        Value::Window(w) if w.dims.is_empty() => return None,
-        Value::Word("FLOAT" | "SIGNED" | "UNSIGNED") if name == "type" => return None,
-        Value::Word("API_VERSION_ORIGINAL") => return None,
-        Value::Word("unset") if name == "convolution_kind" || name == "algorithm" => return None,
-        Value::Sides(sides) if sides.0.is_empty() => return None,
-        Value::Aliases(list) | Value::OperandAliases(list) if list.is_empty() => return None,
-        Value::Donors(list) if list.is_empty() => return None,
-        Value::Text(text) if text.is_empty() && key.is_some() => return None,
-        Value::Accuracy(Accuracy::Default) => return None,
-        _ => {}
-    }
-    Some(match value {
-        Value::Float(v) => format!("{}", v as f32),
-        Value::Dictionary(mut pairs) => {
-            pairs.sort_unstable();
-            format!("{pairs:?}")
-        }
-        Value::Raw(text) if name == "domain" => match fields::domain(&mut Cursor::new(text)) {
-            Ok(parts) => format!("{parts:?}"),
-            Err(_) => squeezed(text),
-        },
-        Value::Raw(text) => match encoded(name, text) {
-            Some(fields) => format!("{fields:?}"),
-            // Space outside strings is not significant, in HLO nor in JSON.
-            None => squeezed(text),
-        },
-        Value::Text(text) => squeezed(&text),
-        value => format!("{value:?}"),
-    })
 }
 
 /// The shape and the value of a literal. Of its layout only the order of dimensions counts, as in a proto.
@@ -190,27 +144,6 @@ fn literal(text: &str) -> String {
 fn entry_layout(m: &Module) -> EntryLayout {
     let parameters = m.parameters(m.entry()).iter().map(|&p| m.shape(p).clone()).collect();
     EntryLayout { parameters, result: m.shape(m.root(m.entry())).clone() }
-}
-
-/// The text without space and index comments (`/*index=5*/`) outside strings.
-fn squeezed(text: &str) -> String {
-    let mut in_string = false;
-    let mut last = ' ';
-    let mut out = String::with_capacity(text.len());
-    let mut chars = text.char_indices();
-    while let Some((at, c)) = chars.next() {
-        if !in_string && text[at..].starts_with("/*index=") {
-            chars.by_ref().find(|&(at, _)| text[..at].ends_with("*/") || text[at..].starts_with("*/"));
-            chars.next();
-            continue;
-        }
-        in_string ^= c == '"' && last != '\\';
-        last = if last == '\\' { ' ' } else { c };
-        if in_string || !c.is_whitespace() {
-            out.push(c);
-        }
-    }
-    out
 }
 
 /// The fields of metadata, sorted by name, without fields that are empty or 0, which mean absent, and without leading
