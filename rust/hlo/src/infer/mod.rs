@@ -9,7 +9,6 @@ mod asynchronous;
 mod collective;
 mod elementwise;
 mod movement;
-mod omitted;
 mod reduction;
 mod structure;
 
@@ -22,13 +21,27 @@ use crate::model::module::{ComputationId, InstructionId, Module};
 use crate::opcode::{async_form, elementwise};
 use crate::{Opcode, Trait};
 
-pub(crate) use omitted::{fill_omitted, RestatedShape};
-
 /// The inferred shape, or the reason that operands and attributes are inconsistent. `None` if no rule determines the
 /// shape; a written shape is compared by element types and sizes only.
 pub(crate) type Inference = Result<Option<Shape>, String>;
 
 type Check<T> = Result<T, String>;
+
+impl Module {
+    /// The shape that the operands and attributes imply, regardless of the shape that is written; `None` if they leave
+    /// it open or are inconsistent.
+    pub fn inferred_shape(&self, id: InstructionId) -> Option<Shape> {
+        if self.operands(id).any(|k| is_unbounded(self.shape(k))) {
+            return None;
+        }
+        infer_omitted(self, id).ok().flatten()
+    }
+
+    /// Whether any shape has an unbounded dimension. Computed once.
+    pub fn has_unbounded(&self) -> bool {
+        *self.has_unbounded.get_or_init(|| self.shapes.iter().any(is_unbounded))
+    }
+}
 
 /// The shape that the instruction must have. Whatever operands and attributes leave open (the result type of a convert,
 /// the sizes of a reshape) is taken from the written shape.

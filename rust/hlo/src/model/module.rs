@@ -14,9 +14,7 @@ use rustc_hash::FxHashMap;
 
 use crate::attribute::schema::{self, Form};
 use crate::attribute::{self, Value};
-use crate::check;
 use crate::error::{Diagnostic, Source, Span};
-use crate::infer::{self};
 use crate::model::hidden::Hidden;
 use crate::model::literal::{self, LiteralValue};
 use crate::model::metadata::Frames;
@@ -353,11 +351,6 @@ impl Module {
         &self.shapes[self.instructions[id as usize].shape as usize]
     }
 
-    /// Whether any shape has an unbounded dimension. Computed once.
-    pub fn has_unbounded(&self) -> bool {
-        *self.has_unbounded.get_or_init(|| self.shapes.iter().any(infer::is_unbounded))
-    }
-
     /// The operands of an instruction; empty if [`Module::has_unnamed_operands`].
     pub fn operands(&self, id: InstructionId) -> impl ExactSizeIterator<Item = InstructionId> + '_ {
         let i = &self.instructions[id as usize];
@@ -407,27 +400,6 @@ impl Module {
     /// Whether a part of the header, or a computation, was skipped since its text cannot be read.
     pub fn has_skipped_text(&self) -> bool {
         self.skipped_text
-    }
-
-    /// The reason that the shape, the operands and the attributes of an instruction are inconsistent, if they are. Such
-    /// an instruction has no well-defined semantics.
-    pub fn inconsistency(&self, id: InstructionId) -> Option<String> {
-        if self.is_lost(id) {
-            return self.unnamed_operands(id).map(str::to_string);
-        }
-        if self.instructions[id as usize].flags & INCONSISTENT == 0 {
-            return None;
-        }
-        check::inconsistency(self, id).map(|kind| kind.to_string())
-    }
-
-    /// The shape that the operands and attributes imply, regardless of the shape that is written; `None` if they leave
-    /// it open or are inconsistent.
-    pub fn inferred_shape(&self, id: InstructionId) -> Option<Shape> {
-        if self.operands(id).any(|k| infer::is_unbounded(self.shape(k))) {
-            return None;
-        }
-        infer::infer_omitted(self, id).ok().flatten()
     }
 
     /// Whether the instruction has an [`Module::inconsistency`].

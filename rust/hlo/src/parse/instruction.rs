@@ -19,6 +19,7 @@ use crate::model::module::{Attribute, Instruction, CALLS, ELIDED, LOST, SHAPE_OM
 use crate::opcode::async_form;
 use crate::parse::Numbers;
 use crate::parse::Parser;
+use crate::verify::values::{lacks_order, NO_ORDER};
 use crate::{Opcode, Trait};
 
 /// A computation that is being parsed.
@@ -388,9 +389,9 @@ impl<'a> Parser<'a> {
     fn new_shape(&mut self) -> Read<u32> {
         let start = self.c.pos;
         let shape = layout::read_shape(&mut self.c)?;
-        if self.is_strict && check::lacks_order(&self.c.bytes()[start..self.c.pos]) {
+        if self.is_strict && lacks_order(&self.c.bytes()[start..self.c.pos]) {
             let span = Span::new(start, self.c.pos);
-            self.refuse(|_| Diagnostic::new(span, check::NO_ORDER));
+            self.refuse(|_| Diagnostic::new(span, NO_ORDER));
         }
         let id = self.intern(shape, Span::new(start, self.c.pos));
         self.shape_texts.insert(self.c.slice(Span::new(start, self.c.pos)), id);

@@ -18,11 +18,10 @@ use std::sync::Arc;
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use crate::check;
+use crate::check::{self, RestatedShape};
 use crate::compression;
 use crate::cursor::{Cursor, Read};
 use crate::error::{Diagnostic, DiagnosticKind, Source, Span, SyntaxErrors, MAX_DIAGNOSTICS, MAX_PROBLEMS};
-use crate::infer::RestatedShape;
 use crate::model::module::Module;
 use crate::parse::instruction::{Scope, Stem};
 use crate::proto;

@@ -5,9 +5,8 @@
 use layout::{brief, clip};
 
 use crate::attribute::schema::Form;
-use crate::check;
+use crate::check::{self, RestatedShape};
 use crate::error::{Diagnostic, Span};
-use crate::infer::RestatedShape;
 use crate::model::module::{Attribute, Computation, Instruction, LOST, SHAPE_OMITTED, UNRESOLVED};
 use crate::parse::instruction::{Scope, Stem};
 use crate::parse::module::{Header, Signature};

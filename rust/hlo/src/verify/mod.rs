@@ -17,7 +17,7 @@ pub(crate) mod rule;
 mod sharding;
 mod strict;
 mod types;
-mod values;
+pub(crate) mod values;
 
 use std::borrow::Cow;
 
@@ -26,6 +26,7 @@ use layout::{brief, Shape};
 use crate::attribute::form::Form;
 use crate::attribute::schema;
 use crate::attribute::Value;
+use crate::cursor::Cursor;
 use crate::error::{Diagnostic, Span, MAX_PROBLEMS};
 use crate::infer::Operation;
 use crate::model::module::{ComputationId, InstructionId, Module, UNKNOWN_KEY};
@@ -177,4 +178,22 @@ fn thread_of(m: &Module, c: ComputationId) -> Cow<'_, str> {
 pub(crate) fn problem(violation: &Violation, span: Span) -> Diagnostic {
     let Violation { rule, expected, found, .. } = violation;
     Diagnostic::disagrees(span, format_args!("rule {}", rule.name()), brief(expected), brief(found))
+}
+
+/// The span of a violation by an instruction: that of the attribute, or of the shape.
+pub(crate) fn violation_span(m: &Module, i: u32, violation: &Violation) -> Span {
+    let named = violation.attribute.and_then(|name| m.attribute(i, name)).map(|a| a.value);
+    named.filter(|span| !span.is_empty()).unwrap_or_else(|| shape_span(m, i))
+}
+
+/// The span of the shape of an instruction; of its name if it has none.
+pub(crate) fn shape_span(m: &Module, i: u32) -> Span {
+    let name = m.instructions[i as usize].name;
+    let mut c = Cursor { text: &m.source.text, pos: name.end as usize };
+    if !c.accept_after_space(b'=') {
+        return name;
+    }
+    c.space();
+    let start = c.pos;
+    layout::read_shape(&mut c).map_or(name, |_| Span::new(start, c.pos))
 }

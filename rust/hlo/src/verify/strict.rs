@@ -10,7 +10,6 @@ use smallvec::SmallVec;
 use super::aliasing::{each_leaf, part};
 use super::rule::{Law, Rule};
 use crate::attribute::{origin, Value};
-use crate::check;
 use crate::error::Diagnostic;
 use crate::infer::{self};
 use crate::model::module::{InstructionId, Module};
@@ -33,7 +32,7 @@ pub(crate) fn check(m: &Module, limit: usize) -> Vec<Diagnostic> {
         origin(m, i)
     };
     let found = (0..m.instructions.len() as InstructionId).filter_map(|i| law(i).err().map(|violation| (i, violation)));
-    let found = found.map(|(i, violation)| super::problem(&violation, check::violation_span(m, i, &violation)));
+    let found = found.map(|(i, violation)| super::problem(&violation, super::violation_span(m, i, &violation)));
     found.take(limit).collect()
 }
 

@@ -6,7 +6,6 @@
 use crate::attribute::fields;
 use crate::attribute::form::Form;
 use crate::attribute::metadata;
-use crate::check;
 use crate::cursor::Cursor;
 use crate::error::{Diagnostic, Span};
 use crate::model::module::Module;
@@ -27,9 +26,7 @@ fn problem(text: &str, form: Form, span: Span) -> Option<Diagnostic> {
         Metadata => metadata::check(c).err(),
         FrontendAttributes => fields::frontend_attributes(c).err(),
         Bool | Bools => boolean(c),
-        Shape | Shapes if check::lacks_order(&text.as_bytes()[span.range()]) => {
-            Some(Diagnostic::new(span, check::NO_ORDER))
-        }
+        Shape | Shapes if lacks_order(&text.as_bytes()[span.range()]) => Some(Diagnostic::new(span, NO_ORDER)),
         Text | Config if matches!(c.peek(), Some(b'"' | b'\'')) => fields::string(c).err(),
         // Every reading reads them as XLA does.
         Shape | Shapes | Text | Config | Int | Float | Word | Ints | IntLists | Words | Slices | Padding | Window
@@ -46,3 +43,18 @@ fn boolean(c: &mut Cursor<'_>) -> Option<Diagnostic> {
     }
     (!c.at_end()).then(|| c.expected("`true` or `false`"))
 }
+
+/// Whether the text of a shape has a layout without the order of dimensions: `{}`, or one of an array with dimensions
+/// and more than a memory space. The layout is read as that of row-major order.
+pub(crate) fn lacks_order(text: &[u8]) -> bool {
+    memchr::memchr_iter(b'{', text).any(|open| match text[open + 1..].trim_ascii_start() {
+        [b'}', ..] => true,
+        [b':', b'S', ..] => false,
+        [b':', ..] => !text[..open].trim_ascii_end().ends_with(b"[]"),
+        _ => false,
+    })
+}
+
+/// The problem of a layout that [`lacks_order`].
+pub(crate) const NO_ORDER: &str =
+    "invalid layout: minor_to_major: expected one number per dimension, or no braces, found none";

@@ -3,6 +3,8 @@
 //! A cycle is an error. A shape that disagrees with the inferred one is a diagnostic, and the module keeps the shape
 //! that is written. Not here: names and counts, which `parse` checks as it reads them.
 
+mod omitted;
+
 use cancel::poll;
 use std::collections::hash_map::Entry;
 use std::hash::{Hash, Hasher};
@@ -11,9 +13,8 @@ use layout::{brief, clip, Shape};
 use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::attribute::schema;
-use crate::cursor::Cursor;
 use crate::error::{Diagnostic, Span, MAX_DIAGNOSTICS};
-use crate::infer::{self, RestatedShape};
+use crate::infer;
 use crate::model::module::{
     Attribute, ComputationId, Instruction, InstructionId, Module, CALLS, INCONSISTENT, LOST, SHAPE_OMITTED,
     UNKNOWN_KEY, UNNAMED_OPERANDS, UNRESOLVED,
@@ -23,6 +24,23 @@ use crate::verify;
 use crate::verify::names::{Named, SuspectNames};
 use crate::verify::rule::Violation;
 use crate::{Arity, Opcode, Trait};
+
+use omitted::fill_omitted;
+pub(crate) use omitted::RestatedShape;
+
+impl Module {
+    /// The reason that the shape, the operands and the attributes of an instruction are inconsistent, if they are. Such
+    /// an instruction has no well-defined semantics.
+    pub fn inconsistency(&self, id: InstructionId) -> Option<String> {
+        if self.is_lost(id) {
+            return self.unnamed_operands(id).map(str::to_string);
+        }
+        if self.instructions[id as usize].flags & INCONSISTENT == 0 {
+            return None;
+        }
+        inconsistency(self, id).map(|kind| kind.to_string())
+    }
+}
 
 /// Results gathered while a module is parsed. An instruction is checked when its computation ends, while its text is
 /// still in the cache, unless it calls a computation that is defined later.
@@ -170,7 +188,7 @@ pub(crate) fn module(
     if findings.is_provisional {
         mark_unnamed_operands(m);
         let n_problems = problems.len();
-        infer::fill_omitted(m, restated_shapes, problems, losses);
+        fill_omitted(m, restated_shapes, problems, losses);
         if problems.len() > n_problems {
             return;
         }
@@ -190,7 +208,7 @@ pub(crate) fn module(
         findings.inconsistent.sort_by_key(|found| found.0);
     }
     for (i, problem) in findings.inconsistent.drain(..).take(MAX_DIAGNOSTICS.saturating_sub(m.diagnostics.len())) {
-        let span = shape_span(m, i);
+        let span = verify::shape_span(m, i);
         m.diagnostics.push(Diagnostic { span, ..problem });
     }
     verify_module(m, findings, losses.is_empty());
@@ -205,7 +223,7 @@ fn verify_module(m: &mut Module, findings: &mut Findings, is_whole: bool) {
     {
         found.extend(verify::relations::check(m, &findings.related));
     }
-    let of_instructions = found.into_iter().map(|(i, violation)| (violation_span(m, i, &violation), violation));
+    let of_instructions = found.into_iter().map(|(i, violation)| (verify::violation_span(m, i, &violation), violation));
     let of_header = verify::header::check(m).into_iter().map(|violation| {
         let named = m.header.iter().find(|a| Some(m.attribute_name(a)) == violation.attribute);
         (named.map_or(m.name, |a| a.value), violation)
@@ -244,17 +262,6 @@ fn call_cycle(m: &Module, calls: &[InstructionId]) -> Option<ComputationId> {
         called[m.computation_of(i) as usize].extend(m.called_computations(i));
     }
     depth_first(called.len(), |c, i| called[c as usize].get(i).copied()).1
-}
-
-/// Whether the text of a shape has a layout without the order of dimensions: `{}`, or one of an array with dimensions
-/// and more than a memory space. The layout is read as that of row-major order.
-pub(crate) fn lacks_order(text: &[u8]) -> bool {
-    memchr::memchr_iter(b'{', text).any(|open| match text[open + 1..].trim_ascii_start() {
-        [b'}', ..] => true,
-        [b':', b'S', ..] => false,
-        [b':', ..] => !text[..open].trim_ascii_end().ends_with(b"[]"),
-        _ => false,
-    })
 }
 
 pub(crate) fn invalid_layout(shape: &Shape) -> Option<String> {
@@ -306,29 +313,8 @@ pub(crate) fn depends_on_itself(what: &str, name: &str, span: Span) -> Diagnosti
     Diagnostic::new(span, format!("{what} `{}` depends on itself", clip(name)))
 }
 
-/// The problem of a layout that [`lacks_order`].
-pub(crate) const NO_ORDER: &str =
-    "invalid layout: minor_to_major: expected one number per dimension, or no braces, found none";
-
 /// The reason against an instruction with an operand whose shape cannot be read, if it has one.
 pub(crate) fn lost_operand(m: &Module, i: u32) -> Option<String> {
     let lost = m.operands(i).find(|&k| m.is_lost(k) && *m.shape(k) == Shape::Opaque)?;
     Some(format!("operand `{}` cannot be read", clip(m.instruction_name(lost))))
-}
-
-/// The span of a violation by an instruction: that of the attribute, or of the shape.
-pub(crate) fn violation_span(m: &Module, i: u32, violation: &Violation) -> Span {
-    let named = violation.attribute.and_then(|name| m.attribute(i, name)).map(|a| a.value);
-    named.filter(|span| !span.is_empty()).unwrap_or_else(|| shape_span(m, i))
-}
-
-fn shape_span(m: &Module, i: u32) -> Span {
-    let name = m.instructions[i as usize].name;
-    let mut c = Cursor { text: &m.source.text, pos: name.end as usize };
-    if !c.accept_after_space(b'=') {
-        return name;
-    }
-    c.space();
-    let start = c.pos;
-    layout::read_shape(&mut c).map_or(name, |_| Span::new(start, c.pos))
 }

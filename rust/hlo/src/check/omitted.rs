@@ -5,9 +5,9 @@
 use layout::{brief, Shape};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::infer_omitted;
-use crate::check;
+use super::{inconsistent, lost_operand};
 use crate::error::{Diagnostic, Span};
+use crate::infer::infer_omitted;
 use crate::model::module::{InstructionId, Module, SHAPE_OMITTED};
 
 /// A shape restated for an instruction: before its name as an operand, or in a signature.
@@ -43,7 +43,7 @@ pub(crate) fn fill_omitted(
         if !spend(&mut budget, m.operands(i).map(|k| m.shape(k))) {
             return problems.push(Diagnostic::limit(name, format!("more than {limit} parts of inferred shapes")));
         }
-        let shape = match check::lost_operand(m, i).map_or_else(|| infer_omitted(m, i), Err) {
+        let shape = match lost_operand(m, i).map_or_else(|| infer_omitted(m, i), Err) {
             Ok(Some(shape)) => shape,
             unknown => {
                 losses.push(no_shape(m, i, unknown.err()));
@@ -88,7 +88,7 @@ fn spend<'m>(budget: &mut usize, mut shapes: impl Iterator<Item = &'m Shape>) ->
 fn no_shape(m: &Module, i: InstructionId, reason: Option<String>) -> Diagnostic {
     let (opcode, span) = (m.opcode_name(i), m.instructions[i as usize].name);
     match reason {
-        Some(reason) => check::inconsistent(opcode, &reason, span),
+        Some(reason) => inconsistent(opcode, &reason, span),
         None => Diagnostic::expected(span, format!("a shape before {opcode}"), "attributes that do not determine it"),
     }
 }
