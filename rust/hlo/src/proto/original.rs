@@ -11,6 +11,8 @@ use crate::attribute::mesh::joined;
 use crate::attribute::original::{debug_entries, recoveries, Array, DebugItem, DEBUG_FIELDS};
 use crate::attribute::{unescape, Value};
 use crate::cursor::Cursor;
+use crate::error::Source;
+use crate::parse::parse_source;
 use crate::wire::{Encoder, Message, Wire};
 
 impl Array {
@@ -135,7 +137,7 @@ pub(crate) fn write_recovery_table(text: &str, number: u32, d: &mut Encoder) -> 
         }
         if let Some(module) = module {
             let text = unescape(c.str(module));
-            let [module] = &crate::parse::parse(&text, None, false).ok()?[..] else { return None };
+            let [module] = &parse_source(Source::new(text, None), Vec::new(), false).ok()?[..] else { return None };
             entry.data(3, &module.to_proto().ok()?);
         }
         table.message(1, &entry);
