@@ -131,10 +131,10 @@ def test_op_rules_do_not_import_each_other() -> None:
 
 
 RUST = ROOT / "rust"
-ORDERED = ["quasiaffine", "cancel", "layout"]
+ORDERED = ["quasiaffine", "cancel", "layout", "hlo"]
 """Crates in which each module imports only modules that ``lib.rs`` declares before it."""
 
-NOT_YET = {"hlo", "flow", "bindings"}
+NOT_YET = {"flow", "bindings"}
 """Crates with circles of modules."""
 
 

@@ -25,30 +25,39 @@
 //! # Ok::<(), hlo::SyntaxErrors>(())
 //! ```
 //!
-//! The folders, from the inside out: `model` holds a module and what is derived from it, `attribute` the values of
-//! attributes and their schema, `parse` and `print` convert text, `proto` serialized protos; `infer` derives shapes from
-//! operands and attributes, `check` compares them with the shapes that are written, and `verify` holds the other rules
-//! of XLA's verifier.
+//! Each module imports only those that are declared before it. From the inside out: `opcode` lists the operations,
+//! `attribute` holds the values of attributes and their schema, `model` a module and what is derived from it; `infer`
+//! derives shapes from operands and attributes, `verify` holds the other rules of XLA's verifier, and `check` applies
+//! both to a module that is read; `parse` reads text and `print` writes it; `proto` reads serialized protos by way of
+//! text and writes them, in the format of `wire`; `equal` compares modules, and `input` chooses the reader.
 //!
 //! Any input gives modules or errors with positions, in time and memory proportional to its size. Input
 //! that is inconsistent but can be represented (an unknown attribute, a shape that disagrees with the operands) gives a
 //! diagnostic. Not here: what an operation reads or computes.
 
-mod attribute;
-mod check;
 mod compression;
-mod equal;
 mod error;
-mod infer;
-mod input;
-mod model;
+
 mod opcode;
-mod order;
+mod wire;
+
+mod attribute;
+
+mod model;
+
+mod infer;
+
+mod verify;
+
+mod check;
+
 mod parse;
 mod print;
+
 mod proto;
-mod verify;
-mod wire;
+
+mod equal;
+mod input;
 
 use layout::text as cursor;
 

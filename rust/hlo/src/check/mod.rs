@@ -1,4 +1,5 @@
-//! Semantic checks beyond the grammar: operands and calls form no cycles, and shapes are consistent.
+//! Semantic checks beyond the grammar: operands and calls form no cycles, shapes are consistent, and the rules of the
+//! verifier hold. Shapes that the text omits are inferred first.
 //!
 //! A cycle is an error. A shape that disagrees with the inferred one is a diagnostic, and the module keeps the shape
 //! that is written. Not here: names and counts, which `parse` checks as it reads them.
@@ -19,7 +20,7 @@ use crate::model::module::{
     Attribute, ComputationId, Instruction, InstructionId, Module, CALLS, INCONSISTENT, LOST, SHAPE_OMITTED,
     UNKNOWN_KEY, UNNAMED_OPERANDS, UNRESOLVED,
 };
-use crate::order::depth_first;
+use crate::model::order::depth_first;
 use crate::verify;
 use crate::verify::names::{Named, SuspectNames};
 use crate::verify::rule::Violation;

@@ -1,6 +1,6 @@
-//! The object model: modules, computations, instructions, opcodes and literals, and what is derived from them.
+//! The object model: modules, computations, instructions and literals, and what is derived from them.
 //!
-//! Not here: text, protos, and the values of attributes.
+//! Not here: text, protos, opcodes, and the values of attributes.
 
 pub(crate) mod asynchronous;
 pub(crate) mod backend;
@@ -11,6 +11,7 @@ pub(crate) mod hidden;
 pub(crate) mod literal;
 pub(crate) mod metadata;
 pub(crate) mod module;
+pub(crate) mod order;
 pub(crate) mod propagation;
 pub(crate) mod reads;
 pub(crate) mod signature;

@@ -17,7 +17,6 @@ use crate::attribute::Value;
 use crate::model::canonical::{named, plain};
 use crate::model::literal::{self, LiteralValue};
 use crate::model::module::{Attribute, ComputationId, InstructionId, Module, UNKNOWN_KEY};
-use crate::order::depth_first;
 use crate::Opcode;
 
 /// A signature, a fingerprint, or a key of reads.
@@ -199,15 +198,6 @@ impl Module {
             h.word(u64::MAX);
         }
         h.finish()
-    }
-
-    /// All computations, callees before their callers; in text order if that is such an order.
-    pub fn callees_first(&self) -> Vec<ComputationId> {
-        let n = self.computations().len();
-        let called: Vec<Vec<u32>> = (0..n as u32)
-            .map(|c| self.instructions_of(c).flat_map(|i| self.called_computations(i)).collect())
-            .collect();
-        depth_first(n, |c, i| called[c as usize].get(i).copied()).0
     }
 }
 

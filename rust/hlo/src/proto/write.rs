@@ -26,7 +26,6 @@ use crate::model::fresh::Names;
 use crate::model::literal as literals;
 use crate::model::module::{Attribute, ComputationId, InstructionId, Module};
 use crate::opcode::{async_form, AsyncPhase};
-use crate::order::depth_first;
 use crate::wire::{Encoder, Message};
 use crate::Opcode;
 
@@ -83,24 +82,6 @@ impl Module {
             _ => matches!(self.shape(i).as_tuple(), Some([Shape::Tuple(_), _, ..])),
         };
         is_pair.then_some((inner.name(), half))
-    }
-
-    /// The instructions of a computation in text order if operands precede their users there, or else in such an order.
-    pub(crate) fn instruction_order(&self, c: ComputationId) -> Vec<InstructionId> {
-        let range = self.instructions_of(c);
-        let needs = |i: InstructionId| self.operands(i).chain(self.control_predecessors(i));
-        if range.clone().all(|i| needs(i).all(|k| k < i)) {
-            return range.collect();
-        }
-        let start = range.start;
-        let (order, _) = depth_first(range.len(), |i, k| Some(needs(start + i).nth(k)? - start));
-        order.into_iter().map(|i| start + i).collect()
-    }
-
-    fn control_predecessors(&self, i: InstructionId) -> impl Iterator<Item = InstructionId> + '_ {
-        let start = self.instructions_of(self.computation_of(i)).start;
-        let lists = self.attributes(i).iter().filter(|a| a.form == Form::Instructions);
-        lists.flat_map(move |a| self.list(a.link).iter().map(move |&k| start + k))
     }
 }
 
