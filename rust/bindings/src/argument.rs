@@ -8,37 +8,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
 use crate::detach::poll_locked;
 use crate::error::{wrong_type, SizeError};
-use crate::expr::ExprLike;
-use crate::instruction::PyFrame;
-use crate::layout::{PyLayout, PyShape};
-use crate::map::PyMap;
-use crate::map_arguments::{of_length, ConstraintLike, VariableLike};
-use crate::module::PyModule_;
 use crate::repr;
-
-/// The options of a method that prints HLO, from its keywords.
-pub fn print_options(function: &str, flags: Option<Bound<'_, PyDict>>) -> PyResult<hlo::PrintOptions> {
-    let mut options = hlo::PrintOptions::default();
-    for (name, value) in flags.into_iter().flatten() {
-        macro_rules! option {
-            ($($known:ident)*) => {
-                match name.extract::<&str>()? {
-                    $(stringify!($known) => &mut options.$known,)*
-                    other => {
-                        let message = concat!("expected keywords from", $(" ", stringify!($known)),*);
-                        return Err(PyTypeError::new_err(format!("hm.{function}: {message}, got {other}")));
-                    }
-                }
-            };
-        }
-        let option = option!(
-            operand_shapes metadata layouts backend_config control_predecessors large_constants signatures
-            canonical_names
-        );
-        *option = value.extract().map_err(|_| wrong_type(function, &format!("a bool as `{name}`"), &value, ""))?;
-    }
-    Ok(options)
-}
 
 /// An argument of a method, converted, or the object with the exception of its conversion.
 pub struct Arg<'py, T>(Result<T, (Bound<'py, PyAny>, PyErr)>);
@@ -105,10 +75,11 @@ pub trait Kind<'a, 'py>: Sized {
     }
 }
 
+/// Kinds of parameters that a type converts: each with its phrase and the plural.
 macro_rules! kinds {
     ($($kind:ty: $one:literal, $many:literal;)*) => {$(
-        impl<'a, 'py> Kind<'a, 'py> for $kind {
-            fn read(object: Borrowed<'a, 'py, PyAny>, _: &mut usize) -> PyResult<Self> {
+        impl<'a, 'py> $crate::argument::Kind<'a, 'py> for $kind {
+            fn read(object: pyo3::Borrowed<'a, 'py, pyo3::PyAny>, _: &mut usize) -> pyo3::PyResult<Self> {
                 object.extract().map_err(Into::into)
             }
 
@@ -133,18 +104,15 @@ kinds! {
     f64: "a float", "float";
     &'a str: "a str", "str";
     String: "a str", "str";
-    ExprLike: "an Expr or an int", "Expr or int";
-    VariableLike: "a size, (lower, upper), (name, lower, upper) or a Variable",
-        "sizes, (lower, upper), (name, lower, upper) or Variable";
-    ConstraintLike: "a Constraint or a triple (expr, lower, upper)",
-        "Constraint or triples (expr, lower, upper)";
-    Bound<'py, PyMap>: "an IndexingMap", "IndexingMap";
-    Bound<'py, PyModule_>: "a Module", "Module";
-    PyShape: "a Shape", "Shape";
-    Py<PyShape>: "a Shape", "Shape";
-    PyLayout: "a Layout", "Layout";
-    PyFrame: "a Frame", "Frame";
     std::collections::HashMap<i64, i64>: "a dict from int to int", "dicts from int to int";
+}
+
+/// `TypeError`, which becomes one that names the parameter, for a tuple of another length.
+pub fn of_length<'a, 'py>(n: usize, object: Borrowed<'a, 'py, PyAny>) -> PyResult<Borrowed<'a, 'py, PyAny>> {
+    match object.cast::<PyTuple>() {
+        Ok(tuple) if tuple.len() != n => Err(PyTypeError::new_err("a tuple of another length")),
+        _ => Ok(object),
+    }
 }
 
 impl Kind<'_, '_> for (i64, Vec<i64>) {
@@ -277,6 +245,23 @@ pub fn too_many(function: &str, takes: &str, error: PyErr, py: Python<'_>) -> Py
         return PyValueError::new_err(format!("hm.{function}: expected {takes}, got {}", error.value(py)));
     }
     error
+}
+
+/// The items of an argument that is a sequence of something; the exception names the first that is not.
+pub fn expect_many<'py, T>(
+    got: &Bound<'py, PyAny>,
+    function: &str,
+    takes: &str,
+    item: impl Fn(&Bound<'py, PyAny>) -> Option<T>,
+) -> PyResult<Vec<T>> {
+    let is_text = got.is_instance_of::<PyString>() || got.is_instance_of::<PyBytes>();
+    if is_text || got.try_iter().is_err() {
+        return Err(wrong_type(function, takes, got, ""));
+    }
+    read_items(got.as_borrowed(), &mut { MAX_ITEMS }, |one, _| {
+        item(&one).ok_or_else(|| wrong_type(function, takes, &one, "as an item"))
+    })
+    .map_err(|error| too_many(function, takes, error, got.py()))
 }
 
 impl<T: Named> Named for Option<T> {

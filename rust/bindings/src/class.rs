@@ -1,7 +1,11 @@
 //! Helpers that many classes share.
 
+use flow::ShapeIndex;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
+
+use crate::error::wrong_type;
 
 /// The tuple of these items, or the first of their exceptions.
 pub fn tuple_of<'py, T: IntoPyObject<'py>>(
@@ -9,6 +13,11 @@ pub fn tuple_of<'py, T: IntoPyObject<'py>>(
     items: impl Iterator<Item = PyResult<T>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
     PyTuple::new(py, items.collect::<PyResult<Vec<_>>>()?)
+}
+
+/// A shape index as a tuple.
+pub fn index_tuple<'py>(py: Python<'py>, index: &ShapeIndex) -> PyResult<Bound<'py, PyTuple>> {
+    PyTuple::new(py, index.iter())
 }
 
 /// The properties of a class as a table: below its docstring each name, with the type and the value of its getter.
@@ -29,6 +38,30 @@ macro_rules! getters {
 /// The result of a Python function.
 pub type Object<'py> = PyResult<Bound<'py, PyAny>>;
 
+/// The options of a method that prints HLO, from its keywords.
+pub fn print_options(function: &str, flags: Option<Bound<'_, PyDict>>) -> PyResult<hlo::PrintOptions> {
+    let mut options = hlo::PrintOptions::default();
+    for (name, value) in flags.into_iter().flatten() {
+        macro_rules! option {
+            ($($known:ident)*) => {
+                match name.extract::<&str>()? {
+                    $(stringify!($known) => &mut options.$known,)*
+                    other => {
+                        let message = concat!("expected keywords from", $(" ", stringify!($known)),*);
+                        return Err(PyTypeError::new_err(format!("hm.{function}: {message}, got {other}")));
+                    }
+                }
+            };
+        }
+        let option = option!(
+            operand_shapes metadata layouts backend_config control_predecessors large_constants signatures
+            canonical_names
+        );
+        *option = value.extract().map_err(|_| wrong_type(function, &format!("a bool as `{name}`"), &value, ""))?;
+    }
+    Ok(options)
+}
+
 /// The method `to_string` of classes that print as HLO: its name in messages, and the text by options.
 macro_rules! prints {
     ($class:ty, $this:ident, $options:ident; $(#[$doc:meta])* to_string = $name:literal, $text:expr;) => {
@@ -43,7 +76,7 @@ macro_rules! prints {
                 py: pyo3::Python<'_>,
                 flags: Option<pyo3::Bound<'_, pyo3::types::PyDict>>,
             ) -> pyo3::PyResult<String> {
-                let $options = $crate::argument::print_options($name, flags)?;
+                let $options = $crate::class::print_options($name, flags)?;
                 $crate::detach::unlocked(py, || $text)
             }
         }
@@ -122,6 +155,3 @@ macro_rules! by_its_text {
         }
     };
 }
-
-copies_are_same!(crate::expr::PyExpr crate::map::PyMap crate::module::PyModule_ crate::module::PyComputation
-    crate::instruction::PyInstruction);

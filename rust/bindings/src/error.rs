@@ -2,10 +2,7 @@
 
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
 use quasiaffine::Error;
-
-use crate::argument::{read_items, too_many, MAX_ITEMS};
 
 macro_rules! exceptions {
     ($($class:ident)*) => { $(pyo3::import_exception!(hlomap.errors, $class);)* };
@@ -26,23 +23,6 @@ pub fn wrong_type(function: &str, takes: &str, got: &Bound<'_, PyAny>, hint: &st
         Ok(PyErr::from_value(helper.call1((function, takes, got, hint))?))
     };
     build().unwrap_or_else(|e| e)
-}
-
-/// The items of an argument that is a sequence of something; the exception names the first that is not.
-pub fn expect_many<'py, T>(
-    got: &Bound<'py, PyAny>,
-    function: &str,
-    takes: &str,
-    item: impl Fn(&Bound<'py, PyAny>) -> Option<T>,
-) -> PyResult<Vec<T>> {
-    let is_text = got.is_instance_of::<PyString>() || got.is_instance_of::<PyBytes>();
-    if is_text || got.try_iter().is_err() {
-        return Err(wrong_type(function, takes, got, ""));
-    }
-    read_items(got.as_borrowed(), &mut { MAX_ITEMS }, |one, _| {
-        item(&one).ok_or_else(|| wrong_type(function, takes, &one, "as an item"))
-    })
-    .map_err(|error| too_many(function, takes, error, got.py()))
 }
 
 /// An error of the algebra as an exception.

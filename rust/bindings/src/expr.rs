@@ -311,3 +311,9 @@ pub fn hash_of(value: &impl std::hash::Hash) -> u64 {
     use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
     BuildHasherDefault::<DefaultHasher>::default().hash_one(value)
 }
+
+kinds! {
+    ExprLike: "an Expr or an int", "Expr or int";
+}
+
+copies_are_same!(PyExpr);

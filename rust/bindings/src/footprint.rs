@@ -12,10 +12,9 @@ use quasiaffine::State;
 use quasiaffine::{delinearize, Constraint, Domain, Expr, Interval, Map, Options, Source, Variable};
 use smallvec::SmallVec;
 
-use crate::class::tuple_of;
+use crate::class::{index_tuple, tuple_of};
 use crate::error::{OrRaise, ShapeError};
 use crate::expr::{ExprLike, PyExpr};
-use crate::indexing::index_tuple;
 use crate::layout::PyShape;
 use crate::map::{simplified, PyMap};
 use crate::map_arguments::VariableLike;

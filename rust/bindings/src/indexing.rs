@@ -247,7 +247,3 @@ impl PyInstructionIndexing {
         self.indexing.parts.len()
     }
 }
-
-pub fn index_tuple<'py>(py: Python<'py>, index: &ShapeIndex) -> PyResult<Bound<'py, PyTuple>> {
-    PyTuple::new(py, index.iter())
-}

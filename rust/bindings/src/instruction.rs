@@ -561,3 +561,9 @@ fn array<'py>(
         _ => Err(ShapeError::new_err(format!("constant of shape {shape}: the value does not fit the shape"))),
     }
 }
+
+kinds! {
+    PyFrame: "a Frame", "Frame";
+}
+
+copies_are_same!(PyInstruction);

@@ -10,9 +10,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::argument::{Arg, Named};
-use crate::class::{tuple_of, Object};
+use crate::class::{index_tuple, tuple_of, Object};
 use crate::error::{of_quasiaffine, InCall, ShapeError, UnsupportedError};
-use crate::indexing::index_tuple;
 use crate::repr;
 
 /// The order of an array's elements in memory: ``{1,0:T(8,128)}``.
@@ -556,3 +555,9 @@ impl PyShape {
 
 /// The limit on shapes in a tuple, nested ones included.
 const MAX_PARTS: usize = 1 << 20;
+
+kinds! {
+    PyShape: "a Shape", "Shape";
+    Py<PyShape>: "a Shape", "Shape";
+    PyLayout: "a Layout", "Layout";
+}

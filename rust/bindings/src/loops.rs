@@ -8,11 +8,10 @@ use hlo::InstructionId;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::class::tuple_of;
+use crate::class::{index_tuple, tuple_of};
 use crate::detach::unlocked;
 use crate::error::ShapeError;
 use crate::expr::PyExpr;
-use crate::indexing::index_tuple;
 use crate::instruction::{instruction, PyInstruction};
 use crate::module::{computation, Handle, PyComputation};
 use crate::rule_cache::held;

@@ -463,3 +463,9 @@ pub fn _map(
     let map = unlocked_if(py, text.len() >= SHORT_TEXT, || parse_map(text))?;
     Ok(PyMap::placed(map.or_raise()?, index, usage, suppliers))
 }
+
+kinds! {
+    Bound<'py, PyMap>: "an IndexingMap", "IndexingMap";
+}
+
+copies_are_same!(PyMap);

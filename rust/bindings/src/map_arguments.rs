@@ -10,6 +10,7 @@ use pyo3::types::{PyList, PyTuple};
 use quasiaffine::default_var;
 use quasiaffine::{Constraint, Domain, Interval, Points, Variable};
 
+use crate::argument::of_length;
 use crate::error::{wrong_type, MapError, SizeError};
 use crate::expr::ExprLike;
 use crate::map_values::{PyConstraint, PyVariable};
@@ -70,12 +71,11 @@ impl<'py> FromPyObject<'_, 'py> for ConstraintLike {
     }
 }
 
-/// `TypeError`, which becomes one that names the parameter, for a tuple of another length.
-pub fn of_length<'a, 'py>(n: usize, object: Borrowed<'a, 'py, PyAny>) -> PyResult<Borrowed<'a, 'py, PyAny>> {
-    match object.cast::<PyTuple>() {
-        Ok(tuple) if tuple.len() != n => Err(PyTypeError::new_err("a tuple of another length")),
-        _ => Ok(object),
-    }
+kinds! {
+    VariableLike: "a size, (lower, upper), (name, lower, upper) or a Variable",
+        "sizes, (lower, upper), (name, lower, upper) or Variable";
+    ConstraintLike: "a Constraint or a triple (expr, lower, upper)",
+        "Constraint or triples (expr, lower, upper)";
 }
 
 /// Raises `ValueError` if a dim or range has a source.

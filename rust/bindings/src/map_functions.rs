@@ -7,9 +7,9 @@ use quasiaffine::Map;
 use quasiaffine::{Constraint, Expr, Interval, Options, Variable};
 use quasiaffine::{Statement, Step};
 
-use crate::argument::Arg;
+use crate::argument::{expect_many, Arg};
 use crate::detach::{unlocked, unlocked_many};
-use crate::error::{expect_many, InCall, OrRaise};
+use crate::error::{InCall, OrRaise};
 use crate::map::PyMap;
 use crate::map_values::PyCount;
 

@@ -7,9 +7,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyInt;
 use quasiaffine::{then, Equivalence, Map};
 
-use crate::argument::{Arg, Kind};
+use crate::argument::{expect_many, Arg, Kind};
 use crate::detach::unlocked;
-use crate::error::{expect_many, wrong_type, InCall, OrRaise};
+use crate::error::{wrong_type, InCall, OrRaise};
 use crate::expr::ExprLike;
 use crate::layout::{linear, linear_error, shape_error, PyShape};
 use crate::map::PyMap;

@@ -513,3 +513,9 @@ pub fn _module(
         Err(errors) => Err(syntax_error(py, &errors.source, &errors.problems)),
     }
 }
+
+kinds! {
+    Bound<'py, PyModule_>: "a Module", "Module";
+}
+
+copies_are_same!(PyModule_ PyComputation);

@@ -10,7 +10,7 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 use quasiaffine::Map;
 use rustc_hash::FxHashMap;
 
-use crate::indexing::index_tuple;
+use crate::class::index_tuple;
 use crate::instruction::{instruction, PyInstruction};
 use crate::map::PyMap;
 use crate::propagation::PyPropagation;

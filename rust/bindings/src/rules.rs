@@ -13,9 +13,10 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use quasiaffine::{Count, Map};
 
+use crate::class::index_tuple;
 use crate::detach::locked;
 use crate::error::ShapeError;
-use crate::indexing::{checked_call, index_tuple, PyInstructionIndexing};
+use crate::indexing::{checked_call, PyInstructionIndexing};
 use crate::instruction::{instruction, watched, PyInstruction};
 use crate::map::PyMap;
 use crate::module::Handle;
