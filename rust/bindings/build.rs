@@ -19,32 +19,43 @@ fn main() {
     println!("cargo:rerun-if-changed=src");
     println!("cargo:rerun-if-changed={METHODS}");
     let mut docs = Docs::new();
-    for file in fs::read_dir("src").expect("the sources") {
+    let items = fs::read_dir("src").expect("the sources").map(|file| {
         let source = fs::read_to_string(file.expect("a source").path()).expect("a source is text");
-        read(&syn::parse_file(&source).expect("a source is Rust").items, &mut docs);
-    }
+        syn::parse_file(&source).expect("a source is Rust").items
+    });
+    let files: Vec<Vec<Item>> = items.collect();
+    let mut classes = HashMap::new();
+    files.iter().for_each(|items| read_classes(items, &mut classes, &mut docs));
+    files.iter().for_each(|items| read(items, &classes, &mut docs));
     read_methods(&fs::read_to_string(METHODS).expect("the methods in Python"), &mut docs);
     let stub = with_docs(&fs::read_to_string("_core.pyi").expect("the signatures"), &docs);
     let folder = env::var("OUT_DIR").expect("cargo sets it");
     fs::write(Path::new(&folder).join("_core.pyi"), stub).expect("the folder of the build can be written");
 }
 
-/// Collects the docstrings of a file; the class of a block of methods stands above the block.
-fn read(items: &[Item], docs: &mut Docs) {
-    let mut classes = HashMap::new();
+/// Collects the docstrings of the classes of a file and of their fields, and the Python names by those in Rust.
+fn read_classes(items: &[Item], classes: &mut HashMap<String, String>, docs: &mut Docs) {
+    for item in items {
+        let Item::Struct(item) = item else { continue };
+        if !has(&item.attrs, "pyclass") {
+            continue;
+        }
+        let class = name(&item.attrs, &item.ident.to_string());
+        docs.insert(class.clone(), doc(&item.attrs));
+        if let Fields::Named(fields) = &item.fields {
+            for field in &fields.named {
+                let name = field.ident.as_ref().expect("a named field").to_string();
+                docs.insert(format!("{class}.{name}"), doc(&field.attrs));
+            }
+        }
+        classes.insert(item.ident.to_string(), class);
+    }
+}
+
+/// Collects the docstrings of the methods and functions of a file.
+fn read(items: &[Item], classes: &HashMap<String, String>, docs: &mut Docs) {
     for item in items {
         match item {
-            Item::Struct(item) if has(&item.attrs, "pyclass") => {
-                let class = name(&item.attrs, &item.ident.to_string());
-                docs.insert(class.clone(), doc(&item.attrs));
-                if let Fields::Named(fields) = &item.fields {
-                    for field in &fields.named {
-                        let name = field.ident.as_ref().expect("a named field").to_string();
-                        docs.insert(format!("{class}.{name}"), doc(&field.attrs));
-                    }
-                }
-                classes.insert(item.ident.to_string(), class);
-            }
             Item::Impl(item) if has(&item.attrs, "pymethods") => {
                 let Type::Path(owner) = &*item.self_ty else { continue };
                 let class = &classes[&owner.path.segments[0].ident.to_string()];

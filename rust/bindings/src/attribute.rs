@@ -11,12 +11,11 @@ use crate::alias::{PyBufferDonor, PyEntryLayout, PyInputOutputAlias, PyOperandAl
 use crate::argument::Arg;
 use crate::class::tuple_of;
 use crate::error::NotFoundError;
-use crate::instruction::{instruction, instructions};
 use crate::layout::PyShape;
-use crate::module::{computation, computations, Handle};
 use crate::pickle::{by_attribute, Reduced};
 use crate::repr;
 use crate::sharding::{PyReplicaGroups, PySharding};
+use crate::view::{computation, computations, instruction, instructions, Handle};
 
 /// The owner of attributes.
 #[derive(Clone, Copy, PartialEq)]

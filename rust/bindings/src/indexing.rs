@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 
 use crate::error::{HlomapError, ShapeError};
 use crate::footprint::{checked, PyFootprint};
-use crate::instruction::PyInstruction;
+use crate::view::PyInstruction;
 
 /// The indexing of one instruction, as its rule gives it: a part for each operand, or for each output.
 ///

@@ -15,37 +15,10 @@ use crate::class::tuple_of;
 use crate::detach::{poll_locked, unlocked};
 use crate::error::{ShapeError, UnsupportedError};
 use crate::layout::PyShape;
-use crate::module::{computation, computations, Handle, PyComputation, PyModule_};
 use crate::pickle::Reduced;
 use crate::repr;
-
-/// One instruction of a module.
-///
-/// >>> import hlomap as hm
-/// >>> module = hm.parse("ENTRY e { p = f32[4,6] parameter(0) ROOT t = f32[6,4] transpose(p), dimensions={1,0} }")
-/// >>> t = module["t"]
-/// >>> t.opcode, str(t.shape), t.operands[0].name, t.attributes["dimensions"]
-/// ('transpose', 'f32[6,4]', 'p', (1, 0))
-#[pyclass(name = "Instruction", module = "hlomap._core", frozen)]
-pub struct PyInstruction {
-    pub module: Handle,
-    pub id: InstructionId,
-    /// Records reads of the instruction on behalf of a rule.
-    pub watch: Option<Box<Watch>>,
-}
-
-pub fn instruction(py: Python<'_>, module: &Handle, id: InstructionId) -> PyResult<Py<PyInstruction>> {
-    watched(py, module, id, None)
-}
-
-pub fn watched(
-    py: Python<'_>,
-    module: &Handle,
-    id: InstructionId,
-    watch: Option<Box<Watch>>,
-) -> PyResult<Py<PyInstruction>> {
-    Py::new(py, PyInstruction { module: module.clone_ref(py), id, watch })
-}
+use crate::view::{computation, computations, instruction, instructions, watched};
+use crate::view::{Handle, PyComputation, PyInstruction, PyModule_};
 
 impl PyInstruction {
     /// Records a read of the instruction.
@@ -72,18 +45,6 @@ impl PyInstruction {
     fn operand(&self, py: Python<'_>, k: usize, id: InstructionId) -> PyResult<Py<PyInstruction>> {
         watched(py, &self.module, id, self.watch.as_ref().map(|watch| Box::new(watch.operand(k))))
     }
-}
-
-pub fn instructions<'py>(
-    py: Python<'py>,
-    module: &Handle,
-    ids: impl Iterator<Item = InstructionId>,
-) -> PyResult<Bound<'py, PyTuple>> {
-    let object = |(i, id): (usize, InstructionId)| {
-        poll_locked(py, i)?;
-        instruction(py, module, id)
-    };
-    tuple_of(py, ids.enumerate().map(object))
 }
 
 getters! { PyInstruction, self, py;

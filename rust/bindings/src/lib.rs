@@ -39,6 +39,7 @@ mod rule_cache;
 mod rules;
 mod sharding;
 mod tiling;
+mod view;
 
 #[pyo3::pymodule]
 mod _core {
@@ -54,7 +55,7 @@ mod _core {
         expr::PyExpr,
         footprint::{_delinearize, _identity_map, _map_to_all, _outside, _reshape_map, _single_map, PyFootprint},
         indexing::{checked_rule, PyInstructionIndexing},
-        instruction::{PyFrame, PyInstruction, PyMetadata},
+        instruction::{PyFrame, PyMetadata},
         layout::{PyLayout, PyShape},
         loops::{_arithmetic, _condition_and_body, PyCountedLoop, PyNest},
         map::{_map, PyMap},
@@ -64,7 +65,7 @@ mod _core {
             count_requests, flat_thread_map, grid_maps, is_valid_bitcast, linear_index, logical_index, pack_into,
             reshape_is_bitcast, spread_bits, squeeze_bits, transpose_is_bitcast, unpack_into,
         },
-        module::{_module, PyComputation, PyModule_},
+        module::_module,
         parse::{
             _operands_of, _read_profile, form_of_head, known_attributes, known_opcodes, parse_text, trace_programs,
             unpack_head,
@@ -77,6 +78,7 @@ mod _core {
         set_questions::{_coalesce, _contains, _eliminate_ranges, _image_many, _is_injective, _overlap},
         sharding::{PyMesh, PyReplicaGroups, PySharding},
         tiling::{_over_all_parameters, _tile_reasons, PyTilePlan},
+        view::{PyComputation, PyInstruction, PyModule_},
     };
 
     #[pymodule_init]

@@ -12,9 +12,8 @@ use crate::class::{index_tuple, tuple_of};
 use crate::detach::unlocked;
 use crate::error::ShapeError;
 use crate::expr::PyExpr;
-use crate::instruction::{instruction, PyInstruction};
-use crate::module::{computation, Handle, PyComputation};
 use crate::rule_cache::held;
+use crate::view::{computation, instruction, Handle, PyComputation, PyInstruction};
 
 /// The facts about a loop that do not depend on its arrays.
 ///

@@ -7,7 +7,7 @@ use pyo3::types::{PyBytes, PyString};
 use crate::detach::unlocked;
 use crate::diagnostic::syntax_error;
 use crate::error::wrong_type;
-use crate::module::PyModule_;
+use crate::view::PyModule_;
 
 /// All modules of a text, parsed without the interpreter lock.
 ///

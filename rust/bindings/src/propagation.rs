@@ -15,15 +15,14 @@ use quasiaffine::{Interval, Map};
 use crate::detach::{locked, unlocked};
 use crate::error::NotFoundError;
 use crate::indexing::PyInstructionIndexing;
-use crate::instruction::PyInstruction;
 use crate::loops::carried_tuple;
 use crate::map::PyMap;
-use crate::module::{Handle, PyComputation, PyModule_};
 use crate::records::{
     in_python, Evaluated, FusedRecord, NeededRecord, OperationsOrReason, Reached, Record, Records, TilesRecord,
 };
 use crate::rows::PyRows;
 use crate::rules::PythonRules;
+use crate::view::{Handle, PyComputation, PyInstruction, PyModule_};
 
 /// Asks questions about one module by the rules of a subclass, which it composes; results are cached as long as the
 /// object lives.

@@ -11,9 +11,9 @@ use quasiaffine::Map;
 use rustc_hash::FxHashMap;
 
 use crate::class::index_tuple;
-use crate::instruction::{instruction, PyInstruction};
 use crate::map::PyMap;
 use crate::propagation::PyPropagation;
+use crate::view::{instruction, PyInstruction};
 
 /// The maps to one value, or to one operand, parameter or output, by its number.
 ///

@@ -13,8 +13,7 @@ use pyo3::types::{PyFloat, PyList, PyString, PyTuple};
 
 use crate::detach::{poll_locked, unlocked};
 use crate::error::UnsupportedError;
-use crate::instruction::{instruction, PyInstruction};
-use crate::module::Handle;
+use crate::view::{instruction, Handle, PyInstruction};
 
 /// The rows of the table of a module.  Instructions share equal cells; a column is built on demand.
 #[pyclass(name = "Rows", module = "hlomap._core", frozen)]

@@ -17,10 +17,9 @@ use crate::class::index_tuple;
 use crate::detach::locked;
 use crate::error::ShapeError;
 use crate::indexing::{checked_call, PyInstructionIndexing};
-use crate::instruction::{instruction, watched, PyInstruction};
 use crate::map::PyMap;
-use crate::module::Handle;
 use crate::rule_cache::PyRuleCache;
+use crate::view::{instruction, watched, Handle, PyInstruction};
 
 /// The rules of a Python object, called from inside a propagation.
 pub struct PythonRules<'a> {
