@@ -1,5 +1,7 @@
 //! Helpers that many classes share.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use flow::ShapeIndex;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -18,6 +20,11 @@ pub fn tuple_of<'py, T: IntoPyObject<'py>>(
 /// A shape index as a tuple.
 pub fn index_tuple<'py>(py: Python<'py>, index: &ShapeIndex) -> PyResult<Bound<'py, PyTuple>> {
     PyTuple::new(py, index.iter())
+}
+
+/// The value of a mutex, in which a panic elsewhere leaves it valid: entries are complete when they are inserted.
+pub fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The properties of a class as a table: below its docstring each name, with the type and the value of its getter.

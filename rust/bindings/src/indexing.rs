@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use ::layout::Shape;
 use flow::propagate::n_outputs;
-use flow::{shapes, InstructionIndexing, OperandIndexing, ShapeIndex, Text};
+use flow::{shapes, Direction, InstructionIndexing, OperandIndexing, ShapeIndex, Text};
 use hlo::{InstructionId, Module};
 use pyo3::exceptions::{
     PyArithmeticError, PyAssertionError, PyAttributeError, PyLookupError, PyOverflowError, PyStopIteration,
@@ -245,5 +245,18 @@ impl PyInstructionIndexing {
 
     fn __len__(&self) -> usize {
         self.indexing.parts.len()
+    }
+}
+
+/// The direction of a number: -1 for the output, k for operand or parameter k.
+pub fn direction_of(number: i64) -> Direction {
+    u32::try_from(number).map_or(Direction::Backward, Direction::Forward)
+}
+
+/// The number of a direction.
+pub fn number_of(direction: Direction) -> i64 {
+    match direction {
+        Direction::Backward => -1,
+        Direction::Forward(k) => i64::from(k),
     }
 }

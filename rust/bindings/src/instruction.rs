@@ -1,4 +1,4 @@
-//! Python classes for instructions, which are frozen views of (module, number), and for their metadata.
+//! The methods of instructions, and Python classes for their metadata.
 
 use std::borrow::Cow;
 use std::hash::{Hash, Hasher};

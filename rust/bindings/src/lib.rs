@@ -1,45 +1,58 @@
 //! The compiled module `hlomap._core`: Python classes and functions over the core crates.
 //!
-//! Each file wraps one part of the core crates: convert, release the interpreter lock, call, convert back.
+//! Each file wraps one part of the core crates: convert, release the interpreter lock, call, convert back. A file imports
+//! only those that are declared before it.
 #![allow(missing_docs, reason = "the Python API is documented on the classes and in the stub")]
+
+mod detach;
+mod error;
+mod repr;
 
 #[macro_use]
 mod argument;
+mod pickle;
+
 #[macro_use]
 mod class;
-mod detach;
-
-mod error;
-mod pickle;
-mod repr;
 
 mod expr;
-mod map;
-mod map_arguments;
-mod map_functions;
+
 mod map_values;
+
+mod map_arguments;
+
+mod map;
+
+mod map_functions;
 mod set_questions;
 
-mod alias;
-mod attribute;
 mod diagnostic;
-mod footprint;
-mod indexing;
-mod instruction;
 mod layout;
-mod loops;
+mod sharding;
+
+mod alias;
+mod view;
+
+mod attribute;
+
+mod instruction;
 mod memory;
 mod module;
 mod parse;
-mod propagation;
 mod reads;
+mod tiling;
+
+mod footprint;
+mod indexing;
+
+mod loops;
 mod records;
 mod rows;
 mod rule_cache;
+
 mod rules;
-mod sharding;
-mod tiling;
-mod view;
+
+mod propagation;
 
 #[pyo3::pymodule]
 mod _core {

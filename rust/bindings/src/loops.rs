@@ -8,11 +8,10 @@ use hlo::InstructionId;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use crate::class::{index_tuple, tuple_of};
+use crate::class::{held, index_tuple, tuple_of};
 use crate::detach::unlocked;
 use crate::error::ShapeError;
 use crate::expr::PyExpr;
-use crate::rule_cache::held;
 use crate::view::{computation, instruction, Handle, PyComputation, PyInstruction};
 
 /// The facts about a loop that do not depend on its arrays.

@@ -1,4 +1,4 @@
-//! Python classes for modules and computations: frozen views of (module, number) that copy fields on access.
+//! The methods of modules and computations, which copy fields on access.
 
 use std::ops::Range;
 

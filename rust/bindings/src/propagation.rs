@@ -6,7 +6,7 @@ use std::sync::Arc;
 use flow::devices::DeviceTable;
 use flow::provider::named;
 use flow::schedule::{self, Schedule};
-use flow::{rows, Direction, Propagator, Query, Questions, ShapeIndex, Subject};
+use flow::{rows, Propagator, Query, Questions, ShapeIndex, Subject};
 use hlo::{ComputationId, InstructionId};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -14,7 +14,7 @@ use quasiaffine::{Interval, Map};
 
 use crate::detach::{locked, unlocked};
 use crate::error::NotFoundError;
-use crate::indexing::PyInstructionIndexing;
+use crate::indexing::{direction_of, PyInstructionIndexing};
 use crate::loops::carried_tuple;
 use crate::map::PyMap;
 use crate::records::{
@@ -35,10 +35,6 @@ use crate::view::{Handle, PyComputation, PyInstruction, PyModule_};
 pub struct PyPropagation {
     pub module: Handle,
     pub propagator: Propagator,
-}
-
-pub fn direction_of(number: i64) -> Direction {
-    u32::try_from(number).map_or(Direction::Backward, Direction::Forward)
 }
 
 /// The instructions that a propagation goes through, a call among them that it enters in any case, and those that are
@@ -85,6 +81,12 @@ fn ask<T: Send, const N: usize>(
     let rules = PythonRules::new(module, propagator, slf)?;
     let questions = Questions { propagator, m: module, rules: &rules };
     unlocked(slf.py(), || question(&questions))?
+}
+
+/// Builds records of the object's answers.
+fn records<'a, 'py>(slf: &'a Bound<'py, PyPropagation>) -> Records<'a, 'py> {
+    let PyPropagation { module, propagator } = slf.get();
+    Records::new(slf.py(), module, propagator)
 }
 
 #[pymethods]
@@ -136,7 +138,7 @@ impl PyPropagation {
             });
             answers.map_while(Result::transpose).collect::<PyResult<Vec<_>>>()
         })?;
-        let mut records = Records::new(slf);
+        let mut records = records(slf);
         found.iter().map(|indexing| records.of_indexing(indexing, subject, direction)).collect()
     }
 
@@ -152,7 +154,7 @@ impl PyPropagation {
     ) -> PyResult<Vec<NeededRecord>> {
         let about = [Subject::Computation(computation)];
         let found = ask(slf, about, |questions| questions.needed(computation, &indices, as_one))?;
-        let mut records = Records::new(slf);
+        let mut records = records(slf);
         let record = |(number, starts, part)| {
             Ok(NeededRecord { starts, record: records.of_part(number, &part, None)?.unbind() })
         };
@@ -214,7 +216,7 @@ impl PyPropagation {
             let rest = region.ends.iter().filter(|&&id| ends_alone || schedule.position(id).is_none());
             Ok(order.iter().chain(rest).map(|&id| Reached::new(&propagation, id)).collect::<Vec<_>>())
         })?;
-        Records::new(slf).of_values(found)
+        records(slf).of_values(found)
     }
 
     /// The tiling parameters of array ``indices[tiled]`` of ``start``, and the maps from them to each of the arrays and to
@@ -242,7 +244,7 @@ impl PyPropagation {
             sizes: parameters.sizes(),
             sequential: parameters.sequential.iter().map(|p| (p.instruction, p.position)).collect(),
             outputs: outputs.collect::<PyResult<_>>()?,
-            records: Records::new(slf).of_values(reached)?.into_iter().map(Bound::unbind).collect(),
+            records: records(slf).of_values(reached)?.into_iter().map(Bound::unbind).collect(),
         })
     }
 
@@ -261,7 +263,7 @@ impl PyPropagation {
             let values = schedule.order.iter().rev().filter(|&&id| propagation.state(id).is_some());
             Ok(values.map(|&id| Reached::new(&propagation, id)).collect::<Vec<_>>())
         })?;
-        Records::new(slf).of_values(found)
+        records(slf).of_values(found)
     }
 
     /// The indexing of an instruction as its rule gives it, from where results are cached.

@@ -3,7 +3,7 @@
 use cancel::{discard, poll};
 use flow::arithmetic::{Known, Operations};
 use flow::propagate::Entry;
-use flow::{Direction, InstructionIndexing, OperandIndexing, Propagation, ShapeIndex, Subject};
+use flow::{Direction, InstructionIndexing, OperandIndexing, Propagation, Propagator, ShapeIndex, Subject};
 use hlo::InstructionId;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
@@ -12,8 +12,7 @@ use rustc_hash::FxHashMap;
 
 use crate::class::index_tuple;
 use crate::map::PyMap;
-use crate::propagation::PyPropagation;
-use crate::view::{instruction, PyInstruction};
+use crate::view::{instruction, Handle, PyInstruction};
 
 /// The maps to one value, or to one operand, parameter or output, by its number.
 ///
@@ -129,16 +128,16 @@ impl Reached {
 /// Builds records.
 pub struct Records<'a, 'py> {
     py: Python<'py>,
-    propagation: &'a PyPropagation,
+    module: &'a Handle,
+    propagator: &'a Propagator,
     instructions: FxHashMap<InstructionId, Py<PyInstruction>>,
     no_suppliers: Py<PyDict>,
 }
 
 impl<'a, 'py> Records<'a, 'py> {
-    pub fn new(propagation: &'a Bound<'py, PyPropagation>) -> Records<'a, 'py> {
-        let py = propagation.py();
+    pub fn new(py: Python<'py>, module: &'a Handle, propagator: &'a Propagator) -> Records<'a, 'py> {
         let no_suppliers = PyDict::new(py).unbind();
-        Records { py, propagation: propagation.get(), instructions: FxHashMap::default(), no_suppliers }
+        Records { py, module, propagator, instructions: FxHashMap::default(), no_suppliers }
     }
 
     pub fn of_indexing(
@@ -226,8 +225,7 @@ impl<'a, 'py> Records<'a, 'py> {
     fn placed(&mut self, m: &Map, index: &ShapeIndex, usage: Py<PyAny>) -> PyResult<PyMap> {
         let mut suppliers = None;
         for source in m.domain().runtime().iter().filter_map(|v| v.source.as_ref()) {
-            let PyPropagation { module, propagator } = self.propagation;
-            if let Some(id) = propagator.sources().supplier(module, source.id) {
+            if let Some(id) = self.propagator.sources().supplier(self.module, source.id) {
                 let supplier = self.instruction(id)?;
                 suppliers.get_or_insert_with(|| PyDict::new(self.py)).set_item(source.id, supplier)?;
             }
@@ -244,7 +242,7 @@ impl<'a, 'py> Records<'a, 'py> {
         if let Some(known) = self.instructions.get(&id) {
             return Ok(known.clone_ref(self.py));
         }
-        let found = instruction(self.py, &self.propagation.module, id)?;
+        let found = instruction(self.py, self.module, id)?;
         self.instructions.insert(id, found.clone_ref(self.py));
         Ok(found)
     }

@@ -1,7 +1,7 @@
 //! The results of rules that one propagation caches and later ones use without a call into Python.
 
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use cancel::look_back;
 use flow::watch::AllReads;
@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::indexing::PyInstructionIndexing;
-use crate::propagation::direction_of;
+use crate::class::held;
+use crate::indexing::{direction_of, PyInstructionIndexing};
 
 const MAX_SIGNATURES: usize = 16384;
 const MAX_FINGERPRINTS: usize = 4096;
@@ -56,11 +56,6 @@ impl Recent {
         }
         young.insert((key.into(), index.clone(), direction), found.clone());
     }
-}
-
-/// The value of a mutex, in which a panic elsewhere leaves it valid: entries are complete when they are inserted.
-pub fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The traits of rules by opcode, the reads of rules by signature, the most recent results of rules by their reads,

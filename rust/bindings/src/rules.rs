@@ -16,7 +16,7 @@ use quasiaffine::{Count, Map};
 use crate::class::index_tuple;
 use crate::detach::locked;
 use crate::error::ShapeError;
-use crate::indexing::{checked_call, PyInstructionIndexing};
+use crate::indexing::{checked_call, number_of, PyInstructionIndexing};
 use crate::map::PyMap;
 use crate::rule_cache::PyRuleCache;
 use crate::view::{instruction, watched, Handle, PyInstruction};
@@ -34,13 +34,6 @@ pub struct PythonRules<'a> {
     has_custom_rules: bool,
     /// Whether computations with equal fingerprints have equal indexing.
     shares_computations: bool,
-}
-
-fn number_of(direction: Direction) -> i64 {
-    match direction {
-        Direction::Backward => -1,
-        Direction::Forward(k) => i64::from(k),
-    }
 }
 
 /// The numbers of operations that a rule counts, and how often each called computation runs.
