@@ -15,13 +15,13 @@ use quasiaffine::{distinct, touched, Count, Map};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use crate::indexing::{OperandIndexing, ShapeIndex, Text};
+use crate::indexing::{Direction, OperandIndexing};
 use crate::propagate::Propagation;
 use crate::provider::RuleProvider;
-use crate::query::{Direction, Questions};
-use crate::reads;
+use crate::query::Questions;
+use crate::reads::{self, Text};
 use crate::schedule::{only_callee, Region, Schedule, Step};
-use crate::shapes;
+use crate::shapes::{self, ShapeIndex};
 
 named! {
     /// How the arithmetic operations of an instruction are counted.

@@ -6,7 +6,8 @@
 use layout::{buffer_bytes, buffer_elements, linear_index, transpose_is_bitcast, ArrayShape, Shape};
 use quasiaffine::{equivalent, then, Equivalence, Map, Points, Program};
 
-use crate::indexing::{is_identity_on, InstructionIndexing, OperandIndexing};
+use crate::indexing::{InstructionIndexing, OperandIndexing};
+use crate::maps::is_identity_on;
 
 /// Whether the output has every element of an operand, the part `at` of its indexing, at the same position in memory;
 /// `None` if that is undecided, and for values that are not arrays.

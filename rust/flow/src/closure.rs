@@ -13,11 +13,12 @@ use quasiaffine::{compose, simplify, Domain, Map, Options};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use crate::indexing::{is_identity_on, OperandIndexing, ShapeIndex};
-use crate::propagate::{Direction, Rule, Setting};
+use crate::indexing::{Direction, OperandIndexing};
+use crate::maps::{is_identity_on, whole};
+use crate::propagate::Setting;
+use crate::provider::Rule;
 use crate::schedule::Step;
-use crate::shapes;
-use crate::state::whole;
+use crate::shapes::{self, ShapeIndex};
 
 /// The limit on distinct maps to one array. More become one map of the whole array.
 pub const MAX_MAPS: usize = 8;

@@ -11,8 +11,7 @@ use hlo::{InstructionId, Metadata, Module, Opcode};
 use rustc_hash::FxHashMap;
 
 use crate::arithmetic::Arithmetic;
-use crate::indexing::Text;
-use crate::reads::Reads;
+use crate::reads::{Reads, Text};
 use crate::rows::{Answer, Operand, Output, Row, Rows};
 
 named! {

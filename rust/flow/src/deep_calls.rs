@@ -5,7 +5,7 @@ use cancel::{once, poll};
 use hlo::{ComputationId, Module};
 use rustc_hash::FxHashSet;
 
-use crate::propagate::Direction;
+use crate::indexing::Direction;
 use crate::provider::RuleProvider;
 use crate::query::Questions;
 use crate::shapes;

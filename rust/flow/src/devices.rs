@@ -6,7 +6,7 @@
 use quasiaffine::{Domain, Expr, Interval, Map, Variable};
 use smallvec::SmallVec;
 
-use crate::indexing::is_identity_on;
+use crate::maps::{hulls, is_identity_on};
 
 /// The shape of a table of device groups. The device numbers are up to the caller.
 #[derive(Clone, Debug)]
@@ -74,17 +74,4 @@ fn device_dims(groups: Interval, n: i64) -> [Variable; 2] {
 fn groups_of(m: &Map) -> Option<Interval> {
     let dims = m.domain().dims();
     Some(dims.get(dims.len().checked_sub(2)?)?.interval)
-}
-
-/// The smallest boxes around the dimensions of maps, one for each number of dimensions.
-pub(crate) fn hulls<'m>(maps: impl Iterator<Item = &'m Map>) -> Vec<SmallVec<[Interval; 4]>> {
-    let mut hulls: Vec<SmallVec<[Interval; 4]>> = Vec::new();
-    for m in maps {
-        let dims = m.domain().dims();
-        match hulls.iter_mut().find(|hull| hull.len() == dims.len()) {
-            None => hulls.push(dims.iter().map(|v| v.interval).collect()),
-            Some(hull) => hull.iter_mut().zip(dims).for_each(|(r, v)| *r = r.hull(v.interval)),
-        }
-    }
-    hulls
 }

@@ -9,18 +9,14 @@ use cancel::once;
 use std::sync::{Arc, OnceLock};
 
 use quasiaffine::State;
-use quasiaffine::{eliminate_ranges, for_any_runtime, simplify, solve, Expr, Map, Options};
+use quasiaffine::{eliminate_ranges, for_any_runtime, simplify, solve, Map, Options};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use crate::arithmetic::Arithmetic;
-use crate::reads::{Counts, Union};
-
-/// The path from a value to one of the arrays in it: an element number for each nested tuple.
-pub type ShapeIndex = SmallVec<[u32; 4]>;
-
-/// A text with shared ownership.
-pub type Text = Arc<str>;
+use crate::maps::{remap_sources, SIMPLIFY};
+use crate::reads::{Counts, Text, Union};
+use crate::shapes::ShapeIndex;
 
 /// A union of maps into one value, each with the array of the value that its results index.
 #[derive(Clone, Debug, PartialEq)]
@@ -95,6 +91,15 @@ impl OperandIndexing {
     }
 }
 
+/// The direction of a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// From an array of the output to the operands, or to the parameters of a computation.
+    Backward,
+    /// From an array of the operand, or parameter, with this number to the outputs.
+    Forward(u32),
+}
+
 /// The union of the maps to each array of a value.
 pub type Unions = Vec<(ShapeIndex, Arc<Union>)>;
 
@@ -114,16 +119,6 @@ pub struct InstructionIndexing {
     counts: OnceLock<Vec<Vec<Counts>>>,
     unions: OnceLock<Vec<Unions>>,
     free: OnceLock<Arc<InstructionIndexing>>,
-}
-
-/// The options of compositions: they drop unused variables.
-pub(crate) const SIMPLIFY: Options = Options::new().drop_unused(true);
-
-/// Solves the equalities of one map for ranges.
-pub(crate) fn solve_alone(map: &mut Map) {
-    if let Some(solved) = solve(std::iter::once(&*map)) {
-        *map = simplify(&solved[0], SIMPLIFY.solve(true));
-    }
 }
 
 impl InstructionIndexing {
@@ -269,38 +264,4 @@ fn arrays_of(part: &OperandIndexing) -> Vec<(&ShapeIndex, Vec<&Map>)> {
         }
     }
     arrays
-}
-
-/// A map with renumbered sources. Sources that become equal make their variables equal, which may simplify the map.
-pub fn remap_sources(m: &Map, new: &dyn Fn(i64) -> Option<i64>) -> Map {
-    if m.domain().n_runtime() == 0 {
-        return m.clone();
-    }
-    let moved = m.remap_sources(new);
-    if n_sources(&moved) < n_sources(m) {
-        return simplify(&moved, SIMPLIFY);
-    }
-    moved
-}
-
-fn n_sources(m: &Map) -> usize {
-    let mut ids: SmallVec<[Option<i64>; 8]> =
-        m.domain().runtime().iter().map(|v| v.source.as_ref().map(|s| s.id)).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    ids.len()
-}
-
-/// Whether a map is the identity on the whole of an array of these sizes.
-///
-/// The identity on only some elements, as for the first operand of a concatenate, restricts the maps before it.
-pub fn is_identity_on(m: &Map, sizes: &[i64]) -> bool {
-    let domain = m.domain();
-    m.state() == State::Defined
-        && domain.constraints.is_empty()
-        && domain.n_dims == sizes.len()
-        && domain.vars.len() == sizes.len()
-        && m.results().len() == sizes.len()
-        && domain.vars.iter().zip(sizes).all(|(v, &n)| v.interval.lo == 0 && v.interval.hi == n - 1)
-        && m.results().iter().enumerate().all(|(i, e)| *e == Expr::dim(i as u32))
 }

@@ -19,10 +19,12 @@ use quasiaffine::{Domain, Kind, Map};
 use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 
-use crate::indexing::{InstructionIndexing, OperandIndexing, ShapeIndex};
-use crate::propagate::{Propagation, Rule, Setting};
-use crate::shapes;
-use crate::state::{whole, State};
+use crate::indexing::{InstructionIndexing, OperandIndexing};
+use crate::maps::whole;
+use crate::propagate::{Propagation, Setting};
+use crate::provider::Rule;
+use crate::shapes::{self, ShapeIndex};
+use crate::state::State;
 
 /// The numbers of some starts, in order.
 type Starts = Rc<[u32]>;

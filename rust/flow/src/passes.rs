@@ -6,12 +6,13 @@ use std::sync::Arc;
 use hlo::{ComputationId, InstructionId};
 use quasiaffine::Map;
 
-use crate::indexing::{InstructionIndexing, ShapeIndex};
+use crate::indexing::{Direction, InstructionIndexing};
 use crate::outputs::{self, Needed};
-use crate::propagate::{Direction, Mode, Propagation, Setting};
+use crate::propagate::{Mode, Propagation, Setting};
 use crate::provider::RuleProvider;
 use crate::query::Questions;
 use crate::schedule::{Region, Schedule};
+use crate::shapes::ShapeIndex;
 use crate::state::State;
 use crate::tiles::Parameters;
 

@@ -8,7 +8,6 @@ use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::mem::take;
-use std::sync::Arc;
 
 use hlo::{InstructionId, Module};
 use layout::Shape;
@@ -18,26 +17,17 @@ use smallvec::SmallVec;
 
 use crate::closure;
 use crate::devices::DeviceTable;
-use crate::indexing::{is_identity_on, Footprint, InstructionIndexing, OperandIndexing, ShapeIndex, Text, SIMPLIFY};
-use crate::schedule::{Schedule, Step};
-use crate::shapes;
+use crate::indexing::{Direction, Footprint, InstructionIndexing, OperandIndexing};
+use crate::maps::{is_identity_on, SIMPLIFY};
+use crate::provider::Rule;
+use crate::reads::Text;
+use crate::schedule::{Schedule, Step, Use};
+use crate::shapes::{self, ShapeIndex};
 use crate::sources::Sources;
-use crate::state::{Array, Merged, State, Use};
+use crate::state::{Array, Merged, State};
 use crate::tiles::Parameters;
 
 pub use crate::state::{Entry, MAX_MAPS, MAX_SIZE};
-
-/// The direction of a question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Direction {
-    /// From an array of the output to the operands, or to the parameters of a computation.
-    Backward,
-    /// From an array of the operand, or parameter, with this number to the outputs.
-    Forward(u32),
-}
-
-/// The indexing rule of an instruction; runtime sources are instruction numbers.
-pub type Rule<'r, E> = dyn FnMut(InstructionId, &ShapeIndex, Direction) -> Result<Arc<InstructionIndexing>, E> + 'r;
 
 /// The fixed inputs of a propagation.
 #[derive(Clone, Copy)]
@@ -361,10 +351,6 @@ struct From<'a> {
 
 /// Why elements that cross devices twice may be too many: without devices the second step does not know where the first led.
 pub(crate) const UNRELATED_DEVICES: &str = "which devices belong together is not known";
-
-/// Why maps may have too much where conditions on runtime values are left out: as exact maps they would grow with each link
-/// of a chain of runtime indices.
-pub(crate) const CONDITIONAL: &str = "whether anything is read depends on runtime values";
 
 /// Adds to the target every map to an array followed by part `n` of its rule. `at` is where `shape` lies in the target.
 fn follow(

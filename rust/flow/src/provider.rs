@@ -8,8 +8,8 @@ use hlo::InstructionId;
 use quasiaffine::{Count, Map};
 
 use crate::arithmetic::{Known, Operations, Work};
-use crate::indexing::{InstructionIndexing, ShapeIndex};
-use crate::propagate::Direction;
+use crate::indexing::{Direction, InstructionIndexing};
+use crate::shapes::ShapeIndex;
 
 /// The key of an instruction, or the fingerprint of a computation.
 pub use hlo::Key;
@@ -49,6 +49,9 @@ pub struct Sharing {
 pub const fn named(source: i64) -> i64 {
     -1 - source
 }
+
+/// The indexing rule of an instruction; runtime sources are instruction numbers.
+pub type Rule<'r, E> = dyn FnMut(InstructionId, &ShapeIndex, Direction) -> Result<Arc<InstructionIndexing>, E> + 'r;
 
 /// The indexing rules of operations, and a store of results that outlives a question.
 pub trait RuleProvider {

@@ -19,18 +19,16 @@ use crate::arithmetic::{Known, Operations};
 use crate::closure::Reach;
 use crate::deep_calls::Prepared;
 use crate::devices::DeviceTable;
-use crate::indexing::{Footprint, InstructionIndexing, OperandIndexing, ShapeIndex, Text};
+use crate::indexing::{Direction, Footprint, InstructionIndexing, OperandIndexing};
 use crate::loops::{Loop, Start};
+use crate::maps::whole;
 use crate::outputs;
-use crate::propagate::{Propagation, Rule, Setting};
-use crate::provider::{named, Key, RuleProvider, RuleTraits, Sharing};
-use crate::reads::{Counts, Union};
+use crate::propagate::{Propagation, Setting};
+use crate::provider::{named, Key, Rule, RuleProvider, RuleTraits, Sharing};
+use crate::reads::{Counts, Text, Union};
 use crate::schedule::{fits, only_callee, Region, Schedule};
-use crate::shapes;
+use crate::shapes::{self, ShapeIndex};
 use crate::sources::{repeats_operands, Sources};
-use crate::state::whole;
-
-pub use crate::propagate::Direction;
 
 /// The value that a question is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

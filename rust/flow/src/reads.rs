@@ -10,8 +10,10 @@ use layout::Shape;
 use quasiaffine::Style;
 use quasiaffine::{count_windows, distinct, touched, Count, Expr, Interval, Map};
 
-use crate::indexing::Text;
 use crate::shapes;
+
+/// A text with shared ownership.
+pub type Text = Arc<str>;
 
 /// The number of maps up to which a union is searched for a proof of disjointness.
 pub(crate) const MAX_PAIRWISE: usize = 16;

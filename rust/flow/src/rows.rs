@@ -14,11 +14,11 @@ use rustc_hash::FxHashMap;
 
 use crate::arithmetic::Arithmetic;
 use crate::bitcasts::is_bitcast;
-use crate::indexing::{InstructionIndexing, OperandIndexing, ShapeIndex, Text};
+use crate::indexing::{Direction, InstructionIndexing, OperandIndexing};
 use crate::provider::RuleProvider;
-use crate::query::{Direction, Query, Questions, Signature, Subject};
-use crate::reads::{self, Reads, Union};
-use crate::shapes;
+use crate::query::{Query, Questions, Signature, Subject};
+use crate::reads::{self, Reads, Text, Union};
+use crate::shapes::{self, ShapeIndex};
 use crate::sources::repeats_operands;
 use crate::trip_counts;
 

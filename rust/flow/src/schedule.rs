@@ -13,6 +13,9 @@ use smallvec::SmallVec;
 
 use crate::shapes;
 
+/// A user and the number of the operand by which it uses a value.
+pub type Use = (InstructionId, u32);
+
 /// The instructions that a propagation visits. It stops at all others.
 #[derive(Debug)]
 pub struct Region {

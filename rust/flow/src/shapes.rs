@@ -5,7 +5,8 @@
 use layout::{ArrayShape, Shape, UNBOUNDED};
 use smallvec::SmallVec;
 
-use crate::indexing::ShapeIndex;
+/// The path from a value to one of the arrays in it: an element number for each nested tuple.
+pub type ShapeIndex = SmallVec<[u32; 4]>;
 
 /// The shape that a shape index leads to.
 pub fn at<'s>(shape: &'s Shape, index: &[u32]) -> Option<&'s Shape> {

@@ -3,19 +3,19 @@
 use std::hash::{Hash, Hasher};
 use std::iter::once;
 
-use hlo::InstructionId;
 use layout::Shape;
 use quasiaffine::State as MapState;
-use quasiaffine::{
-    eliminate_ranges, fewest, merge, solve, Coalesced, Counting, Domain, Expr, Interval, Kind, Map, Variable,
-};
+use quasiaffine::{eliminate_ranges, fewest, merge, solve, Coalesced, Counting, Domain, Interval, Map, Variable};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use smallvec::SmallVec;
 
-use crate::devices::{hulls, DeviceTable};
-use crate::indexing::{remap_sources, solve_alone, Footprint, OperandIndexing, ShapeIndex, Text, SIMPLIFY};
-use crate::propagate::{Mode, CONDITIONAL};
-use crate::shapes;
+use crate::devices::DeviceTable;
+use crate::indexing::{Footprint, OperandIndexing};
+use crate::maps::{box_of, hulls, is_whole, remap_sources, size_of, solve_alone, SIMPLIFY};
+use crate::propagate::Mode;
+use crate::reads::Text;
+use crate::schedule::Use;
+use crate::shapes::{self, ShapeIndex};
 
 /// The limit on distinct maps to one array. More become one map of the whole array, which is not exact.
 pub const MAX_MAPS: usize = 128;
@@ -36,8 +36,9 @@ const MANY_MAPS: usize = 4 * MAX_MAPS;
 /// Up to this number of maps a linear search is faster than hashing.
 const FEW: usize = 6;
 
-/// A user and the number of the operand by which it uses a value.
-pub type Use = (InstructionId, u32);
+/// Why maps may have too much where conditions on runtime values are left out: as exact maps they would grow with each link
+/// of a chain of runtime indices.
+const CONDITIONAL: &str = "whether anything is read depends on runtime values";
 
 /// A map to an array.
 #[derive(Clone, Debug, PartialEq)]
@@ -439,42 +440,6 @@ fn around(maps: &[Map], shape: &Shape, mode: Mode<'_>) -> Vec<Map> {
     }
     let dims = |hull: SmallVec<[Interval; 4]>| hull.into_iter().map(Variable::new).collect();
     hulls(maps.iter()).into_iter().map(|hull| box_of(dims(hull), &ranges)).collect()
-}
-
-/// Every element of an array, for each point of the dimensions.
-pub(crate) fn whole(dims: &[Variable], shape: &Shape) -> Map {
-    let ranges: SmallVec<[Interval; 6]> = shapes::sizes(shape).map(|n| Interval::new(0, n.saturating_sub(1))).collect();
-    box_of(dims.iter().map(|v| Variable::new(v.interval)).collect(), &ranges)
-}
-
-fn box_of(dims: SmallVec<[Variable; 4]>, ranges: &[Interval]) -> Map {
-    let n_dims = dims.len();
-    let vars = dims.into_iter().chain(ranges.iter().copied().map(Variable::new)).collect();
-    let domain = Domain { vars, n_dims, n_ranges: ranges.len(), constraints: Vec::new() };
-    Map::new_unchecked(domain, (0..ranges.len() as u32).map(Expr::range).collect())
-}
-
-/// Whether a map has all elements of an array at each point of its dims: each result runs over its dimension
-/// independently.
-pub(crate) fn is_whole(map: &Map, shape: &Shape) -> bool {
-    let domain = map.domain();
-    let runs_over = |(e, n): (&Expr, i64)| match e {
-        Expr::Const(0) => n == 1,
-        Expr::Var(v) if v.kind == Kind::Range => {
-            let others = map.results().iter().filter(|other| *other == e).count();
-            others == 1 && domain.flat(*v).is_some_and(|at| domain.vars[at].interval == Interval::new(0, n - 1))
-        }
-        _ => false,
-    };
-    let is_free = domain.constraints.is_empty() && domain.n_runtime() == 0;
-    is_free && map.state() == MapState::Defined && map.results().iter().zip(shapes::sizes(shape)).all(runs_over)
-}
-
-/// The variables of a map, and the nodes in its results and constraints.
-pub(crate) fn size_of(map: &Map) -> u64 {
-    let (domain, cost) = (map.domain(), map.cost());
-    let constraints = domain.constraints.iter().map(|c| u64::from(c.expr.nodes()));
-    domain.vars.len() as u64 + cost.nodes + constraints.sum::<u64>()
 }
 
 /// The names of the dimensions, which equality leaves out: tiling parameters differ by them.

@@ -19,13 +19,13 @@ use quasiaffine::{compose, simplify, Domain, Expr, Interval, Kind, Map, Var, Var
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use crate::indexing::{is_identity_on, InstructionIndexing, ShapeIndex, SIMPLIFY};
-use crate::propagate::{Direction, Rule};
-use crate::provider::RuleProvider;
+use crate::indexing::{Direction, InstructionIndexing};
+use crate::maps::{is_identity_on, is_whole, SIMPLIFY};
+use crate::provider::{Rule, RuleProvider};
 use crate::query::Questions;
-use crate::schedule::{Schedule, Step};
-use crate::shapes;
-use crate::state::{self, is_whole, Use};
+use crate::schedule::{Schedule, Step, Use};
+use crate::shapes::{self, ShapeIndex};
+use crate::state::{self};
 
 /// A range of a rule as a tiling parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

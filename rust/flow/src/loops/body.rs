@@ -16,11 +16,11 @@ use super::scalars::{is_made_of_kept, Part, Place};
 use super::windows::{known_branch, written_slot, written_window};
 use super::{LoopBody, LoopMaps, Offset, OffsetKey, Rotation, Step, Window};
 use crate::closure::{closure, Reach};
-use crate::indexing::{Footprint, InstructionIndexing, OperandIndexing, ShapeIndex, Text};
-use crate::propagate::Direction;
+use crate::indexing::{Direction, Footprint, InstructionIndexing, OperandIndexing};
 use crate::provider::{named, RuleProvider};
 use crate::query::Questions;
-use crate::shapes;
+use crate::reads::Text;
+use crate::shapes::{self, ShapeIndex};
 
 /// The question that rules of loops ask about the program around: what is known before the first iteration.
 pub const LOOP_START: &str = "loop start";

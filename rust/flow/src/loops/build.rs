@@ -3,7 +3,7 @@
 use quasiaffine::{Constraint, Domain, Error, Expr, Interval, Map, Op, Options, Result, Var, Variable};
 use smallvec::SmallVec;
 
-use crate::indexing::SIMPLIFY;
+use crate::maps::SIMPLIFY;
 
 /// Simplification that drops variables that nothing uses, with dimensions of one value as variables.
 pub(super) const KEEP_POINTS: Options = SIMPLIFY.keep_point_dims(true);

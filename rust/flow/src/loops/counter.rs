@@ -15,8 +15,7 @@ use super::running::count_iterations;
 use super::scalars::operations::{Direction, Integers};
 use super::scalars::values::{Comparison, Scalar, Value, Values};
 use super::scalars::{integers, Part, Place, Source};
-use crate::indexing::ShapeIndex;
-use crate::shapes;
+use crate::shapes::{self, ShapeIndex};
 
 /// A loop with more iterations is not counted: its offsets might not fit in 64 bits.
 const MAX_TRIP_COUNT: i128 = 1 << 40;

@@ -9,7 +9,7 @@ use super::build::{bounds_of, dim, dims, linear, map, value_of, Bounded, Bounds,
 use super::unions::{covers, drop_ranges, joined, keep_time, reduced, without_last_dim, MAX_MAPS};
 use super::walks::{around_walk, fitting, walk};
 use super::{Edge, Group, Kind, Leaf, LoopMaps, Piece, Pieces, Timeline};
-use crate::indexing::Text;
+use crate::reads::Text;
 
 /// Iterations after which the relation of a group has to repeat.
 const MAX_POWERS: usize = 8;

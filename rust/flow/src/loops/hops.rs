@@ -18,7 +18,7 @@ use super::sums::{sums, Vector};
 use super::unions::{covers, distinct, joined, same_elements, MAX_MAPS};
 use super::walks::{can_stay, fitting, nothing, Distances, Draft};
 use super::{Edge, Group, Kind, Leaf, Piece, Timeline, Window};
-use crate::indexing::Text;
+use crate::reads::Text;
 
 /// Hops that follow each other: reversing an array in place has two.
 const MAX_HOPS: usize = 4;

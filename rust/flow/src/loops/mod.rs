@@ -37,8 +37,9 @@ use quasiaffine::{Error, Map, Result, Variable};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use crate::indexing::{Footprint, ShapeIndex, Text};
-use crate::shapes;
+use crate::indexing::Footprint;
+use crate::reads::Text;
+use crate::shapes::{self, ShapeIndex};
 pub use body::{Carried, Loop, LOOP_START};
 use build::value_of;
 pub use counter::{condition_and_body, CountedLoop, Induction, Start};

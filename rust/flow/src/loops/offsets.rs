@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::build::{dim, with_constraint, with_dim, Bounded};
 use super::unions::MAX_MAPS;
 use super::LoopBody;
-use crate::indexing::Text;
+use crate::reads::Text;
 
 /// The offset of a runtime variable in terms of the iteration.
 #[derive(Clone, Debug)]

@@ -20,7 +20,9 @@ use super::rotations::{from_elsewhere, is_in_slot};
 use super::stacked::{is_within, iteration_of};
 use super::unions::{drop_ranges, without_last_result, MAX_MAPS};
 use super::{Edge, Leaf, LoopMaps, Piece, Reached, Through, Window};
-use crate::indexing::{solve_alone, Footprint, Text};
+use crate::indexing::Footprint;
+use crate::maps::solve_alone;
+use crate::reads::Text;
 
 /// Compositions, and unions in few maps, that were asked for before.
 #[derive(Default)]

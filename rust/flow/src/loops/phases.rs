@@ -237,7 +237,7 @@ impl Phase {
     }
 }
 
-fn add(found: &mut Vec<Reached>, map: Map, reason: Option<crate::indexing::Text>) {
+fn add(found: &mut Vec<Reached>, map: Map, reason: Option<crate::reads::Text>) {
     let map = simplest(&simplify(&map, KEEP_POINTS));
     if map.state() == State::Defined && is_empty(&map) != Some(true) {
         found.push(Reached { map, reason });

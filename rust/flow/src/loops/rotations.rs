@@ -7,7 +7,7 @@ use quasiaffine::{is_empty, simplify, Domain, Expr, Interval, Kind as VarKind, M
 use super::build::{dim, dims, fits, map, sum, with_constraint, KEEP_POINTS};
 use super::unions::{keep_time, same_elements};
 use super::{Edge, Group, Kind, Leaf, Piece, Timeline};
-use crate::indexing::Text;
+use crate::reads::Text;
 
 /// The elements that an update writes in iteration `t`: a box, in one dimension from `offset`, which is `first` and a
 /// multiple of `stride`: `first + stride * ((± t + …) mod count)`.

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use super::scalars::operations::{Integers, Operation};
 use super::scalars::{Part, Place, Scope, Source, MAX_VALUES};
-use crate::indexing::ShapeIndex;
+use crate::shapes::ShapeIndex;
 
 /// The most iterations that are run.
 const MAX_ITERATIONS: i64 = 1000;

@@ -5,7 +5,7 @@ use quasiaffine::{coalesce, contains, eliminate_ranges, simplify, Expr, Interval
 use smallvec::SmallVec;
 
 use super::build::{dim, substituted, with_results, KEEP_POINTS};
-use crate::indexing::SIMPLIFY;
+use crate::maps::SIMPLIFY;
 
 /// Maps to one leaf; more become one map of the whole array.
 pub(super) const MAX_MAPS: usize = 64;

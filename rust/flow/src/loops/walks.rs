@@ -15,7 +15,7 @@ use super::forms::Clocks;
 use super::sums::{blocks, sums, Sums, Vector};
 use super::unions::{covers, MAX_MAPS};
 use super::{Leaf, Piece, Timeline};
-use crate::indexing::Text;
+use crate::reads::Text;
 
 /// Distances of one leaf: as many as a window of 64 by 64 has.
 const MAX_VECTORS: usize = 4096;

@@ -12,7 +12,7 @@ use super::rotations::{slots, Rotation};
 use super::scalars::values::{Scalar, Values};
 use super::scalars::{body_of, is_made_of_kept, Place, Scope, MAX_VALUES};
 use super::Window;
-use crate::indexing::ShapeIndex;
+use crate::shapes::ShapeIndex;
 
 /// How deeply calls nest inside a body, and loops around it.
 const MAX_NESTED: usize = 64;

@@ -14,8 +14,8 @@ use layout::{ArrayShape, Shape};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{smallvec, SmallVec};
 
-use crate::indexing::ShapeIndex;
 use crate::shapes;
+use crate::shapes::ShapeIndex;
 use operations::{Integers, Operation};
 
 /// The most elements of an array of which each may have a value.

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::operations::{Binary, Direction, Integers, Operation, Unary};
 use super::{integers, Place, Scope, Source, MAX_VALUES};
-use crate::indexing::ShapeIndex;
+use crate::shapes::ShapeIndex;
 
 /// An integer: an expression over symbols, which are dims by number, and an interval that contains its values.
 #[derive(Clone, Debug, PartialEq)]
