@@ -22,96 +22,8 @@ use crate::query::Questions;
 use crate::reads::{self, Text};
 use crate::schedule::{only_callee, Region, Schedule, Step};
 use crate::shapes::{self, ShapeIndex};
-
-named! {
-    /// How the arithmetic operations of an instruction are counted.
-    #[derive(Default)]
-    Work {
-        /// No operations are known.
-        #[default]
-        Unknown = "unknown";
-        /// Elements are moved or made, and nothing is computed.
-        Moves = "moves";
-        /// One flop for each element of the output.
-        Each = "each";
-        /// One transcendental operation for each element of the output.
-        Transcendental = "transcendental";
-        /// The called computation for each element of the output.
-        Applied = "applied";
-        /// Two flops for each read of operand 0.
-        MultiplyAdds = "multiply-adds";
-        /// The called computation for each read of operand 0 but the first of every output element.
-        Reduced = "reduced";
-        /// As [`RuleProvider::operations`] counts them.
-        Counted = "counted";
-        /// The called computation, once.
-        Once = "once";
-        /// Computations that run repeatedly.
-        Loop = "loop";
-        /// One of some computations.
-        Branch = "branch";
-    }
-}
-
-impl Work {
-    /// The way of counting with a name.
-    pub fn named(name: &str) -> Work {
-        Work::ALL.iter().copied().find(|work| work.name() == name).unwrap_or_default()
-    }
-}
-
-/// A number of operations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Operations {
-    /// Additions, comparisons, conversions and the like.
-    pub flops: u128,
-    /// Functions such as `exp`.
-    pub transcendentals: u128,
-    /// Whether the counts are exact; otherwise they are upper bounds.
-    pub exact: bool,
-}
-
-/// A value, or the reason why it is unknown.
-pub type Known<T> = Result<T, Text>;
-
-const NOTHING: Operations = Operations { flops: 0, transcendentals: 0, exact: true };
-const FLOP: Operations = Operations { flops: 1, ..NOTHING };
-const MULTIPLY_ADD: Operations = Operations { flops: 2, ..NOTHING };
-
-impl Operations {
-    fn sum(self) -> Option<u128> {
-        self.flops.checked_add(self.transcendentals)
-    }
-
-    fn of(flops: Option<u128>, transcendentals: Option<u128>, exact: bool) -> Known<Operations> {
-        let (flops, transcendentals) = flops.zip(transcendentals).ok_or("too many operations to count")?;
-        Ok(Operations { flops, transcendentals, exact })
-    }
-
-    fn plus(self, other: Operations) -> Known<Operations> {
-        let flops = self.flops.checked_add(other.flops);
-        Operations::of(flops, self.transcendentals.checked_add(other.transcendentals), self.exact && other.exact)
-    }
-
-    fn times(self, n: Count) -> Known<Operations> {
-        let times = |k: u128| k.checked_mul(n.upper);
-        Operations::of(times(self.flops), times(self.transcendentals), self.exact && n.lower == n.upper)
-    }
-
-    /// The operations on some of the `n` elements, at most, if one element takes at most `most` and all take these.
-    fn of_elements(self, some: Count, n: u128, most: Operations) -> Operations {
-        if some.upper == n {
-            return Operations { exact: self.exact && some.lower == n, ..self };
-        }
-        let is_even = most.times(Count::exact(n)) == Ok(self);
-        let Ok(found) = most.times(some) else { return Operations { exact: false, ..self } };
-        Operations {
-            flops: found.flops.min(self.flops),
-            transcendentals: found.transcendentals.min(self.transcendentals),
-            exact: found.exact && is_even,
-        }
-    }
-}
+use crate::tuning::MAX_PAIRWISE;
+use crate::work::{Arithmetic, Known, Operations, Work};
 
 /// The operations of an instruction that are needed, and the number that is evaluated, if known.
 pub type Evaluated = (Operations, Option<u128>);
@@ -119,28 +31,19 @@ pub type Evaluated = (Operations, Option<u128>);
 /// The operations of instructions inside a fusion, or the reason why they are unknown.
 pub type Inside = Vec<(InstructionId, Known<Evaluated>)>;
 
-/// The arithmetic of an instruction outside fused computations. `None` is unknown.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Arithmetic {
-    /// Arithmetic operations on the elements that are needed.
-    pub flops: Option<i64>,
-    /// Functions such as `exp`, which take several operations each.
-    pub transcendentals: Option<i64>,
-    /// The number of evaluated operations per needed one.
-    pub recomputed: Option<f64>,
-}
+/// Two operations for each read.
+const MULTIPLY_ADD: Operations = Operations { flops: 2, ..Operations::NOTHING };
 
-impl Arithmetic {
-    fn of(all: impl IntoIterator<Item = Known<Evaluated>>) -> Arithmetic {
-        let found = all.into_iter().try_fold((NOTHING, Some(0u128)), |(needed, evaluated), one| {
-            let one = one?;
-            Known::Ok((needed.plus(one.0)?, evaluated.zip(one.1).and_then(|(a, b)| a.checked_add(b))))
-        });
-        let Ok((needed, evaluated)) = found else { return Arithmetic::default() };
-        let recomputed = needed.sum().zip(evaluated).map(|(n, all)| if n == 0 { 1.0 } else { all as f64 / n as f64 });
-        let fitting = |n: u128| i64::try_from(n).ok();
-        Arithmetic { flops: fitting(needed.flops), transcendentals: fitting(needed.transcendentals), recomputed }
-    }
+/// The arithmetic of all evaluated instructions.
+fn total_of(all: impl IntoIterator<Item = Known<Evaluated>>) -> Arithmetic {
+    let found = all.into_iter().try_fold((Operations::NOTHING, Some(0u128)), |(needed, evaluated), one| {
+        let one = one?;
+        Known::Ok((needed.plus(one.0)?, evaluated.zip(one.1).and_then(|(a, b)| a.checked_add(b))))
+    });
+    let Ok((needed, evaluated)) = found else { return Arithmetic::default() };
+    let recomputed = needed.sum().zip(evaluated).map(|(n, all)| if n == 0 { 1.0 } else { all as f64 / n as f64 });
+    let fitting = |n: u128| i64::try_from(n).ok();
+    Arithmetic { flops: fitting(needed.flops), transcendentals: fitting(needed.transcendentals), recomputed }
 }
 
 /// The points and the reached elements of distinct maps. The key has the maps, whether they are exact, and the number
@@ -154,7 +57,7 @@ impl<P: RuleProvider> Questions<'_, P> {
         match only_callee(self.m, id).filter(|&called| traits.inlines && self.m.is_fusion(called)) {
             Some(fused) => self.of_fusion(fused),
             None if matches!(traits.work, Work::Once | Work::Loop | Work::Branch) => Ok(Arithmetic::default()),
-            None => Ok(Arithmetic::of(once(self.operations(id)?.map(|all| (all, all.sum()))))),
+            None => Ok(total_of(once(self.operations(id)?.map(|all| (all, all.sum()))))),
         }
     }
 
@@ -179,7 +82,7 @@ impl<P: RuleProvider> Questions<'_, P> {
         } else {
             (self.fused(computation)?.2, self.propagate_through(&key, false, None)?)
         };
-        let arithmetic = Arithmetic::of(inside.into_iter().map(|(_, one)| one));
+        let arithmetic = total_of(inside.into_iter().map(|(_, one)| one));
         found.arithmetic = Some(arithmetic);
         self.insert(key, false, Arc::new(found));
         Ok(arithmetic)
@@ -336,7 +239,7 @@ impl<P: RuleProvider> Questions<'_, P> {
         }
         elements.upper = elements.upper.min(n);
         let is_one_array = indices.windows(2).all(|pair| pair[0] == pair[1]);
-        if exact && elements.lower < elements.upper && (2..=reads::MAX_PAIRWISE).contains(&maps.len()) && is_one_array {
+        if exact && elements.lower < elements.upper && (2..=MAX_PAIRWISE).contains(&maps.len()) && is_one_array {
             if let Some(found) = self.rules.distinct(&maps)? {
                 elements = Count { lower: elements.lower.max(found.lower), upper: elements.upper.min(found.upper) };
             }
@@ -360,9 +263,9 @@ impl<P: RuleProvider> Questions<'_, P> {
         }
         let n = || self.n_elements(id).map(Count::exact);
         let (each, n) = match work {
-            Work::Moves => return Ok(Ok(NOTHING)),
-            Work::Each => (Ok(FLOP), n()),
-            Work::Transcendental => (Ok(Operations { transcendentals: 1, ..NOTHING }), n()),
+            Work::Moves => return Ok(Ok(Operations::NOTHING)),
+            Work::Each => (Ok(Operations::FLOP), n()),
+            Work::Transcendental => (Ok(Operations { transcendentals: 1, ..Operations::NOTHING }), n()),
             Work::MultiplyAdds => (Ok(MULTIPLY_ADD), self.reads(id)?.map(|(all, _)| all)),
             Work::Applied => (self.of_callee(id)?, n()),
             Work::Reduced => {
@@ -459,7 +362,7 @@ impl<P: RuleProvider> Questions<'_, P> {
         let mut path = vec![(computation, false)];
         while let Some((here, is_last)) = path.pop() {
             if is_last {
-                let mut total = Ok(NOTHING);
+                let mut total = Ok(Operations::NOTHING);
                 for id in m.instructions_of(here) {
                     poll();
                     let one = self.operations(id)?;

@@ -1,6 +1,6 @@
 //! The reflexive transitive closure of maps: one iteration composed with itself until no new map is found.
 //!
-//! An array with more than [`MAX_MAPS`] maps is read as a whole, so the closure terminates. Maps are followed only if
+//! An array with more than [`MAX_ITERATION_MAPS`] maps is read as a whole, so the closure terminates. Maps are followed only if
 //! they may lead to an array that is not read as a whole anyway, as a [`Reach`] tells.
 
 use std::collections::BTreeMap;
@@ -19,9 +19,7 @@ use crate::propagate::Setting;
 use crate::provider::Rule;
 use crate::schedule::Step;
 use crate::shapes::{self, ShapeIndex};
-
-/// The limit on distinct maps to one array. More become one map of the whole array.
-pub const MAX_MAPS: usize = 8;
+use crate::tuning::MAX_ITERATION_MAPS;
 
 /// The maps of one iteration, each with the array that its results index; without runtime variables, since offsets may
 /// change between iterations.
@@ -71,7 +69,7 @@ pub fn closure<E: From<quasiaffine::Error>>(
             if composed.state() == State::Empty || maps.contains(&composed) {
                 continue;
             }
-            let map = match maps.len() < MAX_MAPS {
+            let map = match maps.len() < MAX_ITERATION_MAPS {
                 true => composed,
                 false => {
                     let Some(array) = shapes::at(shape, index) else { continue };

@@ -10,9 +10,9 @@ use cancel::poll;
 use hlo::{InstructionId, Metadata, Module, Opcode};
 use rustc_hash::FxHashMap;
 
-use crate::arithmetic::Arithmetic;
 use crate::reads::{Reads, Text};
 use crate::rows::{Answer, Operand, Output, Row, Rows};
+use crate::work::Arithmetic;
 
 named! {
     /// The type of a column.

@@ -9,9 +9,7 @@ use crate::indexing::Direction;
 use crate::provider::RuleProvider;
 use crate::query::Questions;
 use crate::shapes;
-
-/// The depth up to which calls are followed recursively.
-const DEEP_CALLS: u32 = 16;
+use crate::tuning::DEEP_CALLS;
 
 /// The computations whose deep calls are computed, with the direction: whether forward.
 pub(crate) type Prepared = FxHashSet<(ComputationId, bool)>;

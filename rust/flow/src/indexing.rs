@@ -13,10 +13,10 @@ use quasiaffine::{eliminate_ranges, for_any_runtime, simplify, solve, Map, Optio
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use crate::arithmetic::Arithmetic;
 use crate::maps::{remap_sources, SIMPLIFY};
 use crate::reads::{Counts, Text, Union};
 use crate::shapes::ShapeIndex;
+use crate::work::Arithmetic;
 
 /// A union of maps into one value, each with the array of the value that its results index.
 #[derive(Clone, Debug, PartialEq)]

@@ -65,6 +65,8 @@
 #[macro_use]
 mod named;
 
+mod tuning;
+
 pub mod provider;
 pub mod query;
 
@@ -78,8 +80,10 @@ pub mod devices;
 pub mod indexing;
 pub mod loops;
 pub mod maps;
+pub mod mode;
 mod outputs;
 pub mod outside;
+pub mod parameters;
 mod passes;
 pub mod propagate;
 pub mod reads;
@@ -92,6 +96,7 @@ pub mod tile_table;
 pub mod tiles;
 pub mod trip_counts;
 pub mod watch;
+pub mod work;
 
 pub use indexing::{Direction, Footprint, InstructionIndexing, OperandIndexing};
 pub use propagate::Propagation;

@@ -7,14 +7,15 @@ use hlo::{ComputationId, InstructionId};
 use quasiaffine::Map;
 
 use crate::indexing::{Direction, InstructionIndexing};
+use crate::mode::Mode;
 use crate::outputs::{self, Needed};
-use crate::propagate::{Mode, Propagation, Setting};
+use crate::parameters::Parameters;
+use crate::propagate::{Propagation, Setting};
 use crate::provider::RuleProvider;
 use crate::query::Questions;
 use crate::schedule::{Region, Schedule};
 use crate::shapes::ShapeIndex;
 use crate::state::State;
-use crate::tiles::Parameters;
 
 impl<'a, P: RuleProvider> Questions<'a, P> {
     /// The indexing of a computation, backward from an array of its root, with all its maps; `None` where that takes more

@@ -15,19 +15,18 @@ use quasiaffine::{compose, compose_elements, unconditional, Counting, Map};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::closure;
-use crate::devices::DeviceTable;
 use crate::indexing::{Direction, Footprint, InstructionIndexing, OperandIndexing};
 use crate::maps::{is_identity_on, SIMPLIFY};
+use crate::mode::Mode;
 use crate::provider::Rule;
 use crate::reads::Text;
 use crate::schedule::{Schedule, Step, Use};
 use crate::shapes::{self, ShapeIndex};
 use crate::sources::Sources;
 use crate::state::{Array, Merged, State};
-use crate::tiles::Parameters;
+use crate::tuning::MANY_STATES;
 
-pub use crate::state::{Entry, MAX_MAPS, MAX_SIZE};
+pub use crate::state::Entry;
 
 /// The fixed inputs of a propagation.
 #[derive(Clone, Copy)]
@@ -42,63 +41,6 @@ pub struct Setting<'p> {
     pub mode: Mode<'p>,
     /// The maps that may still be followed. At 0, also where maps are replaced by a box around them, the pass ends.
     pub limit: Option<&'p Cell<usize>>,
-}
-
-/// What the maps of a propagation tell.
-#[derive(Clone, Copy)]
-pub enum Mode<'p> {
-    /// The elements that are read, and how often each is.
-    Reads,
-    /// The elements that are read: ranges of maps are eliminated.
-    Elements,
-    /// The elements that an iteration of a loop reads that runs any number of times: runtime variables have any of their
-    /// values, and an array has at most as many maps as in a [closure].
-    Iteration,
-    /// The elements that a tile reads: ranges of rules are dimensions, and dimensions have the names of parameters.
-    Tiles(&'p Parameters),
-    /// The elements that are read, and on which device: the rules give maps with a group and a position.
-    Devices(&'p DeviceTable),
-    /// The same for an [iteration](Mode::Iteration).
-    DeviceIteration(&'p DeviceTable),
-}
-
-impl<'p> Mode<'p> {
-    pub(crate) fn devices(self) -> Option<&'p DeviceTable> {
-        match self {
-            Mode::Devices(table) | Mode::DeviceIteration(table) => Some(table),
-            Mode::Reads | Mode::Elements | Mode::Iteration | Mode::Tiles(_) => None,
-        }
-    }
-
-    pub(crate) fn parameters(self) -> Option<&'p Parameters> {
-        match self {
-            Mode::Tiles(parameters) => Some(parameters),
-            Mode::Reads | Mode::Elements | Mode::Iteration | Mode::Devices(_) | Mode::DeviceIteration(_) => None,
-        }
-    }
-
-    pub(crate) fn max_maps(self) -> usize {
-        match self {
-            Mode::Iteration | Mode::DeviceIteration(_) => closure::MAX_MAPS,
-            Mode::Reads | Mode::Elements | Mode::Tiles(_) | Mode::Devices(_) => MAX_MAPS,
-        }
-    }
-
-    /// Whether maps tell how often an element is read.
-    fn counts_reads(self) -> bool {
-        match self {
-            Mode::Elements | Mode::Iteration => false,
-            Mode::Reads | Mode::Tiles(_) | Mode::Devices(_) | Mode::DeviceIteration(_) => true,
-        }
-    }
-
-    /// Whether maps to the same elements stay apart, since they differ in device or tile.
-    pub(crate) fn keeps_apart(self) -> bool {
-        match self {
-            Mode::Tiles(_) | Mode::Devices(_) | Mode::DeviceIteration(_) => true,
-            Mode::Reads | Mode::Elements | Mode::Iteration => false,
-        }
-    }
 }
 
 /// The maps from arrays of one value to the values of a schedule.
@@ -325,9 +267,6 @@ impl<'p> Propagation<'p> {
         Ok(())
     }
 }
-
-/// The number of states that are freed elsewhere: some milliseconds of work.
-const MANY_STATES: usize = 1 << 14;
 
 impl Drop for Propagation<'_> {
     fn drop(&mut self) {

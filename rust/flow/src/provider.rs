@@ -7,9 +7,9 @@ use std::sync::Arc;
 use hlo::InstructionId;
 use quasiaffine::{Count, Map};
 
-use crate::arithmetic::{Known, Operations, Work};
 use crate::indexing::{Direction, InstructionIndexing};
 use crate::shapes::ShapeIndex;
+use crate::work::{Known, Operations, Work};
 
 /// The key of an instruction, or the fingerprint of a computation.
 pub use hlo::Key;

@@ -15,7 +15,6 @@ use quasiaffine::{Domain, Map};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use crate::arithmetic::{Known, Operations};
 use crate::closure::Reach;
 use crate::deep_calls::Prepared;
 use crate::devices::DeviceTable;
@@ -29,6 +28,7 @@ use crate::reads::{Counts, Text, Union};
 use crate::schedule::{fits, only_callee, Region, Schedule};
 use crate::shapes::{self, ShapeIndex};
 use crate::sources::{repeats_operands, Sources};
+use crate::work::{Known, Operations};
 
 /// The value that a question is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -11,12 +11,10 @@ use quasiaffine::Style;
 use quasiaffine::{count_windows, distinct, touched, Count, Expr, Interval, Map};
 
 use crate::shapes;
+use crate::tuning::MAX_PAIRWISE;
 
 /// A text with shared ownership.
 pub type Text = Arc<str>;
-
-/// The number of maps up to which a union is searched for a proof of disjointness.
-pub(crate) const MAX_PAIRWISE: usize = 16;
 
 /// The elements of one operand that the whole of one output reads. An upper bound of `None` is an unknown bound.
 #[derive(Clone, Debug)]

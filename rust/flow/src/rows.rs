@@ -12,7 +12,6 @@ use hlo::{ComputationId, InstructionId, Module};
 use layout::Shape;
 use rustc_hash::FxHashMap;
 
-use crate::arithmetic::Arithmetic;
 use crate::bitcasts::is_bitcast;
 use crate::indexing::{Direction, InstructionIndexing, OperandIndexing};
 use crate::provider::RuleProvider;
@@ -21,6 +20,7 @@ use crate::reads::{self, Reads, Text, Union};
 use crate::shapes::{self, ShapeIndex};
 use crate::sources::repeats_operands;
 use crate::trip_counts;
+use crate::work::Arithmetic;
 
 /// The limit on rows of one instruction.
 const MAX_ROWS: usize = 1 << 20;

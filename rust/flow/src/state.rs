@@ -12,29 +12,11 @@ use smallvec::SmallVec;
 use crate::devices::DeviceTable;
 use crate::indexing::{Footprint, OperandIndexing};
 use crate::maps::{box_of, hulls, is_whole, remap_sources, size_of, solve_alone, SIMPLIFY};
-use crate::propagate::Mode;
+use crate::mode::Mode;
 use crate::reads::Text;
 use crate::schedule::Use;
 use crate::shapes::{self, ShapeIndex};
-
-/// The limit on distinct maps to one array. More become one map of the whole array, which is not exact.
-pub const MAX_MAPS: usize = 128;
-
-/// The limit on variables and nodes of all maps to one array, enough for [`MAX_MAPS`] shifted windows in four
-/// dimensions. Each value that the array is computed from takes a composition with each map, so larger maps also become
-/// one map of the whole array. If a single map is so large, its ranges are eliminated first, which keeps its elements
-/// but not the number of reads.
-pub const MAX_SIZE: u64 = 2000;
-
-/// The largest useful result of a search: with more maps, the next value would need a search again.
-const FEW_MAPS: usize = MAX_MAPS / 8;
-
-/// The limit on maps for a search, which takes more than linear time. A value with more maps is put together from very
-/// many parts, which stay apart.
-const MANY_MAPS: usize = 4 * MAX_MAPS;
-
-/// Up to this number of maps a linear search is faster than hashing.
-const FEW: usize = 6;
+use crate::tuning::{FEW_ENTRIES, FEW_MAPS, MANY_MAPS, MAX_MAPS, MAX_SIZE};
 
 /// Why maps may have too much where conditions on runtime values are left out: as exact maps they would grow with each link
 /// of a chain of runtime indices.
@@ -83,10 +65,10 @@ impl Array {
             let at = self.entries.len();
             self.size += size_of(&map);
             self.entries.push(Entry { map, uses: SmallVec::new(), is_wider });
-            if at == FEW {
+            if at == FEW_ENTRIES {
                 (0..at).for_each(|i| self.note(i));
             }
-            if at >= FEW {
+            if at >= FEW_ENTRIES {
                 self.note(at);
             }
             at
@@ -104,7 +86,7 @@ impl Array {
             let own = &self.entries[*at].map;
             own == map && names(own).eq(names(map))
         };
-        if self.entries.len() <= FEW {
+        if self.entries.len() <= FEW_ENTRIES {
             return (0..self.entries.len()).find(is_it);
         }
         self.by_hash.get(&hash_of(map))?.iter().map(|&at| at as usize).find(is_it)
@@ -250,13 +232,13 @@ impl State {
 
     /// The maps to an array.
     pub(crate) fn array(&mut self, index: &ShapeIndex) -> &mut Array {
-        let known = match self.arrays.len() <= FEW {
+        let known = match self.arrays.len() <= FEW_ENTRIES {
             true => self.arrays.iter().position(|(own, _)| own == index),
             false => self.positions.get(index).copied(),
         };
         let at = known.unwrap_or_else(|| {
             self.arrays.push((index.clone(), Array::default()));
-            if self.arrays.len() > FEW {
+            if self.arrays.len() > FEW_ENTRIES {
                 let new = self.positions.len()..self.arrays.len();
                 self.positions.extend(new.map(|i| (self.arrays[i].0.clone(), i)));
             }

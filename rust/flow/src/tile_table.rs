@@ -12,7 +12,7 @@ use quasiaffine::tile::{BoxRun, Memo, Refusal, TileBox, TileCount, TiledMap};
 use quasiaffine::{distinct, int, Interval, Kind, Map, Var, Variable};
 use smallvec::SmallVec;
 
-use crate::{reads, tiles};
+use crate::{parameters, reads};
 
 /// The most bytes of a sector.
 const MAX_SECTOR: i64 = 1 << 20;
@@ -41,11 +41,11 @@ pub struct TiledArray {
 }
 
 impl TiledArray {
-    /// An array with a map from [some](tiles::over) of the parameters of `sizes`, the first `n_parallel` of which are
+    /// An array with a map from [some](parameters::over) of the parameters of `sizes`, the first `n_parallel` of which are
     /// parallel; `None` if the reads are unknown. For `few_points` see [`TiledMap::new`].
     ///
     /// # Errors
-    /// Those of [`tiles::numbers_of`].
+    /// Those of [`parameters::numbers_of`].
     pub fn new(
         map: Option<&Map>,
         shape: &ArrayShape,
@@ -55,7 +55,7 @@ impl TiledArray {
         n_parallel: usize,
         few_points: i64,
     ) -> quasiaffine::Result<TiledArray> {
-        let numbers = map.map_or_else(|| Ok(SmallVec::new()), tiles::numbers_of)?;
+        let numbers = map.map_or_else(|| Ok(SmallVec::new()), parameters::numbers_of)?;
         let own = of_numbers(sizes, &numbers);
         let elements = shape.dims().iter().fold(1u128, |n, &d| n.saturating_mul(d.max(0) as u128));
         let count = map.map(distinct);
@@ -336,7 +336,7 @@ fn least_bytes(of_one: &[&TiledArray], sizes: &[i64]) -> Option<i64> {
     let exact: Vec<&&TiledArray> = of_one.iter().filter(|array| array.distinct.1).collect();
     let Some(bits) = exact.first().map(|array| array.bits) else { return Some(0) };
     let together = || {
-        let maps = exact.iter().map(|array| tiles::over(array.map()?.0, &numbers, &variable).ok());
+        let maps = exact.iter().map(|array| parameters::over(array.map()?.0, &numbers, &variable).ok());
         let maps: Vec<Map> = maps.collect::<Option<_>>()?;
         Some(reads::count(&maps.iter().collect::<Vec<_>>()).1.lower)
     };

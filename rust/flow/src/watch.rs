@@ -11,17 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hlo::{InstructionId, Key, Module, Path, Read};
 use rustc_hash::FxHashMap;
 
+use crate::tuning::{MAX_PATH, MAX_READS, MAX_SIGNATURES};
 use crate::Sharing;
-
-/// The reads of instructions with one signature: as many as a rule of a custom call may look at attributes. The key of
-/// each instruction covers all of them, so more make each instruction one of its own.
-const MAX_READS: usize = 256;
-/// Operands from an instruction to a value that it is made of. A rule that follows a chain notes each of its values, by
-/// a path as long, so that the work grows as the square.
-const MAX_PATH: usize = 32;
-/// The signatures whose reads are kept, unless a rule is still asked: a process that analyzes programs for days meets
-/// any number. A rule is asked again about those that are forgotten.
-const MAX_SIGNATURES: usize = 1 << 15;
 
 /// A read of an instruction, classified by property.
 #[derive(Clone, Copy)]

@@ -16,9 +16,7 @@ use super::scalars::operations::{Direction, Integers};
 use super::scalars::values::{Comparison, Scalar, Value, Values};
 use super::scalars::{integers, Part, Place, Source};
 use crate::shapes::{self, ShapeIndex};
-
-/// A loop with more iterations is not counted: its offsets might not fit in 64 bits.
-const MAX_TRIP_COUNT: i128 = 1 << 40;
+use crate::tuning::MAX_TRIP_COUNT;
 
 /// A leaf that counts: `start + step * t` at the beginning of iteration `t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

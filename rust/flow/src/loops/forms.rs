@@ -6,19 +6,11 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::build::{bounds_of, dim, dims, linear, map, value_of, Bounded, Bounds, KEEP_POINTS};
-use super::unions::{covers, drop_ranges, joined, keep_time, reduced, without_last_dim, MAX_MAPS};
+use super::unions::{covers, drop_ranges, joined, keep_time, reduced, without_last_dim};
 use super::walks::{around_walk, fitting, walk};
 use super::{Edge, Group, Kind, Leaf, LoopMaps, Piece, Pieces, Timeline};
 use crate::reads::Text;
-
-/// Iterations after which the relation of a group has to repeat.
-const MAX_POWERS: usize = 8;
-
-/// Leaves of a group whose relation is computed.
-const MAX_GROUP: usize = 12;
-
-/// Names of leaves in a reason.
-const MAX_NAMES: usize = 4;
+use crate::tuning::{MAX_GROUP, MAX_LOOP_MAPS, MAX_NAMES, MAX_POWERS};
 
 /// The variables of a piece: bounds of (element, p, q), p, q, and the number of iterations between the clocks.
 #[derive(Clone)]
@@ -378,7 +370,7 @@ fn composed(first: &Relation, second: &Relation) -> Result<Option<Relation>> {
     }
     for (_, maps) in &mut found {
         *maps = reduced(std::mem::take(maps));
-        if maps.len() > MAX_MAPS {
+        if maps.len() > MAX_LOOP_MAPS {
             return Ok(None);
         }
     }

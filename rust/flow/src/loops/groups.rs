@@ -3,8 +3,7 @@
 use super::{forms, phases, rotations, stacked, Edge, Group, Kind, Leaf, LoopBody, LoopMaps};
 use rustc_hash::FxHashMap;
 
-/// How many large groups wait until a question passes through them.
-const MAX_WAITING: usize = 50;
+use crate::tuning::MAX_WAITING;
 
 /// The search for components, without recursion.
 #[derive(Default)]

@@ -15,16 +15,11 @@ use super::build::{
 use super::paths::simplest;
 use super::stacked::{is_within, outside, unwritten};
 use super::sums::{sums, Vector};
-use super::unions::{covers, distinct, joined, same_elements, MAX_MAPS};
+use super::unions::{covers, distinct, joined, same_elements};
 use super::walks::{can_stay, fitting, nothing, Distances, Draft};
 use super::{Edge, Group, Kind, Leaf, Piece, Timeline, Window};
 use crate::reads::Text;
-
-/// Hops that follow each other: reversing an array in place has two.
-const MAX_HOPS: usize = 4;
-
-/// Windows of one leaf: an exchange of elements writes two.
-const MAX_WINDOWS: usize = 3;
+use crate::tuning::{MAX_HOPS, MAX_LOOP_MAPS, MAX_WINDOWS};
 
 /// The relation of a leaf over any number of iterations.
 pub(super) fn close_hops(
@@ -219,7 +214,7 @@ fn few_hops(time: &Timeline, leaf: Leaf, staying: &[Piece], hops: &[&Map]) -> Re
         }
         found.extend(composed(&hopped, &staying)?.into_iter().map(|map| Piece { map, reason: None }));
         paths = composed(&hopped, &through)?;
-        if found.len().max(paths.len()) > MAX_MAPS {
+        if found.len().max(paths.len()) > MAX_LOOP_MAPS {
             break;
         }
     }

@@ -10,9 +10,9 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 use super::build::{dim, with_constraint, with_dim, Bounded};
-use super::unions::MAX_MAPS;
 use super::LoopBody;
 use crate::reads::Text;
+use crate::tuning::MAX_LOOP_MAPS;
 
 /// The offset of a runtime variable in terms of the iteration.
 #[derive(Clone, Debug)]
@@ -67,7 +67,7 @@ impl Memo {
         let (mut offsets, mut n_choices): (SmallVec<[Offset; 4]>, usize) = (SmallVec::new(), 1);
         for v in m.domain().runtime() {
             let offset = match self.offset(v, body)? {
-                Offset::Pieces(pieces) if n_choices * pieces.len() > MAX_MAPS => {
+                Offset::Pieces(pieces) if n_choices * pieces.len() > MAX_LOOP_MAPS => {
                     Offset::Data(Text::from("too many offsets may be clamped"))
                 }
                 offset => offset,

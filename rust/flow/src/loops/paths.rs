@@ -18,11 +18,12 @@ use super::build::{dim, dims, map, value_of, Bounds};
 use super::forms::pieces_of;
 use super::rotations::{from_elsewhere, is_in_slot};
 use super::stacked::{is_within, iteration_of};
-use super::unions::{drop_ranges, without_last_result, MAX_MAPS};
+use super::unions::{drop_ranges, without_last_result};
 use super::{Edge, Leaf, LoopMaps, Piece, Reached, Through, Window};
 use crate::indexing::Footprint;
 use crate::maps::solve_alone;
 use crate::reads::Text;
+use crate::tuning::MAX_LOOP_MAPS;
 
 /// Compositions, and unions in few maps, that were asked for before.
 #[derive(Default)]
@@ -230,7 +231,7 @@ impl LoopMaps {
     /// Distinct entries; too many become one.
     fn few(&self, entries: Vec<Reached>, leaf: Leaf) -> Vec<Reached> {
         let distinct = without_contained(entries);
-        if distinct.len() <= MAX_MAPS {
+        if distinct.len() <= MAX_LOOP_MAPS {
             return distinct;
         }
         let bounds = |i: usize| {
@@ -241,7 +242,7 @@ impl LoopMaps {
         let sizes = self.time.bounds(leaf);
         let whole = map(&dims, &sizes, (0..sizes.len() as u32).map(Expr::range).collect(), Vec::new());
         let name = format!("{:?}", self.indices[leaf].as_slice());
-        vec![Reached { map: whole, reason: Some(Text::from(format!("more than {MAX_MAPS} maps to leaf {name}"))) }]
+        vec![Reached { map: whole, reason: Some(Text::from(format!("more than {MAX_LOOP_MAPS} maps to leaf {name}"))) }]
     }
 
     /// The maps from a leaf whose group is known to all leaves.

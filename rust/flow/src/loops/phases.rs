@@ -13,12 +13,11 @@ use quasiaffine::{is_empty, simplify, then, Expr, Interval, Kind as VarKind, Map
 use super::build::{dim, linear, substituted, with_results, KEEP_POINTS};
 use super::hops::line;
 use super::paths::{simplest, without_contained};
-use super::unions::{by_clock, MAX_MAPS};
+use super::unions::by_clock;
 use super::walks::fitting;
 use super::{forms, stacked, Edge, Group, Kind, Leaf, Piece, Reached, Timeline};
 
-/// Phases of one loop: the compositions grow with their square, and their maps with each.
-const MAX_PHASES: usize = 4;
+use crate::tuning::{MAX_LOOP_MAPS, MAX_PHASES};
 
 /// Iterations of a loop as a loop of its own.
 struct Phase {
@@ -246,7 +245,7 @@ fn add(found: &mut Vec<Reached>, map: Map, reason: Option<crate::reads::Text>) {
 
 /// One relation after another; `None` where there are too many maps.
 fn composed(first: &[Reached], second: &[Reached]) -> Result<Option<Vec<Reached>>> {
-    if first.len() * second.len() > MAX_MAPS {
+    if first.len() * second.len() > MAX_LOOP_MAPS {
         return Ok(None);
     }
     let mut found = Vec::new();
@@ -274,7 +273,7 @@ fn joined(time: &Timeline, leaf: Leaf, phases: &[Phase]) -> Result<Option<Vec<Pi
             along = through;
         }
     }
-    if found.len() > MAX_MAPS {
+    if found.len() > MAX_LOOP_MAPS {
         return Ok(None);
     }
     let pieces = without_contained(found).into_iter().map(|Reached { map, reason }| Piece { map, reason });

@@ -11,11 +11,9 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::scalars::operations::{Integers, Operation};
-use super::scalars::{Part, Place, Scope, Source, MAX_VALUES};
+use super::scalars::{Part, Place, Scope, Source};
 use crate::shapes::ShapeIndex;
-
-/// The most iterations that are run.
-const MAX_ITERATIONS: i64 = 1000;
+use crate::tuning::{MAX_ITERATIONS, MAX_VALUES};
 
 /// The number of iterations of a loop whose state begins with some known numbers, or why it is not known. The size of a
 /// dimension of an array of the state has the index of the array, with the dimension behind it.

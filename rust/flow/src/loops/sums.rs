@@ -15,8 +15,7 @@ use smallvec::SmallVec;
 
 use super::build::{fits, Bounded, Bounds};
 
-/// Vectors of a set without form that have a range variable each; of more, the sums are those of their convex hull.
-const MAX_TERMS: usize = 8;
+use crate::tuning::MAX_TERMS;
 
 /// By how much a path moves in every dimension.
 pub(super) type Vector = SmallVec<[i64; 4]>;

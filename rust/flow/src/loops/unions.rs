@@ -6,9 +6,7 @@ use smallvec::SmallVec;
 
 use super::build::{dim, substituted, with_results, KEEP_POINTS};
 use crate::maps::SIMPLIFY;
-
-/// Maps to one leaf; more become one map of the whole array.
-pub(super) const MAX_MAPS: usize = 64;
+use crate::tuning::MAX_LOOP_MAPS;
 
 /// The union in fewer maps.
 pub(super) fn reduced(maps: impl IntoIterator<Item = Map>) -> Vec<Map> {
@@ -18,7 +16,7 @@ pub(super) fn reduced(maps: impl IntoIterator<Item = Map>) -> Vec<Map> {
 
 /// The union in fewer maps, where that is possible.
 pub(super) fn joined(maps: Vec<Map>) -> Vec<Map> {
-    if !(2..=MAX_MAPS).contains(&maps.len()) {
+    if !(2..=MAX_LOOP_MAPS).contains(&maps.len()) {
         return maps;
     }
     coalesce(&maps).into_iter().map(|found| found.map).collect()

@@ -13,12 +13,10 @@ use quasiaffine::{simplify, Error, Expr, Interval, Kind as VarKind, Map, Op, Res
 use super::build::{dim, map, Bounded, Bounds, KEEP_POINTS};
 use super::forms::Clocks;
 use super::sums::{blocks, sums, Sums, Vector};
-use super::unions::{covers, MAX_MAPS};
+use super::unions::covers;
 use super::{Leaf, Piece, Timeline};
 use crate::reads::Text;
-
-/// Distances of one leaf: as many as a window of 64 by 64 has.
-const MAX_VECTORS: usize = 4096;
+use crate::tuning::{MAX_LOOP_MAPS, MAX_VECTORS};
 
 /// Inclusive bounds in each dimension.
 type Part = Vec<Bounds>;
@@ -274,7 +272,9 @@ struct Walk<'a> {
 
 /// The closed form of maps that move every element, or those of a box, by the same vectors.
 pub(super) fn walk(time: &Timeline, leaf: Leaf, maps: &[Map], reason: Option<&Text>) -> Result<Option<Vec<Piece>>> {
-    let Some(distances) = Distances::new(time, leaf, maps)?.filter(|_| maps.len() <= MAX_MAPS) else { return Ok(None) };
+    let Some(distances) = Distances::new(time, leaf, maps)?.filter(|_| maps.len() <= MAX_LOOP_MAPS) else {
+        return Ok(None);
+    };
     for walk in walks(time, leaf, maps, &distances)? {
         if can_stay(&walk.vectors, &walk.inner, &walk.around) && walk.is_in(maps, &distances)? {
             let pieces = walk.pieces(reason)?;

@@ -10,12 +10,10 @@ use smallvec::SmallVec;
 use super::counter::{linear_in_iteration, CountedLoop};
 use super::rotations::{slots, Rotation};
 use super::scalars::values::{Scalar, Values};
-use super::scalars::{body_of, is_made_of_kept, Place, Scope, MAX_VALUES};
+use super::scalars::{body_of, is_made_of_kept, Place, Scope};
 use super::Window;
 use crate::shapes::ShapeIndex;
-
-/// How deeply calls nest inside a body, and loops around it.
-const MAX_NESTED: usize = 64;
+use crate::tuning::{MAX_NESTED, MAX_VALUES};
 
 /// The offset and the sizes of a window.
 type Offsets = (Vec<Expr>, Vec<i64>);

@@ -14,15 +14,9 @@ use layout::{ArrayShape, Shape};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::{smallvec, SmallVec};
 
-use crate::shapes;
-use crate::shapes::ShapeIndex;
+use crate::shapes::{self, ShapeIndex};
+use crate::tuning::{MAX_ELEMENTS, MAX_VALUES};
 use operations::{Integers, Operation};
-
-/// The most elements of an array of which each may have a value.
-const MAX_ELEMENTS: i64 = 64;
-
-/// The most values that a value may depend on: calls of calls may have exponentially many.
-pub(super) const MAX_VALUES: usize = 4096;
 
 /// What of an array.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

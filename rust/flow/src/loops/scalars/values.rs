@@ -8,8 +8,9 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::operations::{Binary, Direction, Integers, Operation, Unary};
-use super::{integers, Place, Scope, Source, MAX_VALUES};
+use super::{integers, Place, Scope, Source};
 use crate::shapes::ShapeIndex;
+use crate::tuning::MAX_VALUES;
 
 /// An integer: an expression over symbols, which are dims by number, and an interval that contains its values.
 #[derive(Clone, Debug, PartialEq)]

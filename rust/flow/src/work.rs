@@ -1,0 +1,108 @@
+//! Arithmetic operations: how a rule says that those of an instruction are counted, and what a count is.
+
+use quasiaffine::Count;
+
+use crate::reads::Text;
+
+named! {
+    /// How the arithmetic operations of an instruction are counted.
+    #[derive(Default)]
+    Work {
+        /// No operations are known.
+        #[default]
+        Unknown = "unknown";
+        /// Elements are moved or made, and nothing is computed.
+        Moves = "moves";
+        /// One flop for each element of the output.
+        Each = "each";
+        /// One transcendental operation for each element of the output.
+        Transcendental = "transcendental";
+        /// The called computation for each element of the output.
+        Applied = "applied";
+        /// Two flops for each read of operand 0.
+        MultiplyAdds = "multiply-adds";
+        /// The called computation for each read of operand 0 but the first of every output element.
+        Reduced = "reduced";
+        /// As [`RuleProvider::operations`](crate::RuleProvider::operations) counts them.
+        Counted = "counted";
+        /// The called computation, once.
+        Once = "once";
+        /// Computations that run repeatedly.
+        Loop = "loop";
+        /// One of some computations.
+        Branch = "branch";
+    }
+}
+
+impl Work {
+    /// The way of counting with a name.
+    pub fn named(name: &str) -> Work {
+        Work::ALL.iter().copied().find(|work| work.name() == name).unwrap_or_default()
+    }
+}
+
+/// A number of operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operations {
+    /// Additions, comparisons, conversions and the like.
+    pub flops: u128,
+    /// Functions such as `exp`.
+    pub transcendentals: u128,
+    /// Whether the counts are exact; otherwise they are upper bounds.
+    pub exact: bool,
+}
+
+/// A value, or the reason why it is unknown.
+pub type Known<T> = Result<T, Text>;
+
+impl Operations {
+    /// No operations.
+    pub const NOTHING: Operations = Operations { flops: 0, transcendentals: 0, exact: true };
+
+    /// One flop.
+    pub const FLOP: Operations = Operations { flops: 1, ..Operations::NOTHING };
+
+    pub(crate) fn sum(self) -> Option<u128> {
+        self.flops.checked_add(self.transcendentals)
+    }
+
+    pub(crate) fn of(flops: Option<u128>, transcendentals: Option<u128>, exact: bool) -> Known<Operations> {
+        let (flops, transcendentals) = flops.zip(transcendentals).ok_or("too many operations to count")?;
+        Ok(Operations { flops, transcendentals, exact })
+    }
+
+    pub(crate) fn plus(self, other: Operations) -> Known<Operations> {
+        let flops = self.flops.checked_add(other.flops);
+        Operations::of(flops, self.transcendentals.checked_add(other.transcendentals), self.exact && other.exact)
+    }
+
+    pub(crate) fn times(self, n: Count) -> Known<Operations> {
+        let times = |k: u128| k.checked_mul(n.upper);
+        Operations::of(times(self.flops), times(self.transcendentals), self.exact && n.lower == n.upper)
+    }
+
+    /// The operations on some of the `n` elements, at most, if one element takes at most `most` and all take these.
+    pub(crate) fn of_elements(self, some: Count, n: u128, most: Operations) -> Operations {
+        if some.upper == n {
+            return Operations { exact: self.exact && some.lower == n, ..self };
+        }
+        let is_even = most.times(Count::exact(n)) == Ok(self);
+        let Ok(found) = most.times(some) else { return Operations { exact: false, ..self } };
+        Operations {
+            flops: found.flops.min(self.flops),
+            transcendentals: found.transcendentals.min(self.transcendentals),
+            exact: found.exact && is_even,
+        }
+    }
+}
+
+/// The arithmetic of an instruction outside fused computations. `None` is unknown.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Arithmetic {
+    /// Arithmetic operations on the elements that are needed.
+    pub flops: Option<i64>,
+    /// Functions such as `exp`, which take several operations each.
+    pub transcendentals: Option<i64>,
+    /// The number of evaluated operations per needed one.
+    pub recomputed: Option<f64>,
+}
