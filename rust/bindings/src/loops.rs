@@ -191,7 +191,7 @@ pub type CarriedTuple<'py> = (
     Vec<(Bound<'py, PyTuple>, bool, Option<String>)>,
 );
 
-pub fn carried_tuple(py: Python<'_>, found: loops::Carried) -> PyResult<CarriedTuple<'_>> {
+pub fn carried_tuple(py: Python<'_>, found: flow::query::Carried) -> PyResult<CarriedTuple<'_>> {
     let window = found.window.map(|w| (w.dim, w.start, w.step, w.size));
     let edge = |(index, moves, reason): (ShapeIndex, bool, Option<flow::Text>)| {
         Ok((index_tuple(py, &index)?, moves, reason.map(|text| text.to_string())))

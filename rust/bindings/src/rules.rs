@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use flow::arithmetic::{Known, Operations, Work};
 use flow::loops::LOOP_START;
 use flow::provider::Key;
 use flow::watch::Watch;
+use flow::work::{Known, Operations, Work};
 use flow::{Direction, InstructionIndexing, Propagator, RuleProvider, RuleTraits, ShapeIndex, Sharing};
 use hlo::InstructionId;
 use pyo3::intern;

@@ -61,42 +61,61 @@
 //! assert_eq!(map.to_text(Style::Line).unwrap(), "(d0) -> (d0), domain: d0 in [0, 4]");
 //! # Ok::<(), String>(())
 //! ```
+//!
+//! Each module imports only modules that `lib.rs` declares before it: values and maps, the interface of rules, one
+//! propagation, loops, then the questions and what is made of their answers.
 
 #[macro_use]
 mod named;
 
 mod tuning;
 
+pub mod shapes;
+
+mod maps;
+pub mod sources;
+
+pub mod reads;
+
+pub mod work;
+
+pub mod indexing;
+
+pub mod devices;
 pub mod provider;
+pub mod watch;
+
+pub mod outside;
+
+pub mod schedule;
+
+pub mod parameters;
+
+pub mod mode;
+
+mod state;
+
+pub mod propagate;
+
+pub mod closure;
+mod outputs;
+
+pub mod loops;
+
 pub mod query;
 
 pub mod arithmetic;
-pub mod arrow;
 pub mod bitcasts;
-pub mod closure;
-pub mod columns;
-mod deep_calls;
-pub mod devices;
-pub mod indexing;
-pub mod loops;
-pub mod maps;
-pub mod mode;
-mod outputs;
-pub mod outside;
-pub mod parameters;
-mod passes;
-pub mod propagate;
-pub mod reads;
-pub mod rows;
-pub mod schedule;
-pub mod shapes;
-pub mod sources;
-mod state;
-pub mod tile_table;
 pub mod tiles;
 pub mod trip_counts;
-pub mod watch;
-pub mod work;
+
+pub mod rows;
+
+pub mod columns;
+
+pub mod arrow;
+
+pub mod tile_table;
 
 pub use indexing::{Direction, Footprint, InstructionIndexing, OperandIndexing};
 pub use propagate::Propagation;

@@ -12,7 +12,8 @@
 //!
 //! [`CountedLoop`] has the number of iterations and the leaves that count, by an arithmetic on integer scalars
 //! (`scalars`) with two readings: on expressions over the iteration, and on numbers, by which a loop is run (`running`).
-//! `windows` has what the body accesses, and `body` asks the propagation for the maps of one iteration.
+//! `windows` has what the body accesses, and `body` what it makes of offsets. The maps of one iteration are those of the
+//! questions above this module: a [`LoopBody`] asks for them.
 
 mod body;
 mod build;
@@ -40,7 +41,8 @@ use smallvec::SmallVec;
 use crate::indexing::Footprint;
 use crate::reads::Text;
 use crate::shapes::{self, ShapeIndex};
-pub use body::{Carried, Loop, LOOP_START};
+pub(crate) use body::held;
+pub use body::{Loop, LOOP_START};
 use build::value_of;
 pub use counter::{condition_and_body, CountedLoop, Induction, Start};
 pub use offsets::{Offset, OffsetKey};

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use hlo::{ComputationId, InstructionId};
 use quasiaffine::Map;
 
+use super::Questions;
 use crate::indexing::{Direction, InstructionIndexing};
 use crate::mode::Mode;
 use crate::outputs::{self, Needed};
 use crate::parameters::Parameters;
 use crate::propagate::{Propagation, Setting};
 use crate::provider::RuleProvider;
-use crate::query::Questions;
 use crate::schedule::{Region, Schedule};
 use crate::shapes::ShapeIndex;
 use crate::state::State;

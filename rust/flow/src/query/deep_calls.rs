@@ -5,14 +5,14 @@ use cancel::{once, poll};
 use hlo::{ComputationId, Module};
 use rustc_hash::FxHashSet;
 
+use super::Questions;
 use crate::indexing::Direction;
 use crate::provider::RuleProvider;
-use crate::query::Questions;
 use crate::shapes;
 use crate::tuning::DEEP_CALLS;
 
 /// The computations whose deep calls are computed, with the direction: whether forward.
-pub(crate) type Prepared = FxHashSet<(ComputationId, bool)>;
+pub(super) type Prepared = FxHashSet<(ComputationId, bool)>;
 
 impl<P: RuleProvider> Questions<'_, P> {
     /// Whether calls nest deeply in a computation, so that they are not entered.
