@@ -1,6 +1,7 @@
 //! Python functions for positions in memory: maps, strides, bitcasts, and packing of whole buffers.
 
-use ::layout::{Access, ArrayShape, Counts, Effort, LinearError, Packing, SplitPart, To, Unit, Warps};
+use ::layout::{ArrayShape, LinearError, Packing, SplitPart, To, Unit};
+use cost::requests::{Access, Counts, Effort, Warps};
 use numpy::{Complex64, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;

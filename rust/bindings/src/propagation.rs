@@ -3,10 +3,12 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use cost::arithmetic::{Counted, Counter};
+use cost::{rows, tiles};
 use flow::devices::DeviceTable;
 use flow::provider::named;
 use flow::schedule::{self, Schedule};
-use flow::{rows, Propagator, Query, Questions, ShapeIndex, Subject};
+use flow::{Propagator, Query, Questions, ShapeIndex, Subject};
 use hlo::{ComputationId, InstructionId};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -35,6 +37,7 @@ use crate::view::{Handle, PyComputation, PyInstruction, PyModule_};
 pub struct PyPropagation {
     pub module: Handle,
     pub propagator: Propagator,
+    counted: Counted,
 }
 
 /// The instructions that a propagation goes through, a call among them that it enters in any case, and those that are
@@ -68,7 +71,7 @@ fn ask<T: Send, const N: usize>(
     about: [Subject; N],
     question: impl FnOnce(&Questions<'_, PythonRules<'_>>) -> PyResult<T> + Send,
 ) -> PyResult<T> {
-    let PyPropagation { module, propagator } = slf.get();
+    let PyPropagation { module, propagator, .. } = slf.get();
     for subject in about {
         let (what, number, n) = match subject {
             Subject::Instruction(id) => ("instruction", id, module.instructions().len()),
@@ -85,8 +88,18 @@ fn ask<T: Send, const N: usize>(
 
 /// Builds records of the object's answers.
 fn records<'a, 'py>(slf: &'a Bound<'py, PyPropagation>) -> Records<'a, 'py> {
-    let PyPropagation { module, propagator } = slf.get();
+    let PyPropagation { module, propagator, .. } = slf.get();
     Records::new(slf.py(), module, propagator)
+}
+
+/// Counts what operations take, by the rules of the object.
+fn count<T: Send, const N: usize>(
+    slf: &Bound<'_, PyPropagation>,
+    about: [Subject; N],
+    question: impl FnOnce(&Counter<'_, PythonRules<'_>>) -> PyResult<T> + Send,
+) -> PyResult<T> {
+    let counted = &slf.get().counted;
+    ask(slf, about, |questions| question(&Counter { questions, counted }))
 }
 
 #[pymethods]
@@ -108,7 +121,7 @@ impl PyPropagation {
             None if of_all => Propagator::of_all(),
             None => Propagator::default(),
         };
-        PyPropagation { module: module.into(), propagator }
+        PyPropagation { module: module.into(), propagator, counted: Counted::default() }
     }
 
     /// The indexing of an instruction or computation for each array ``indices`` of its output, or of an operand or
@@ -165,7 +178,7 @@ impl PyPropagation {
     #[pyo3(signature = (instruction, /))]
     fn operations(slf: &Bound<'_, Self>, instruction: InstructionId) -> PyResult<OperationsOrReason> {
         let about = [Subject::Instruction(instruction)];
-        ask(slf, about, |questions| questions.operations(instruction)).map(in_python)
+        count(slf, about, |counter| counter.operations(instruction)).map(in_python)
     }
 
     /// The calls that lead to the value of a runtime source, outermost first, as instruction numbers.
@@ -179,14 +192,14 @@ impl PyPropagation {
     /// :meth:`operations` of a computation that is called once.
     #[pyo3(signature = (computation, /))]
     fn once(slf: &Bound<'_, Self>, computation: ComputationId) -> PyResult<OperationsOrReason> {
-        ask(slf, [Subject::Computation(computation)], |questions| questions.once(computation)).map(in_python)
+        count(slf, [Subject::Computation(computation)], |counter| counter.once(computation)).map(in_python)
     }
 
     /// What a fused computation evaluates.
     #[pyo3(signature = (computation, /))]
     fn fused(slf: &Bound<'_, Self>, computation: ComputationId) -> PyResult<FusedRecord> {
         let about = [Subject::Computation(computation)];
-        let (starts, written, inside) = ask(slf, about, |questions| questions.fused(computation))?;
+        let (starts, written, inside) = count(slf, about, |counter| counter.fused(computation))?;
         let evaluated = inside.into_iter().map(|(number, found)| {
             let evaluated = found.as_ref().ok().and_then(|found| found.1);
             Evaluated::new(slf.py(), number, found.map(|found| found.0), evaluated)
@@ -231,7 +244,7 @@ impl PyPropagation {
     ) -> PyResult<TilesRecord> {
         let (parameters, maps, reached) = ask(slf, [Subject::Instruction(start)], |questions| {
             let schedule = region.schedule(questions, start)?;
-            let (parameters, maps) = questions.parameters(&schedule, &indices, tiled)?;
+            let (parameters, maps) = tiles::parameters(questions, &schedule, &indices, tiled)?;
             let known: Vec<(ShapeIndex, Map)> =
                 indices.iter().zip(&maps).filter_map(|(index, map)| Some((index.clone(), map.clone()?))).collect();
             let propagation = questions.from_parameters(&schedule, &parameters, &known)?;
@@ -344,7 +357,7 @@ impl PyPropagation {
     /// The rows of the table of the module.
     #[pyo3(signature = ())]
     fn rows(slf: &Bound<'_, Self>) -> PyResult<PyRows> {
-        let found = ask(slf, [], |questions| rows::analyze(questions, &message))?;
+        let found = count(slf, [], |counter| rows::analyze(counter, &message))?;
         Ok(PyRows { module: slf.get().module.clone_ref(slf.py()), found })
     }
 }

@@ -1,8 +1,8 @@
 //! Records for Python of the results of a propagation.
 
 use cancel::{discard, poll};
+use cost::operations::{Known, Operations};
 use flow::propagate::Entry;
-use flow::work::{Known, Operations};
 use flow::{Direction, InstructionIndexing, OperandIndexing, Propagation, Propagator, ShapeIndex, Subject};
 use hlo::InstructionId;
 use pyo3::prelude::*;

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use flow::arrow::{message, TooLong};
-use flow::columns::{find, Value, View, COLUMNS};
+use cost::arrow::{message, TooLong};
+use cost::columns::{find, Value, View, COLUMNS};
+use cost::rows::Rows;
 use flow::reads::Reads;
-use flow::rows::Rows;
 use numpy::PyArray1;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use cost::operations::{Known, Operations};
+use cost::rules::CostRules;
 use flow::loops::LOOP_START;
 use flow::provider::Key;
 use flow::watch::Watch;
-use flow::work::{Known, Operations, Work};
+use flow::work::Work;
 use flow::{Direction, InstructionIndexing, Propagator, RuleProvider, RuleTraits, ShapeIndex, Sharing};
 use hlo::InstructionId;
 use pyo3::intern;
@@ -173,6 +175,12 @@ impl RuleProvider for PythonRules<'_> {
         self.shares_computations
     }
 
+    fn mismatch(&self, message: &'static str) -> PyErr {
+        ShapeError::new_err(message)
+    }
+}
+
+impl CostRules for PythonRules<'_> {
     fn updated_operand(&self, id: InstructionId) -> PyResult<Option<usize>> {
         locked(|py| {
             let arguments = (instruction(py, self.module, id)?,);
@@ -202,9 +210,5 @@ impl RuleProvider for PythonRules<'_> {
             let (lower, upper) = found.extract()?;
             Ok(Some(Count { lower, upper }))
         })
-    }
-
-    fn mismatch(&self, message: &'static str) -> PyErr {
-        ShapeError::new_err(message)
     }
 }

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
+use cost::tile_table::{Columns, DeviceCounts, Limits, Reason, Request, TilePlan, TiledArray, Wanted};
 use flow::parameters::{numbers_of, over, without_names};
-use flow::tile_table::{Columns, DeviceCounts, Limits, Reason, Request, TilePlan, TiledArray, Wanted};
 use numpy::ndarray::Array;
 use numpy::{IntoPyArray, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::intern;

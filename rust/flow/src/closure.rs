@@ -1,6 +1,6 @@
 //! The reflexive transitive closure of maps: one iteration composed with itself until no new map is found.
 //!
-//! An array with more than [`MAX_ITERATION_MAPS`] maps is read as a whole, so the closure terminates. Maps are followed only if
+//! An array with more than `MAX_ITERATION_MAPS` maps is read as a whole, so the closure terminates. Maps are followed only if
 //! they may lead to an array that is not read as a whole anyway, as a [`Reach`] tells.
 
 use std::collections::BTreeMap;

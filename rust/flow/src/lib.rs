@@ -2,12 +2,13 @@
 //!
 //! [`Questions::query`] answers every question: a [`Query`] asks which elements belong to the elements of one array,
 //! backward or forward, for an instruction or a computation. The indexing rules of operations come from a
-//! [`RuleProvider`], which is asked once for all instructions of which it reads the same; [`propagate`] composes them,
-//! [`rows`] tabulates them, and [`arithmetic`] counts the operations on the elements that they reach.
+//! [`RuleProvider`], which is asked once for all instructions of which it reads the same; [`propagate`] composes them.
 //!
 //! The maps to a value are the union, over its uses, of the maps to the user followed by the user's rule. Between
 //! [`devices`], maps have two more dimensions and results, and obey the same law. Nothing recurses with the length of
-//! a program. Propagation knows no operation and reads no attribute; [`columns`] and [`trip_counts`] do.
+//! a program. Propagation knows no operation and reads no attribute; [`loops`] do.
+//!
+//! Not here: what the elements cost that are read, which the crate above counts.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -63,7 +64,7 @@
 //! ```
 //!
 //! Each module imports only modules that `lib.rs` declares before it: values and maps, the interface of rules, one
-//! propagation, loops, then the questions and what is made of their answers.
+//! propagation, loops, then the questions.
 
 #[macro_use]
 mod named;
@@ -72,7 +73,7 @@ mod tuning;
 
 pub mod shapes;
 
-mod maps;
+pub mod maps;
 pub mod sources;
 
 pub mod reads;
@@ -103,19 +104,6 @@ mod outputs;
 pub mod loops;
 
 pub mod query;
-
-pub mod arithmetic;
-pub mod bitcasts;
-pub mod tiles;
-pub mod trip_counts;
-
-pub mod rows;
-
-pub mod columns;
-
-pub mod arrow;
-
-pub mod tile_table;
 
 pub use indexing::{Direction, Footprint, InstructionIndexing, OperandIndexing};
 pub use propagate::Propagation;

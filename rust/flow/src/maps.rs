@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use crate::shapes;
 
 /// The options of compositions: they drop unused variables.
-pub(crate) const SIMPLIFY: Options = Options::new().drop_unused(true);
+pub const SIMPLIFY: Options = Options::new().drop_unused(true);
 
 /// Solves the equalities of one map for ranges.
 pub(crate) fn solve_alone(map: &mut Map) {

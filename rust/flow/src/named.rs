@@ -1,6 +1,7 @@
 //! Enums whose values have names.
 
 /// An enum as a table of its values and their names.
+#[macro_export]
 macro_rules! named {
     ($(#[$meta:meta])* $kind:ident { $($(#[$doc:meta])* $value:ident = $name:literal;)* }) => {
         $(#[$meta])*

@@ -23,10 +23,10 @@ use crate::reads::Text;
 use crate::schedule::{Schedule, Step, Use};
 use crate::shapes::{self, ShapeIndex};
 use crate::sources::Sources;
-use crate::state::{Array, Merged, State};
+use crate::state::{Array, Merged};
 use crate::tuning::MANY_STATES;
 
-pub use crate::state::Entry;
+pub use crate::state::{Entry, State};
 
 /// The fixed inputs of a propagation.
 #[derive(Clone, Copy)]

@@ -5,11 +5,10 @@
 use std::sync::Arc;
 
 use hlo::InstructionId;
-use quasiaffine::{Count, Map};
 
 use crate::indexing::{Direction, InstructionIndexing};
 use crate::shapes::ShapeIndex;
-use crate::work::{Known, Operations, Work};
+use crate::work::Work;
 
 /// The key of an instruction, or the fingerprint of a computation.
 pub use hlo::Key;
@@ -32,7 +31,7 @@ pub struct RuleTraits {
     pub work: Work,
     /// The operation hands values on and moves no element.
     pub moves_nothing: bool,
-    /// It may have an [updated operand](RuleProvider::updated_operand).
+    /// It may write some elements of operand 0, and leave the others.
     pub updates: bool,
 }
 
@@ -68,7 +67,7 @@ pub trait RuleProvider {
     }
 
     /// The rule's result. Source k stands for the value of operand k, so that the result fits every instruction with
-    /// this key; one that has [`named`] sources belongs to one instruction.
+    /// this key; one that has [`named()`] sources belongs to one instruction.
     fn rule(
         &self,
         id: InstructionId,
@@ -89,23 +88,6 @@ pub trait RuleProvider {
     /// and not for others with the same fingerprint.
     fn keep(&self, _key: &Key, _index: &ShapeIndex, _direction: Direction, _found: &Arc<InstructionIndexing>) -> bool {
         true
-    }
-
-    /// The operand with the new elements, where the other elements of the output are those of operand 0; asked of
-    /// operations that [may have one](RuleTraits::updates).
-    fn updated_operand(&self, _id: InstructionId) -> Result<Option<usize>, Self::Error> {
-        Ok(None)
-    }
-
-    /// The operations of an instruction whose [work](RuleTraits::work) the provider counts, its own and how often each
-    /// called computation runs; or why they are unknown.
-    fn operations(&self, _id: InstructionId) -> Result<Known<(Operations, Vec<u128>)>, Self::Error> {
-        Ok(Err("no operations are known".into()))
-    }
-
-    /// The number of distinct elements that some maps into one array reach, where the provider has a bound.
-    fn distinct(&self, _maps: &[&Map]) -> Result<Option<Count>, Self::Error> {
-        Ok(None)
     }
 
     /// The error for a caller whose operands or output do not fit the computation that it calls.

@@ -11,7 +11,7 @@ use quasiaffine::Style;
 use quasiaffine::{count_windows, distinct, touched, Count, Expr, Interval, Map};
 
 use crate::shapes;
-use crate::tuning::MAX_PAIRWISE;
+pub use crate::tuning::MAX_PAIRWISE;
 
 /// A text with shared ownership.
 pub type Text = Arc<str>;

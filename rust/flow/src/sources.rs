@@ -93,7 +93,7 @@ impl Sources {
 }
 
 /// Whether an operand is given twice: two runtime sources may then be one.
-pub(crate) fn repeats_operands(m: &Module, id: InstructionId) -> bool {
+pub fn repeats_operands(m: &Module, id: InstructionId) -> bool {
     let mut operands: SmallVec<[InstructionId; 16]> = m.operands(id).collect();
     operands.sort_unstable();
     operands.windows(2).any(|pair| pair[0] == pair[1])

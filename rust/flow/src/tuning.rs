@@ -28,12 +28,8 @@ pub(crate) const MAX_ITERATION_MAPS: usize = 8;
 /// The depth up to which calls are followed recursively, which takes stack; deeper ones are computed innermost first.
 pub(crate) const DEEP_CALLS: u32 = 16;
 
-/// The limit on outputs that are tied to a tiled output of another shape, since each takes a propagation: a kernel has
-/// few outputs, a whole program a thousand.
-pub(crate) const MAX_TIED_OUTPUTS: usize = 16;
-
 /// The number of maps up to which a union is searched for a proof of disjointness, which compares all pairs.
-pub(crate) const MAX_PAIRWISE: usize = 16;
+pub const MAX_PAIRWISE: usize = 16;
 
 /// The reads of instructions with one signature: as many as a rule of a custom call may look at attributes. The key of
 /// each instruction covers all of them, so more make each instruction one of its own.

@@ -1,8 +1,5 @@
-//! Arithmetic operations: how a rule says that those of an instruction are counted, and what a count is.
-
-use quasiaffine::Count;
-
-use crate::reads::Text;
+//! Arithmetic operations: how a rule says that those of an instruction are counted, and what comes of it. Who counts them
+//! stands above this crate.
 
 named! {
     /// How the arithmetic operations of an instruction are counted.
@@ -23,7 +20,7 @@ named! {
         MultiplyAdds = "multiply-adds";
         /// The called computation for each read of operand 0 but the first of every output element.
         Reduced = "reduced";
-        /// As [`RuleProvider::operations`](crate::RuleProvider::operations) counts them.
+        /// As a function of the operation counts them.
         Counted = "counted";
         /// The called computation, once.
         Once = "once";
@@ -38,61 +35,6 @@ impl Work {
     /// The way of counting with a name.
     pub fn named(name: &str) -> Work {
         Work::ALL.iter().copied().find(|work| work.name() == name).unwrap_or_default()
-    }
-}
-
-/// A number of operations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Operations {
-    /// Additions, comparisons, conversions and the like.
-    pub flops: u128,
-    /// Functions such as `exp`.
-    pub transcendentals: u128,
-    /// Whether the counts are exact; otherwise they are upper bounds.
-    pub exact: bool,
-}
-
-/// A value, or the reason why it is unknown.
-pub type Known<T> = Result<T, Text>;
-
-impl Operations {
-    /// No operations.
-    pub const NOTHING: Operations = Operations { flops: 0, transcendentals: 0, exact: true };
-
-    /// One flop.
-    pub const FLOP: Operations = Operations { flops: 1, ..Operations::NOTHING };
-
-    pub(crate) fn sum(self) -> Option<u128> {
-        self.flops.checked_add(self.transcendentals)
-    }
-
-    pub(crate) fn of(flops: Option<u128>, transcendentals: Option<u128>, exact: bool) -> Known<Operations> {
-        let (flops, transcendentals) = flops.zip(transcendentals).ok_or("too many operations to count")?;
-        Ok(Operations { flops, transcendentals, exact })
-    }
-
-    pub(crate) fn plus(self, other: Operations) -> Known<Operations> {
-        let flops = self.flops.checked_add(other.flops);
-        Operations::of(flops, self.transcendentals.checked_add(other.transcendentals), self.exact && other.exact)
-    }
-
-    pub(crate) fn times(self, n: Count) -> Known<Operations> {
-        let times = |k: u128| k.checked_mul(n.upper);
-        Operations::of(times(self.flops), times(self.transcendentals), self.exact && n.lower == n.upper)
-    }
-
-    /// The operations on some of the `n` elements, at most, if one element takes at most `most` and all take these.
-    pub(crate) fn of_elements(self, some: Count, n: u128, most: Operations) -> Operations {
-        if some.upper == n {
-            return Operations { exact: self.exact && some.lower == n, ..self };
-        }
-        let is_even = most.times(Count::exact(n)) == Ok(self);
-        let Ok(found) = most.times(some) else { return Operations { exact: false, ..self } };
-        Operations {
-            flops: found.flops.min(self.flops),
-            transcendentals: found.transcendentals.min(self.transcendentals),
-            exact: found.exact && is_even,
-        }
     }
 }
 

@@ -2,8 +2,7 @@
 //!
 //! [`Shape`] and [`Layout`] parse and print in XLA's notation. The element positions of a layout are
 //! available as an indexing map ([`linear_index`], [`logical_index`]), as strides ([`strides`]) and as copies of whole
-//! buffers ([`Packing`]); [`reshape_is_bitcast`] and its neighbors compare the positions of two layouts, and
-//! [`count_requests`] says what a grid of threads moves.
+//! buffers ([`Packing`]); [`reshape_is_bitcast`] and its neighbors compare the positions of two layouts.
 //!
 //! In an untiled layout with sizes d_n … d_1, major to minor, the element with index (e_n, …, e_1) has position
 //! `(…(e_n * d_{n-1} + e_{n-1}) * d_{n-2} + …) + e_1`. Every tile replaces the coordinates `e` of the dimensions that
@@ -54,7 +53,6 @@ mod bitcast;
 mod bit_packing;
 mod loop_nest;
 mod pack;
-mod requests;
 
 pub use bit_packing::{pack_bits, unpack_bits};
 pub use bitcast::{is_valid_bitcast, reshape_is_bitcast, transpose_is_bitcast};
@@ -67,7 +65,6 @@ pub use linear::{address, buffer_bytes, buffer_elements, linear_index, logical_i
 pub use pack::Packing;
 pub use parse::{is_layout_next, parse_layout, parse_shape, read_shape, too_deep, MAX_DEPTH};
 pub use quote::{brief, clip};
-pub use requests::{count_requests, Access, Counts, Effort, Requests, Warps};
 pub use shape::{
     map_layouts, negative_size, padded_dimensions, require, with_layout, with_padded_dimensions, ArrayShape, Layout,
     Shape, SplitConfig, Tile, COMBINED, UNBOUNDED,

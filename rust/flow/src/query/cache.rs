@@ -18,7 +18,6 @@ use crate::reads::{Text, Union};
 use crate::schedule::Schedule;
 use crate::shapes::ShapeIndex;
 use crate::sources::Sources;
-use crate::work::{Known, Operations};
 
 /// Caches the answers to questions about one module.
 #[derive(Default)]
@@ -56,8 +55,6 @@ pub(crate) struct Cache {
     pub(crate) loops: FxHashMap<InstructionId, Arc<Loop>>,
     /// What is known of loops before their first iteration, as text.
     pub(super) starts: FxHashMap<InstructionId, Text>,
-    /// The operations of computations that are called once.
-    pub(crate) once: FxHashMap<ComputationId, Known<Operations>>,
 }
 
 impl Cache {
@@ -76,6 +73,11 @@ impl Propagator {
     /// then found in one pass. The answers are those of any other propagator.
     pub fn of_all() -> Propagator {
         Propagator { asks_for_all: true, ..Propagator::default() }
+    }
+
+    /// Whether it is one [of all outputs](Propagator::of_all).
+    pub fn asks_for_all(&self) -> bool {
+        self.asks_for_all
     }
 
     /// A propagator whose maps go between elements on devices. It shares the numbers of sources with this one, and

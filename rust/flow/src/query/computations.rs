@@ -14,6 +14,7 @@ use crate::propagate::{Propagation, Setting};
 use crate::provider::RuleProvider;
 use crate::schedule::{Region, Schedule};
 use crate::shapes::{self, ShapeIndex};
+use crate::work::Arithmetic;
 
 impl<P: RuleProvider> Questions<'_, P> {
     /// The indexing of a computation as an instruction that calls it sees it: parameters are the caller's operands.
@@ -46,7 +47,7 @@ impl<P: RuleProvider> Questions<'_, P> {
         Ok(Arc::new(found.remap_sources(&in_caller)))
     }
 
-    /// The indexing of an iteration of a loop that runs any number of times, as in [`Mode::Iteration`](crate::propagate::Mode::Iteration).
+    /// The indexing of an iteration of a loop that runs any number of times, as in [`Mode::Iteration`](crate::mode::Mode::Iteration).
     pub fn iteration(&self, body: ComputationId, index: &ShapeIndex, direction: Direction) -> Answer<P> {
         self.through((body, direction, index.clone()), true)
     }
@@ -59,8 +60,7 @@ impl<P: RuleProvider> Questions<'_, P> {
         if let Some(known) = self.cache().reach.get(&body) {
             return Ok(known.clone());
         }
-        self.prepare(body, Direction::Backward)?;
-        let schedule = self.schedule_of(body, false)?;
+        let schedule = self.schedule_to_parameters(body)?;
         let parameter = self.m.parameters(body).first();
         let of =
             |&parameter| Reach::of(self.setting(&schedule, self.mode_of_run(false)), parameter, &mut self.rule(true));
@@ -69,7 +69,7 @@ impl<P: RuleProvider> Questions<'_, P> {
         Ok(found)
     }
 
-    /// The indexing of a computation, or [of an iteration](Mode::Iteration). Sources are numbers of its instructions.
+    /// The indexing of a computation, or [of an iteration](crate::mode::Mode::Iteration). Sources are numbers of its instructions.
     pub(crate) fn through(&self, key: Through, repeats: bool) -> Answer<P> {
         if let Some(found) = self.known(&key, repeats) {
             return Ok(found);
@@ -134,6 +134,30 @@ impl<P: RuleProvider> Questions<'_, P> {
         let found = if repeats { None } else { self.recall(key) }?;
         self.cache().computations[0].insert(key.clone(), found.clone());
         Some(found)
+    }
+
+    /// The arithmetic of a computation, if it is kept with the indexing backward from an array of its root.
+    pub fn kept_arithmetic(&self, computation: ComputationId, index: &ShapeIndex) -> Option<Arithmetic> {
+        self.known(&(computation, Direction::Backward, index.clone()), false)?.arithmetic
+    }
+
+    /// Keeps the arithmetic of a computation with the indexing backward from an array of its root, and by its fingerprint.
+    /// Without that indexing, it is found here.
+    pub fn keep_arithmetic(
+        &self,
+        computation: ComputationId,
+        index: &ShapeIndex,
+        found: Option<InstructionIndexing>,
+        arithmetic: Arithmetic,
+    ) -> Result<(), P::Error> {
+        let key = (computation, Direction::Backward, index.clone());
+        let mut found = match found {
+            Some(found) => found,
+            None => self.propagate_through(&key, false, None)?,
+        };
+        found.arithmetic = Some(arithmetic);
+        self.insert(key, false, Arc::new(found));
+        Ok(())
     }
 
     /// The indexing of a computation by a propagation of its own, which ends early at the limit.

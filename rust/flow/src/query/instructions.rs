@@ -28,7 +28,7 @@ impl<P: RuleProvider> Questions<'_, P> {
         Ok(Arc::new(found.remap_sources(&placed)))
     }
 
-    /// The indexing of an instruction as its rule gives it: sources are numbers of operands, or [`named`]. Those of an
+    /// The indexing of an instruction as its rule gives it: sources are numbers of operands, or [`named()`]. Those of an
     /// inlined computation are values.
     pub fn unplaced(&self, id: InstructionId, index: &ShapeIndex, direction: Direction) -> Answer<P> {
         let m = self.m;
@@ -124,7 +124,7 @@ impl<P: RuleProvider> Questions<'_, P> {
     }
 
     /// The rules of instructions; those of an iteration that repeats for any values of runtime variables.
-    pub(crate) fn rule(&self, repeats: bool) -> Box<Rule<'_, P::Error>> {
+    pub fn rule(&self, repeats: bool) -> Box<Rule<'_, P::Error>> {
         Box::new(move |id, index, direction| match repeats {
             false => self.instruction(id, index, direction),
             true => Ok(self.unplaced(id, index, direction)?.free()),

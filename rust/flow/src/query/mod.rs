@@ -63,7 +63,7 @@ pub(crate) type Through = (ComputationId, Direction, ShapeIndex);
 
 impl<'a, P: RuleProvider> Questions<'a, P> {
     /// The answer to a question: the indexing of each operand or parameter (backward), or of each output (forward).
-    /// Runtime sources are instruction numbers, or numbers of [`Sources`].
+    /// Runtime sources are instruction numbers, or numbers of [`Sources`](crate::sources::Sources).
     pub fn query(&self, query: &Query) -> Answer<P> {
         match query.subject {
             Subject::Instruction(id) => self.instruction(id, &query.index, query.direction),

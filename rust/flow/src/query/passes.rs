@@ -40,10 +40,15 @@ impl<'a, P: RuleProvider> Questions<'a, P> {
         indices: &[ShapeIndex],
         as_one: bool,
     ) -> Result<Vec<Needed>, P::Error> {
-        self.prepare(computation, Direction::Backward)?;
-        let schedule = self.schedule_of(computation, false)?;
+        let schedule = self.schedule_to_parameters(computation)?;
         let setting = self.setting(&schedule, self.mode_of(true));
         outputs::needed(setting, indices, as_one, self.m.parameters(computation), &mut self.rule(false))
+    }
+
+    /// The order of a propagation from the root of a computation to its parameters.
+    pub fn schedule_to_parameters(&self, computation: ComputationId) -> Result<Arc<Schedule>, P::Error> {
+        self.prepare(computation, Direction::Backward)?;
+        self.schedule_of(computation, false)
     }
 
     /// The order of a propagation from `start` through a region.

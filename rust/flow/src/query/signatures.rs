@@ -51,7 +51,7 @@ impl<P: RuleProvider> Questions<'_, P> {
     }
 
     /// The signature of an instruction after what has been read of it by now.
-    pub(crate) fn signature_again(&self, id: InstructionId) -> Result<Signature, P::Error> {
+    pub fn signature_again(&self, id: InstructionId) -> Result<Signature, P::Error> {
         let Signature { plain, traits, inlined, .. } = self.signature(id)?;
         self.signed(id, plain, traits, inlined)
     }

@@ -8,25 +8,21 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use cancel::poll;
+use flow::indexing::{Direction, InstructionIndexing, OperandIndexing};
+use flow::query::{Query, Questions, Signature, Subject};
+use flow::reads::{self, Reads, Text, Union};
+use flow::shapes::{self, ShapeIndex};
+use flow::sources::repeats_operands;
+use flow::work::Arithmetic;
 use hlo::{ComputationId, InstructionId, Module};
 use layout::Shape;
 use rustc_hash::FxHashMap;
 
+use crate::arithmetic::Counter;
 use crate::bitcasts::is_bitcast;
-use crate::indexing::{Direction, InstructionIndexing, OperandIndexing};
-use crate::provider::RuleProvider;
-use crate::query::{Query, Questions, Signature, Subject};
-use crate::reads::{self, Reads, Text, Union};
-use crate::shapes::{self, ShapeIndex};
-use crate::sources::repeats_operands;
+use crate::rules::CostRules;
 use crate::trip_counts;
-use crate::work::Arithmetic;
-
-/// The limit on rows of one instruction.
-const MAX_ROWS: usize = 1 << 20;
-
-/// The limit on characters in the text of a shape. Only tuples exceed it.
-const MAX_SHAPE_TEXT: usize = 1000;
+use crate::tuning::{MAX_ROWS, MAX_SHAPE_TEXT};
 
 /// A row: an instruction, one of its operands, and the number of the cells.
 #[derive(Clone, Copy, Debug)]
@@ -102,15 +98,17 @@ pub struct Rows {
     pub arithmetic: Vec<Arithmetic>,
 }
 
-/// The rows of a module; the propagator is one [of all outputs](crate::Propagator::of_all). `message` turns an error into the text of a row, or returns it to end the analysis.
-pub fn analyze<P: RuleProvider>(
-    questions: &Questions<'_, P>,
+/// The rows of a module; the propagator is one [of all outputs](flow::Propagator::of_all). `message` turns an error into the text of a row, or returns it to end the analysis.
+pub fn analyze<P: CostRules>(
+    counter: &Counter<'_, P>,
     message: &dyn Fn(P::Error) -> Result<String, P::Error>,
 ) -> Result<Rows, P::Error> {
+    let questions = counter.questions;
     let m = questions.m;
     let mut known: FxHashMap<u32, (u32, u32)> = FxHashMap::default();
-    debug_assert!(questions.propagator.asks_for_all, "a propagator of all outputs");
+    debug_assert!(questions.propagator.asks_for_all(), "a propagator of all outputs");
     let mut builder = CellBuilder {
+        counter,
         questions,
         message,
         found: Rows::default(),
@@ -205,7 +203,8 @@ enum Origin {
 /// An array or token in an operand, with the number of the operand.
 type Place<'a> = (u32, ShapeIndex, &'a Shape);
 
-struct CellBuilder<'a, P: RuleProvider> {
+struct CellBuilder<'a, P: CostRules> {
+    counter: &'a Counter<'a, P>,
     questions: &'a Questions<'a, P>,
     message: &'a ErrorText<'a, P::Error>,
     found: Rows,
@@ -217,7 +216,7 @@ struct CellBuilder<'a, P: RuleProvider> {
     answers: FxHashMap<(Origin, Option<u32>, Option<bool>), u32>,
 }
 
-impl<'a, P: RuleProvider> CellBuilder<'a, P> {
+impl<'a, P: CostRules> CellBuilder<'a, P> {
     /// Builds the cells of an instruction. Returns whether all instructions with its signature share them.
     fn instruction(&mut self, id: InstructionId) -> Result<bool, P::Error> {
         let (m, n_before) = (self.questions.m, self.found.cells.len());
@@ -288,7 +287,7 @@ impl<'a, P: RuleProvider> CellBuilder<'a, P> {
 
     /// Counts the arithmetic of an instruction, for its cells, which follow.
     fn count(&mut self, id: InstructionId) -> Result<(), P::Error> {
-        let found = self.questions.arithmetic(id);
+        let found = self.counter.arithmetic(id);
         let found = found.or_else(|error| (self.message)(error).map(|_| Arithmetic::default()))?;
         self.found.arithmetic.push(found);
         Ok(())
@@ -391,9 +390,10 @@ impl<'a, P: RuleProvider> CellBuilder<'a, P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::indexing::Footprint;
-    use crate::provider::{Key, RuleTraits};
-    use crate::query::Propagator;
+    use crate::arithmetic::Counted;
+    use flow::indexing::Footprint;
+    use flow::provider::{Key, RuleProvider, RuleTraits};
+    use flow::query::Propagator;
     use quasiaffine::{Domain, Map};
 
     /// Calls, and elementwise operations on vectors of three elements.
@@ -429,6 +429,8 @@ mod tests {
         }
     }
 
+    impl CostRules for Rules<'_> {}
+
     /// A call with n outputs and n operands has n * n rows, but few parts.
     #[test]
     fn wide_calls_share_their_cells() {
@@ -445,7 +447,10 @@ mod tests {
             list(&|k| format!("p{k}")),
         );
         let m = hlo::parse(&text, None, false).unwrap().swap_remove(0);
-        let found = analyze(&Questions { propagator: &Propagator::of_all(), m: &m, rules: &Rules(&m) }, &Ok).unwrap();
+        let (propagator, counted) = (Propagator::of_all(), Counted::default());
+        let questions = Questions { propagator: &propagator, m: &m, rules: &Rules(&m) };
+        let counter = Counter { questions: &questions, counted: &counted };
+        let found = analyze(&counter, &Ok).unwrap();
         let c = m.find_instruction("c", None).unwrap();
         assert_eq!(found.rows.iter().filter(|row| row.instruction == c).count(), n * n);
         let reads = found.rows.iter().filter(|row| matches!(&found.answer(row).reads, Ok(r) if r.touched.0 == 3));

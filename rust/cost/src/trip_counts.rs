@@ -4,10 +4,9 @@
 //! its caller.
 
 use cancel::poll;
+use flow::provider::RuleProvider;
+use flow::query::Questions;
 use hlo::{ComputationId, InstructionId, Module, Opcode, Value};
-
-use crate::provider::RuleProvider;
-use crate::query::Questions;
 
 /// By computation, the product of the trip counts of the loops around it; `None` if one is unknown, the product
 /// exceeds 64 bits, or callers differ.

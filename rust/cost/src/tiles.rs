@@ -1,68 +1,66 @@
 //! The tiling parameters of an output, and the maps from them to the other outputs of a kernel.
 
+use flow::indexing::Direction;
+use flow::maps::{is_identity_on, SIMPLIFY};
+use flow::parameters::Parameters;
+use flow::propagate::State;
+use flow::provider::{Rule, RuleProvider};
+use flow::query::Questions;
+use flow::schedule::{Schedule, Step};
+use flow::shapes::{self, ShapeIndex};
 use hlo::{InstructionId, Module};
 use layout::Shape;
 use quasiaffine::{simplify, Expr, Kind, Map};
 use smallvec::SmallVec;
 
-use crate::indexing::Direction;
-use crate::maps::{is_identity_on, SIMPLIFY};
-use crate::parameters::Parameters;
-use crate::provider::{Rule, RuleProvider};
-use crate::query::Questions;
-use crate::schedule::{Schedule, Step};
-use crate::shapes::{self, ShapeIndex};
-use crate::state::State;
 use crate::tuning::MAX_TIED_OUTPUTS;
 
-impl<P: RuleProvider> Questions<'_, P> {
-    /// The tiling parameters of one of some arrays of the first value of a schedule, and for each of these arrays the
-    /// map from the parameters to it; `None` if the tiles of the tiled array do not determine it.
-    pub fn parameters(
-        &self,
-        schedule: &Schedule,
-        indices: &[ShapeIndex],
-        tiled: usize,
-    ) -> Result<(Parameters, Vec<Option<Map>>), P::Error> {
-        let (m, mut rule) = (self.m, self.rule(false));
-        let (Some(&start), Some(index)) = (schedule.order.first(), indices.get(tiled)) else {
-            return Ok(Default::default());
-        };
-        let array = |index: &ShapeIndex| shapes::at(m.shape(start), index);
-        let parallel = shapes::sizes_at(m.shape(start), index);
-        let parameters = Parameters::collect(m, schedule, indices, parallel, &mut rule)?;
-        let identity = parameters.identity();
-        if indices.len() == 1 {
-            return Ok((parameters, vec![identity]));
-        }
-        let from = identity.clone().map(|map| (index.clone(), map));
-        let alone = self.from_parameters(schedule, &parameters, from.as_slice())?;
-        let mut maps = Vec::new();
-        for (k, other) in indices.iter().enumerate() {
-            let (value, at) = origin(m, schedule, start, other.clone(), &mut rule)?;
-            let entries = alone.state(value).filter(|_| value != start).into_iter().flat_map(|state| state.entries());
-            let mut reached = entries.filter(|(index, _)| **index == at).map(|(_, e)| &e.map);
-            maps.push(match (reached.next(), reached.next()) {
-                _ if k == tiled => identity.clone(),
-                (Some(map), None) => Some(map.clone()),
-                (Some(_), Some(_)) => None,
-                (None, _) => match array(other) {
-                    None => None,
-                    Some(shape) if shapes::sizes(shape).eq(parameters.parallel.iter().copied()) => identity.clone(),
-                    Some(shape) if indices.len() > MAX_TIED_OUTPUTS => beside(&parameters, shape),
-                    Some(shape) => {
-                        let own = self.backward(schedule, std::slice::from_ref(other), false)?;
-                        let sizes: SmallVec<[i64; 6]> = shapes::sizes(shape).collect();
-                        let tied = |&value| tied(&parameters, alone.state(value)?, own.state(value)?, &sizes);
-                        let found = schedule.order.iter().skip(1).find_map(tied);
-                        found.or_else(|| beside(&parameters, shape))
-                    }
-                },
-            });
-        }
-        drop(alone);
-        Ok((parameters, maps))
+/// The tiling parameters of one of some arrays of the first value of a schedule, and for each of these arrays the
+/// map from the parameters to it; `None` if the tiles of the tiled array do not determine it.
+pub fn parameters<P: RuleProvider>(
+    questions: &Questions<'_, P>,
+    schedule: &Schedule,
+    indices: &[ShapeIndex],
+    tiled: usize,
+) -> Result<(Parameters, Vec<Option<Map>>), P::Error> {
+    let (m, mut rule) = (questions.m, questions.rule(false));
+    let (Some(&start), Some(index)) = (schedule.order.first(), indices.get(tiled)) else {
+        return Ok(Default::default());
+    };
+    let array = |index: &ShapeIndex| shapes::at(m.shape(start), index);
+    let parallel = shapes::sizes_at(m.shape(start), index);
+    let parameters = Parameters::collect(m, schedule, indices, parallel, &mut rule)?;
+    let identity = parameters.identity();
+    if indices.len() == 1 {
+        return Ok((parameters, vec![identity]));
     }
+    let from = identity.clone().map(|map| (index.clone(), map));
+    let alone = questions.from_parameters(schedule, &parameters, from.as_slice())?;
+    let mut maps = Vec::new();
+    for (k, other) in indices.iter().enumerate() {
+        let (value, at) = origin(m, schedule, start, other.clone(), &mut rule)?;
+        let entries = alone.state(value).filter(|_| value != start).into_iter().flat_map(|state| state.entries());
+        let mut reached = entries.filter(|(index, _)| **index == at).map(|(_, e)| &e.map);
+        maps.push(match (reached.next(), reached.next()) {
+            _ if k == tiled => identity.clone(),
+            (Some(map), None) => Some(map.clone()),
+            (Some(_), Some(_)) => None,
+            (None, _) => match array(other) {
+                None => None,
+                Some(shape) if shapes::sizes(shape).eq(parameters.parallel.iter().copied()) => identity.clone(),
+                Some(shape) if indices.len() > MAX_TIED_OUTPUTS => beside(&parameters, shape),
+                Some(shape) => {
+                    let own = questions.backward(schedule, std::slice::from_ref(other), false)?;
+                    let sizes: SmallVec<[i64; 6]> = shapes::sizes(shape).collect();
+                    let tied = |&value| tied(&parameters, alone.state(value)?, own.state(value)?, &sizes);
+                    let found = schedule.order.iter().skip(1).find_map(tied);
+                    found.or_else(|| beside(&parameters, shape))
+                }
+            },
+        });
+    }
+    drop(alone);
+    Ok((parameters, maps))
 }
 
 /// The array from which the elements of an array come unchanged, through calls and tuples.

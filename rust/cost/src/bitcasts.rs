@@ -3,11 +3,10 @@
 //! The answer compares positions in memory: true exactly if both buffers have one size and every element of the output
 //! has the position of the only operand element that it reads.
 
+use flow::indexing::{InstructionIndexing, OperandIndexing};
+use flow::maps::is_identity_on;
 use layout::{buffer_bytes, buffer_elements, linear_index, transpose_is_bitcast, ArrayShape, Shape};
 use quasiaffine::{equivalent, then, Equivalence, Map, Points, Program};
-
-use crate::indexing::{InstructionIndexing, OperandIndexing};
-use crate::maps::is_identity_on;
 
 /// Whether the output has every element of an operand, the part `at` of its indexing, at the same position in memory;
 /// `None` if that is undecided, and for values that are not arrays.

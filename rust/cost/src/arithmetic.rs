@@ -1,29 +1,29 @@
 //! The arithmetic operations that instructions take, and how often a fusion evaluates them.
 //!
-//! [`Work`] tells how the operations of an opcode are counted, and [`Questions`] count them. A fusion evaluates an
+//! [`Work`] tells how the operations of an opcode are counted, and a [`Counter`] counts them. A fusion evaluates an
 //! element of an inner value once for each distinct path from an output element, that is, for each point of the maps to
 //! the value.
 
 use std::collections::hash_map::Entry;
 use std::iter::once;
-use std::sync::Arc;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use cancel::poll;
+use cancel::{look_back, poll};
+use flow::indexing::{Direction, OperandIndexing};
+use flow::propagate::Propagation;
+use flow::query::Questions;
+use flow::reads::{self, Text};
+use flow::schedule::{only_callee, Region, Schedule, Step};
+use flow::shapes::{self, ShapeIndex};
+use flow::work::{Arithmetic, Work};
 use hlo::{ComputationId, InstructionId};
 use layout::ArrayShape;
 use quasiaffine::{distinct, touched, Count, Map};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use crate::indexing::{Direction, OperandIndexing};
-use crate::propagate::Propagation;
-use crate::provider::RuleProvider;
-use crate::query::Questions;
-use crate::reads::{self, Text};
-use crate::schedule::{only_callee, Region, Schedule, Step};
-use crate::shapes::{self, ShapeIndex};
-use crate::tuning::MAX_PAIRWISE;
-use crate::work::{Arithmetic, Known, Operations, Work};
+use crate::operations::{Known, Operations};
+use crate::rules::CostRules;
 
 /// The operations of an instruction that are needed, and the number that is evaluated, if known.
 pub type Evaluated = (Operations, Option<u128>);
@@ -50,11 +50,31 @@ fn total_of(all: impl IntoIterator<Item = Known<Evaluated>>) -> Arithmetic {
 /// of elements of their array.
 type Counts = FxHashMap<(SmallVec<[Map; 4]>, bool, u128), (Count, Count)>;
 
-impl<P: RuleProvider> Questions<'_, P> {
+/// The operations of computations so far, all in one module.
+#[derive(Default)]
+pub struct Counted {
+    once: Mutex<FxHashMap<ComputationId, Known<Operations>>>,
+}
+
+/// Counts the operations of a module.
+pub struct Counter<'a, P> {
+    /// The questions whose answers are counted.
+    pub questions: &'a Questions<'a, P>,
+    /// The counts so far, all by such rules.
+    pub counted: &'a Counted,
+}
+
+impl<'a, P: CostRules> Counter<'a, P> {
+    fn once_so_far(&self) -> MutexGuard<'a, FxHashMap<ComputationId, Known<Operations>>> {
+        look_back();
+        // Entries are complete when they are inserted, so a panic elsewhere leaves them valid.
+        self.counted.once.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The arithmetic of an operation or a fusion; unknown for an instruction that runs computations.
     pub fn arithmetic(&self, id: InstructionId) -> Result<Arithmetic, P::Error> {
-        let traits = self.signature(id)?.traits;
-        match only_callee(self.m, id).filter(|&called| traits.inlines && self.m.is_fusion(called)) {
+        let traits = self.questions.signature(id)?.traits;
+        match only_callee(self.questions.m, id).filter(|&called| traits.inlines && self.questions.m.is_fusion(called)) {
             Some(fused) => self.of_fusion(fused),
             None if matches!(traits.work, Work::Once | Work::Loop | Work::Branch) => Ok(Arithmetic::default()),
             None => Ok(total_of(once(self.operations(id)?.map(|all| (all, all.sum()))))),
@@ -64,27 +84,24 @@ impl<P: RuleProvider> Questions<'_, P> {
     /// The arithmetic of a fused computation. If only the elements of the root are needed, the propagation that gives
     /// the indexing also gives the counts.
     fn of_fusion(&self, computation: ComputationId) -> Result<Arithmetic, P::Error> {
-        let m = self.m;
+        let m = self.questions.m;
         let root = m.root(computation);
         let index = self.first_array(root).map(|(index, _)| index).unwrap_or_default();
-        let key = (computation, Direction::Backward, index);
-        if let Some(found) = self.known(&key, false).and_then(|found| found.arithmetic) {
+        if let Some(found) = self.questions.kept_arithmetic(computation, &index) {
             return Ok(found);
         }
         let [_, updates, _] = self.outputs(computation)?;
-        let (inside, mut found) = if updates.is_empty() && m.shape(root).as_array().is_some() {
-            self.prepare(computation, Direction::Backward)?;
-            let schedule = self.schedule_of(computation, false)?;
-            let pass = self.backward(&schedule, std::slice::from_ref(&key.2), false)?;
+        let (inside, found) = if updates.is_empty() && m.shape(root).as_array().is_some() {
+            let schedule = self.questions.schedule_to_parameters(computation)?;
+            let pass = self.questions.backward(&schedule, std::slice::from_ref(&index), false)?;
             let sizes: SmallVec<[i64; 6]> = shapes::sizes(m.shape(root)).collect();
             let inside = self.evaluated(&[(&schedule, &pass)], &[])?;
-            (inside, pass.to_parameters(&sizes, m.parameters(computation)))
+            (inside, Some(pass.to_parameters(&sizes, m.parameters(computation))))
         } else {
-            (self.fused(computation)?.2, self.propagate_through(&key, false, None)?)
+            (self.fused(computation)?.2, None)
         };
         let arithmetic = total_of(inside.into_iter().map(|(_, one)| one));
-        found.arithmetic = Some(arithmetic);
-        self.insert(key, false, Arc::new(found));
+        self.questions.keep_arithmetic(computation, &index, found, arithmetic)?;
         Ok(arithmetic)
     }
 
@@ -94,17 +111,17 @@ impl<P: RuleProvider> Questions<'_, P> {
         &self,
         computation: ComputationId,
     ) -> Result<(Vec<InstructionId>, Vec<InstructionId>, Inside), P::Error> {
-        let m = self.m;
+        let m = self.questions.m;
         let [starts, updates, written] = self.outputs(computation)?;
         let mut schedules = Vec::new();
         for &start in &starts {
             let arrays: Vec<ShapeIndex> = shapes::array_indices(m.shape(start)).map(|(index, _)| index).collect();
             if !arrays.is_empty() {
                 let region = Region::computation(m, computation, true);
-                schedules.push((self.schedule(region, start)?, arrays));
+                schedules.push((self.questions.schedule(region, start)?, arrays));
             }
         }
-        let passes = schedules.iter().map(|(schedule, arrays)| self.backward(schedule, arrays, false));
+        let passes = schedules.iter().map(|(schedule, arrays)| self.questions.backward(schedule, arrays, false));
         let passes = passes.collect::<Result<Vec<_>, _>>()?;
         let passes: Vec<_> = schedules.iter().map(|(schedule, _)| schedule).zip(&passes).collect();
         let inside = self.evaluated(&passes, &updates)?;
@@ -114,15 +131,15 @@ impl<P: RuleProvider> Questions<'_, P> {
     /// The values inside a fused computation that have to be computed, for updates of parameters in place only the new
     /// elements; these updates; and the values with the shapes of the written data.
     fn outputs(&self, computation: ComputationId) -> Result<[Vec<InstructionId>; 3], P::Error> {
-        let m = self.m;
+        let m = self.questions.m;
         let root = m.root(computation);
-        let is_tuple = m.shape(root).as_tuple().is_some() && self.signature(root)?.traits.structural;
+        let is_tuple = m.shape(root).as_tuple().is_some() && self.questions.signature(root)?.traits.structural;
         let outputs: Vec<InstructionId> = if is_tuple { m.operands(root).collect() } else { vec![root] };
         let (mut starts, mut updates, mut written) = (Vec::new(), Vec::new(), Vec::new());
         for output in outputs {
             let value = self.behind_bitcasts(output)?;
-            let may_update = self.signature(value)?.traits.updates;
-            let new = if may_update { self.rules.updated_operand(value)? } else { None };
+            let may_update = self.questions.signature(value)?.traits.updates;
+            let new = if may_update { self.questions.rules.updated_operand(value)? } else { None };
             match new.and_then(|k| m.operand(value, k)).zip(m.operands(value).next()) {
                 Some((new, old)) if m.parameter_number(self.behind_bitcasts(old)?).is_some() => {
                     starts.extend(m.operands(value).skip(1));
@@ -141,8 +158,8 @@ impl<P: RuleProvider> Questions<'_, P> {
     }
 
     fn behind_bitcasts(&self, mut value: InstructionId) -> Result<InstructionId, P::Error> {
-        let m = self.m;
-        while m.operands(value).len() == 1 && self.signature(value)?.traits.moves_nothing {
+        let m = self.questions.m;
+        while m.operands(value).len() == 1 && self.questions.signature(value)?.traits.moves_nothing {
             let Some(operand) = m.operands(value).find(|&k| m.shape(k).as_tuple().is_none()) else { break };
             value = operand;
         }
@@ -161,10 +178,10 @@ impl<P: RuleProvider> Questions<'_, P> {
             for (&id, step) in schedule.order.iter().zip(&schedule.steps) {
                 poll();
                 let is_known = passes.len() > 1 && !seen.insert(id);
-                if is_known || matches!(step, Step::Enter(_)) || self.m.parameter_number(id).is_some() {
+                if is_known || matches!(step, Step::Enter(_)) || self.questions.m.parameter_number(id).is_some() {
                     continue;
                 }
-                let work = self.signature(id)?.traits.work;
+                let work = self.questions.signature(id)?.traits.work;
                 let whole = if work == Work::Moves { continue } else { self.operations_of(id, work)? };
                 let (whole, n) = match whole.and_then(|whole| Ok((whole, self.n_elements(id)?))) {
                     Ok((_, 0)) => continue,
@@ -203,7 +220,7 @@ impl<P: RuleProvider> Questions<'_, P> {
         let mut exact = true;
         let unknown = (Count { lower: 0, upper: u128::MAX }, Count { lower: 0, upper: n });
         // The arrays of a value whose elements are computed together have the sizes of the first one.
-        let shape = self.m.shape(id);
+        let shape = self.questions.m.shape(id);
         let first = self.first_array(id).map(|(index, _)| shapes::sizes_at(shape, &index));
         for (_, pass) in passes {
             let state = pass.state(id);
@@ -239,8 +256,8 @@ impl<P: RuleProvider> Questions<'_, P> {
         }
         elements.upper = elements.upper.min(n);
         let is_one_array = indices.windows(2).all(|pair| pair[0] == pair[1]);
-        if exact && elements.lower < elements.upper && (2..=MAX_PAIRWISE).contains(&maps.len()) && is_one_array {
-            if let Some(found) = self.rules.distinct(&maps)? {
+        if exact && elements.lower < elements.upper && (2..=reads::MAX_PAIRWISE).contains(&maps.len()) && is_one_array {
+            if let Some(found) = self.questions.rules.distinct(&maps)? {
                 elements = Count { lower: elements.lower.max(found.lower), upper: elements.upper.min(found.upper) };
             }
         }
@@ -251,12 +268,12 @@ impl<P: RuleProvider> Questions<'_, P> {
 
     /// The operations of the whole output of an instruction.
     pub fn operations(&self, id: InstructionId) -> Result<Known<Operations>, P::Error> {
-        let work = self.signature(id)?.traits.work;
+        let work = self.questions.signature(id)?.traits.work;
         self.operations_of(id, work)
     }
 
     fn operations_of(&self, id: InstructionId, work: Work) -> Result<Known<Operations>, P::Error> {
-        let m = self.m;
+        let m = self.questions.m;
         let unknown = |reason: &str| Ok(Err(Text::from(format!("{}: {reason}", m.instruction_name(id)))));
         if m.is_inconsistent(id) || m.has_unnamed_operands(id) {
             return unknown(&m.inconsistency(id).unwrap_or_else(|| "the operands have no names".into()));
@@ -307,15 +324,16 @@ impl<P: RuleProvider> Questions<'_, P> {
     }
 
     fn counted(&self, id: InstructionId) -> Result<Known<Operations>, P::Error> {
-        let found = self.rules.operations(id)?;
-        self.signature_again(id)?; // of what it read
+        let found = self.questions.rules.operations(id)?;
+        self.questions.signature_again(id)?; // of what it read
         let (mut total, calls) = match found {
             Ok((own, calls)) => (Ok(own), calls),
             Err(reason) => return Ok(Err(reason)),
         };
-        let called: SmallVec<[ComputationId; 2]> = self.m.called_computations(id).collect();
+        let called: SmallVec<[ComputationId; 2]> = self.questions.m.called_computations(id).collect();
         if called.len() < calls.len() {
-            let message = format!("{}: expected {} called computations", self.m.instruction_name(id), calls.len());
+            let message =
+                format!("{}: expected {} called computations", self.questions.m.instruction_name(id), calls.len());
             return Ok(Err(message.into()));
         }
         for (called, n) in called.into_iter().zip(calls) {
@@ -326,16 +344,18 @@ impl<P: RuleProvider> Questions<'_, P> {
     }
 
     fn of_callee(&self, id: InstructionId) -> Result<Known<Operations>, P::Error> {
-        match only_callee(self.m, id) {
+        match only_callee(self.questions.m, id) {
             Some(called) => self.once(called),
-            None => Ok(Err(format!("{}: expected one called computation", self.m.instruction_name(id)).into())),
+            None => {
+                Ok(Err(format!("{}: expected one called computation", self.questions.m.instruction_name(id)).into()))
+            }
         }
     }
 
     /// The number of reads of operand 0 by the whole output, and by one of its elements at most.
     fn reads(&self, id: InstructionId) -> Result<Known<(Count, u128)>, P::Error> {
         let index = self.first_array(id).map(|(index, _)| index).unwrap_or_default();
-        let indexing = self.unplaced(id, &index, Direction::Backward)?;
+        let indexing = self.questions.unplaced(id, &index, Direction::Backward)?;
         let footprint = match indexing.find(0).map(|at| &indexing.parts[at].1) {
             None => return Ok(Ok((Count::default(), 0))),
             Some(OperandIndexing::Unknown(reason)) => return Ok(Err(reason.clone())),
@@ -350,7 +370,9 @@ impl<P: RuleProvider> Questions<'_, P> {
             most = most.saturating_add(points.fold(1, u128::saturating_mul));
         }
         Ok(match all.upper {
-            u128::MAX => Err(format!("the reads of {} cannot be counted", self.m.instruction_name(id)).into()),
+            u128::MAX => {
+                Err(format!("the reads of {} cannot be counted", self.questions.m.instruction_name(id)).into())
+            }
             upper => Ok((Count { lower: if footprint.exact { all.lower } else { 0 }, upper }, most.min(upper))),
         })
     }
@@ -358,7 +380,7 @@ impl<P: RuleProvider> Questions<'_, P> {
     /// The operations of one call of a computation. The computations that it calls come first, so that nothing
     /// recurses.
     pub fn once(&self, computation: ComputationId) -> Result<Known<Operations>, P::Error> {
-        let m = self.m;
+        let m = self.questions.m;
         let mut path = vec![(computation, false)];
         while let Some((here, is_last)) = path.pop() {
             if is_last {
@@ -368,18 +390,18 @@ impl<P: RuleProvider> Questions<'_, P> {
                     let one = self.operations(id)?;
                     total = total.and_then(|total| total.plus(one?));
                 }
-                self.cache().once.insert(here, total);
-            } else if let Entry::Vacant(new) = self.cache().once.entry(here) {
+                self.once_so_far().insert(here, total);
+            } else if let Entry::Vacant(new) = self.once_so_far().entry(here) {
                 new.insert(Err(format!("{} calls itself", m.computation_name(here)).into()));
                 path.push((here, true));
                 path.extend(m.instructions_of(here).flat_map(|id| m.called_computations(id)).map(|c| (c, false)));
             }
         }
-        Ok(self.cache().once[&computation].clone())
+        Ok(self.once_so_far()[&computation].clone())
     }
 
     fn first_array(&self, id: InstructionId) -> Option<(ShapeIndex, &ArrayShape)> {
-        let shape = self.m.shape(id);
+        let shape = self.questions.m.shape(id);
         match shapes::array_of(shape) {
             Some(array) => Some((ShapeIndex::new(), array)),
             None => shapes::array_indices(shape).next(),
@@ -389,6 +411,7 @@ impl<P: RuleProvider> Questions<'_, P> {
     /// The number of elements of the output, or of the first array in it.
     fn n_elements(&self, id: InstructionId) -> Known<u128> {
         let n = self.first_array(id).map_or(Some(0), |(_, array)| array.n_elements());
-        Ok(n.ok_or_else(|| format!("{}: the number of elements is unknown", self.m.instruction_name(id)))? as u128)
+        Ok(n.ok_or_else(|| format!("{}: the number of elements is unknown", self.questions.m.instruction_name(id)))?
+            as u128)
     }
 }

@@ -9,13 +9,11 @@ use std::iter::{once, repeat_n};
 use cancel::poll;
 
 use crate::columns::{Kind, Run, Value, View, COLUMNS};
+use crate::tuning::RUNS_OF_A_STEP;
 
 /// A column has this many bytes of text, or list items: more than its 32-bit offsets can express.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLong(pub u64);
-
-/// The number of runs of rows written in one step.
-const RUNS_OF_A_STEP: usize = 1 << 10;
 
 /// All columns of the rows of a module, in order: a mark, the size of the head, the head and the body. The head is the
 /// flatbuffer `Message { version, header: RecordBatch { length, nodes, buffers }, bodyLength }`; its numbers are

@@ -14,11 +14,7 @@ use quasiaffine::{int, Constraint, Expr, Interval, Map, Op, Points, Program, Res
 use super::measure::{measure, Counts, Form, TOO_MANY};
 use super::moves::{dims_of, moves, Moves};
 use super::{gcd, map_of, simplify, Effort, LANE, STEP};
-
-const MAX_REGIONS: usize = 1024;
-
-/// The number of points that are evaluated at once.
-const CHUNK: usize = 1 << 14;
+use crate::tuning::{CHUNK, MAX_REGIONS};
 
 /// The number of occurrences of each residue.
 type Residues = BTreeMap<i64, i128>;

@@ -7,18 +7,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use cancel::{on_threads, poll};
+use flow::{parameters, reads};
 use layout::{strides, ArrayShape, Digit};
 use quasiaffine::tile::{BoxRun, Memo, Refusal, TileBox, TileCount, TiledMap};
 use quasiaffine::{distinct, int, Interval, Kind, Map, Var, Variable};
 use smallvec::SmallVec;
 
-use crate::{parameters, reads};
-
-/// The most bytes of a sector.
-const MAX_SECTOR: i64 = 1 << 20;
-
-/// The fewest candidates of a thread.
-const MIN_PART: usize = 1024;
+use crate::tuning::{MAX_SECTOR, MIN_PART};
 
 /// An array that tiles read or write.
 pub struct TiledArray {
@@ -139,7 +134,7 @@ pub struct DeviceCounts {
     pub sector_bytes: i64,
 }
 
-named! {
+flow::named! {
     /// The reason why a candidate is not legal.
     #[allow(missing_docs, reason = "the names of the reasons say it")]
     Reason {

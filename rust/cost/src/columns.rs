@@ -7,14 +7,15 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 
 use cancel::poll;
+use flow::reads::{Reads, Text};
+use flow::work::Arithmetic;
 use hlo::{InstructionId, Metadata, Module, Opcode};
 use rustc_hash::FxHashMap;
 
-use crate::reads::{Reads, Text};
 use crate::rows::{Answer, Operand, Output, Row, Rows};
-use crate::work::Arithmetic;
+use crate::tuning::{ITEMS_OF_A_STEP, MAX_FRAMES};
 
-named! {
+flow::named! {
     /// The type of a column.
     Kind {
         /// UTF-8.
@@ -230,12 +231,6 @@ pub struct View<'m> {
     labels: Vec<Label<'m>>,
     stacks: FxHashMap<i64, Vec<Text>>,
 }
-
-/// The frames of one stack in a cell: a recursion would put a thousand into the row of each of its instructions.
-const MAX_FRAMES: usize = 100;
-
-/// The number of items that count as one step.
-const ITEMS_OF_A_STEP: usize = 1 << 10;
 
 /// The column with this name.
 pub fn find(name: &str) -> Option<&'static Column> {

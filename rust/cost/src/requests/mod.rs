@@ -1,7 +1,7 @@
 //! The memory traffic of the warps of a grid: their requests, the sectors these move, the bytes they use.
 //!
 //! The map from threads to elements becomes one from the lane, the step and the coordinates of a request to an address;
-//! [`regions`] totals such a grid. Runtime values are removed first; if they could change the totals, these are upper
+//! `regions` totals such a grid. Runtime values are removed first; if they could change the totals, these are upper
 //! bounds for that reason. Addresses count in units, bits if an element is not a whole number of bytes. The
 //! totals are those of all requests, or upper bounds with a reason.
 
@@ -9,15 +9,13 @@ mod measure;
 mod moves;
 mod regions;
 
+use layout::{address, ArrayShape, LinearError, Unit};
 use quasiaffine::State;
 use quasiaffine::{int, is_empty, then, Constraint, Domain, Error, Expr, Interval, Kind, List, Map, Options, Variable};
 
 pub use measure::Counts;
 use measure::Form;
 use moves::{dims_of, moves};
-
-use crate::tiling::Result;
-use crate::{address, ArrayShape, LinearError, Unit};
 
 /// The dims of a grid that are not coordinates of requests.
 const LANE: usize = 0;
@@ -104,7 +102,8 @@ impl Access {
 /// As [`address`] and [`then`]; [`Error::Arity`] for a map without six dimensions, and overflow.
 ///
 /// ```
-/// use layout::{count_requests, parse_shape, Warps};
+/// use cost::requests::{count_requests, Warps};
+/// use layout::parse_shape;
 ///
 /// let threads = "(x, y, z, b, c, d) -> (x + b * 64), domain: x in [0, 63], y in [0, 0], z in [0, 0],
 ///                b in [0, 9], c in [0, 0], d in [0, 0]".parse()?;
@@ -114,10 +113,15 @@ impl Access {
 /// assert_eq!((found.counts.requests, found.counts.sectors, found.reason), (20, 80, None));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn count_requests(elements: &Map, shape: &ArrayShape, warps: Warps, effort: &Effort) -> Result<Requests> {
+pub fn count_requests(
+    elements: &Map,
+    shape: &ArrayShape,
+    warps: Warps,
+    effort: &Effort,
+) -> Result<Requests, LinearError> {
     let bits = shape.element_width();
     if bits < 1 {
-        return Err(LinearError::layout(format_args!("elements of {bits} bits")));
+        return Err(LinearError::Invalid(format!("invalid layout: elements of {bits} bits")));
     }
     let (width, per_byte, unit) = if bits % 8 == 0 { (bits / 8, 1, Unit::Byte) } else { (bits, 8, Unit::Bit) };
     let Warps { warp, vector, base_alignment, sector_bytes } = warps;
