@@ -3,270 +3,25 @@
 //! Everything that does not depend on the sizes is computed once, in [`TilePlan::new`]; a candidate then costs a
 //! look-up for each group of results of each read. Candidates are independent, so threads share them.
 
+mod array;
+mod columns;
+mod request;
+mod runs;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use cancel::{on_threads, poll};
 use flow::{parameters, reads};
-use layout::{strides, ArrayShape, Digit};
-use quasiaffine::tile::{BoxRun, Memo, Refusal, TileBox, TileCount, TiledMap};
-use quasiaffine::{distinct, int, Interval, Kind, Map, Var, Variable};
+use quasiaffine::tile::Memo;
+use quasiaffine::{Interval, Map, Variable};
 use smallvec::SmallVec;
 
-use crate::tuning::{MAX_SECTOR, MIN_PART};
-
-/// An array that tiles read or write.
-pub struct TiledArray {
-    map: Option<TiledMap>,
-    /// The numbers of the parameters that are the map's dimensions.
-    numbers: SmallVec<[u32; 8]>,
-    exact: bool,
-    is_write: bool,
-    /// The bits of an element in memory.
-    bits: i64,
-    dims: Vec<i64>,
-    /// For each dimension, the digits of its positions in memory, minor first; `None` if the layout has no strides.
-    digits: Option<Vec<Vec<Digit>>>,
-    /// An upper bound on the elements that all tiles touch, and whether it is exact.
-    distinct: (u128, bool),
-    /// A lower bound on the elements that all tiles read together.
-    least_read: u128,
-    /// Whether the read elements depend on a sequential parameter.
-    is_sequential: bool,
-}
-
-impl TiledArray {
-    /// An array with a map from [some](parameters::over) of the parameters of `sizes`, the first `n_parallel` of which are
-    /// parallel; `None` if the reads are unknown. For `few_points` see [`TiledMap::new`].
-    ///
-    /// # Errors
-    /// Those of [`parameters::numbers_of`].
-    pub fn new(
-        map: Option<&Map>,
-        shape: &ArrayShape,
-        exact: bool,
-        is_write: bool,
-        sizes: &[i64],
-        n_parallel: usize,
-        few_points: i64,
-    ) -> quasiaffine::Result<TiledArray> {
-        let numbers = map.map_or_else(|| Ok(SmallVec::new()), parameters::numbers_of)?;
-        let own = of_numbers(sizes, &numbers);
-        let elements = shape.dims().iter().fold(1u128, |n, &d| n.saturating_mul(d.max(0) as u128));
-        let count = map.map(distinct);
-        let distinct = count.map_or((elements, false), |n| (n.upper.min(elements), exact && n.is_exact()));
-        // A runtime value may leave no element.
-        let is_fixed = map.is_some_and(|map| map.domain().runtime().is_empty());
-        let least_read = count.filter(|_| is_fixed).map_or(0, |n| n.lower);
-        let is_sequential = map.is_some_and(|map| depends_on_steps(map, &own, n_parallel));
-        Ok(TiledArray {
-            map: map.map(|m| TiledMap::new(m, &own, n_parallel, few_points)),
-            numbers,
-            exact,
-            is_write,
-            bits: shape.element_width(),
-            dims: shape.dims().to_vec(),
-            digits: strides(shape).ok().flatten(),
-            distinct,
-            least_read,
-            is_sequential,
-        })
-    }
-
-    /// Its sizes.
-    pub fn dims(&self) -> &[i64] {
-        &self.dims
-    }
-
-    /// The map from some of the parameters, and their numbers.
-    pub fn map(&self) -> Option<(&Map, &[u32])> {
-        Some((self.map.as_ref()?.map(), &self.numbers))
-    }
-
-    /// See [`TiledMap::largest_tile`]; with a number for every parameter, 0 if it makes no difference.
-    pub fn largest_tile(&self, n: &[i64], runtime: &[i64]) -> Option<(Vec<i64>, Vec<TileBox>)> {
-        let (own, runs) = self.map.as_ref()?.largest_tile(&of_numbers(n, &self.numbers), runtime)?;
-        let mut tile = vec![0; n.len()];
-        self.numbers.iter().zip(own).for_each(|(&number, at)| tile[number as usize] = at);
-        Some((tile, runs))
-    }
-
-    /// See [`TiledMap::tile`].
-    pub fn tile(&self, n: &[i64], tile: &[i64], runtime: &[i64]) -> Option<Vec<TileBox>> {
-        self.map.as_ref()?.tile(&of_numbers(n, &self.numbers), &of_numbers(tile, &self.numbers), runtime)
-    }
-}
-
-/// Rules of a backend for tile sizes; 0 means no limit.
-#[derive(Clone, Debug, Default)]
-pub struct Limits {
-    /// The most elements of a tile of the output, or of a box that is read, each size rounded up to a power of two if
-    /// `power_of_two`.
-    pub max_tile_elements: i64,
-    /// Sizes must be powers of two or the whole dimension.
-    pub power_of_two: bool,
-    /// The most tiles.
-    pub max_grid: i64,
-    /// The most bytes of shared memory or of a kernel's scratch memory.
-    pub max_shared_bytes: i64,
-    /// The most bytes that are alive at once.
-    pub max_live_bytes: i64,
-    /// Required divisors of the last dimensions of every box, unless these are whole.
-    pub multiple_of: Vec<i64>,
-    /// The most elements of tiles beyond the end of a dimension, in percent of the dimension; negative means no limit.
-    pub max_overshoot_percent: i64,
-    /// Whether every box has `stages` buffers in memory; otherwise only boxes that change with the steps have.
-    pub buffers_all: bool,
-}
-
-/// The resources of a device that columns need; 0 means unknown.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DeviceCounts {
-    /// Multiprocessors.
-    pub n_multiprocessors: i64,
-    /// Bytes of shared memory of one multiprocessor.
-    pub shared_bytes: i64,
-    /// Bytes of the registers of one multiprocessor.
-    pub register_bytes: i64,
-    /// The most blocks of one multiprocessor.
-    pub max_blocks: i64,
-    /// Bytes of one access to memory.
-    pub sector_bytes: i64,
-}
-
-flow::named! {
-    /// The reason why a candidate is not legal.
-    #[allow(missing_docs, reason = "the names of the reasons say it")]
-    Reason {
-        UnknownMap = "unknown_map";
-        NotABox = "not_a_box";
-        Gap = "gap";
-        DependentResults = "dependent_results";
-        RuntimeVariesInTile = "runtime_varies_in_tile";
-        Overflow = "overflow";
-        OutputsDisagree = "outputs_disagree";
-        TileTooLarge = "tile_too_large";
-        GridTooLarge = "grid_too_large";
-        SharedMemory = "shared_memory";
-        Registers = "registers";
-        NotPowerOfTwo = "not_power_of_two";
-        NotMultiple = "not_multiple";
-        Overshoot = "overshoot";
-    }
-}
-
-impl Reason {
-    /// The number of the reason for an array, or for the candidate as a whole: 1 and up.
-    pub fn number(self, array: Option<usize>) -> i16 {
-        let of_array = array.map_or(0, |k| k + 1);
-        i16::try_from(1 + of_array * Reason::ALL.len() + self as usize).unwrap_or(i16::MAX)
-    }
-}
-
-impl From<Refusal> for Reason {
-    fn from(refusal: Refusal) -> Reason {
-        match refusal {
-            Refusal::NotABox => Reason::NotABox,
-            Refusal::Gap => Reason::Gap,
-            Refusal::DependentResults => Reason::DependentResults,
-            Refusal::RuntimeVaries => Reason::RuntimeVariesInTile,
-            Refusal::Overflow => Reason::Overflow,
-        }
-    }
-}
-
-/// A column of one number for each candidate, or for each candidate and array.
-macro_rules! columns {
-    ($($(#[$doc:meta])* $name:ident: $kind:ty,)*) => {
-        /// The columns of a table, row by row; those of arrays have one value for each read. A count that does not fit into
-        /// 64 bits is -1.
-        #[derive(Clone, Debug, Default)]
-        pub struct Columns {
-            $($(#[$doc])* pub $name: Vec<$kind>,)*
-        }
-
-        /// The requested columns. The others stay empty.
-        #[derive(Clone, Debug, Default)]
-        pub struct Wanted {
-            $($(#[$doc])* pub $name: bool,)*
-        }
-
-        impl Wanted {
-            /// The columns with these names, or all.
-            pub fn of(names: Option<&[String]>) -> Wanted {
-                let is_wanted = |name: &str| names.is_none_or(|names| names.iter().any(|wanted| wanted == name));
-                Wanted { $($name: is_wanted(stringify!($name)),)* }
-            }
-        }
-
-        impl Columns {
-            /// Allocates the rows of `n` candidates.
-            fn with_capacity(n: usize, n_reads: usize, wanted: &Wanted) -> Columns {
-                let n = n.saturating_mul(n_reads.max(1));
-                Columns { $($name: Vec::with_capacity(if wanted.$name { n } else { 0 }),)* }
-            }
-
-            fn append(&mut self, mut other: Columns) {
-                $(self.$name.append(&mut other.$name);)*
-            }
-        }
-    };
-}
-
-columns! {
-    /// Whether every read is a box and every rule holds.
-    legal: bool,
-    /// 0, or the number of the first reason against the candidate.
-    reason: i16,
-    /// Tiles of the output.
-    grid: i64,
-    /// Tiles of the sequential parameters.
-    steps: i64,
-    /// Bytes of the box of the largest tile.
-    tile_bytes: i64,
-    /// Whether `tile_bytes` is exact.
-    tile_bytes_exact: bool,
-    /// Elements of tight boxes per element read.
-    waste: f64,
-    /// Whether `waste` is exact.
-    waste_exact: bool,
-    /// Bytes that all tiles read, each counted in every tile.
-    read_bytes: i64,
-    /// Whether `read_bytes` is exact.
-    read_bytes_exact: bool,
-    /// Bytes that tiles read, each counted once.
-    distinct_bytes: i64,
-    /// Whether `distinct_bytes` is exact.
-    distinct_bytes_exact: bool,
-    /// `read_bytes / distinct_bytes`.
-    reread: f64,
-    /// Bytes of the longest contiguous run of any tile in memory.
-    run_bytes: i64,
-    /// Whether `run_bytes` is exact.
-    run_bytes_exact: bool,
-    /// Sectors of the largest tile, read run by run, averaged over the places where runs begin.
-    sectors: i64,
-    /// Whether `sectors` is that number at every place.
-    sectors_exact: bool,
-    /// `tile_bytes` per byte of these sectors.
-    efficiency: f64,
-    /// Bytes that all tiles write.
-    write_bytes: i64,
-    /// Bytes of the largest tiles of everything that is read and written.
-    live_bytes: i64,
-    /// Bytes of shared memory.
-    smem_bytes: i64,
-    /// Bytes that must come from memory, each once.
-    dram_bytes_lower: i64,
-    /// Bytes of all sectors of all tiles, without any caching.
-    dram_bytes_upper: i64,
-    /// Rounds of blocks on the device; 0 if the device is unknown.
-    waves: i64,
-    /// Blocks of the last round.
-    tail: i64,
-    /// Blocks that a multiprocessor holds at once.
-    occupancy: i64,
-}
+use crate::tuning::MIN_PART;
+use array::of_numbers;
+pub use array::TiledArray;
+pub use columns::{Columns, Wanted};
+pub use request::{DeviceCounts, Limits, Reason, Request};
 
 /// Computes the cost of tiles of an output.
 pub struct TilePlan {
@@ -276,95 +31,6 @@ pub struct TilePlan {
     tiled_output: usize,
     /// A lower bound on the bytes that are read or written, each once.
     least: Option<i64>,
-}
-
-/// A request for columns of candidates.
-#[derive(Clone, Debug, Default)]
-pub struct Request {
-    /// The rules of a backend.
-    pub limits: Limits,
-    /// The device.
-    pub device: DeviceCounts,
-    /// Buffers of a pipeline.
-    pub stages: i64,
-    /// The columns.
-    pub wanted: Wanted,
-}
-
-fn of_numbers(all: &[i64], numbers: &[u32]) -> SmallVec<[i64; 8]> {
-    numbers.iter().filter_map(|&number| all.get(number as usize).copied()).collect()
-}
-
-/// Whether a map changes with a parameter that is not parallel.
-fn depends_on_steps(map: &Map, sizes: &[i64], n_parallel: usize) -> bool {
-    let domain = map.domain();
-    let is_part = |(v, &size): (&Variable, &i64)| v.interval != Interval::new(0, size - 1);
-    let is_step = |v: Var| v.kind == Kind::Dim && v.index as usize >= n_parallel;
-    let mut exprs = map.results().iter().chain(domain.constraints.iter().map(|c| &c.expr));
-    domain.vars.iter().zip(sizes).skip(n_parallel).any(is_part) || exprs.any(|e| e.any_var(&is_step))
-}
-
-/// The bytes of elements; `None` if they do not fit into 64 bits.
-fn bytes(elements: u128, bits: i64) -> Option<i64> {
-    // Most products have 64 bits.
-    if let (Ok(n), Ok(bits)) = (u64::try_from(elements), u64::try_from(bits)) {
-        if let Some(bits) = n.checked_mul(bits) {
-            return i64::try_from(bits.div_ceil(8)).ok();
-        }
-    }
-    i64::try_from(elements.checked_mul(u128::try_from(bits).ok()?)?.div_ceil(8)).ok()
-}
-
-fn sum(a: Option<i64>, b: Option<i64>) -> Option<i64> {
-    a?.checked_add(b?)
-}
-
-/// A count in a column.
-fn shown(n: Option<i64>) -> i64 {
-    n.unwrap_or(-1)
-}
-
-/// A lower bound on the bytes that some maps into one array reach together.
-fn least_bytes(of_one: &[&TiledArray], sizes: &[i64]) -> Option<i64> {
-    let numbers: SmallVec<[u32; 8]> = (0..sizes.len() as u32).collect();
-    let variable = |k: u32| Variable::new(Interval::new(0, sizes[k as usize].saturating_sub(1)));
-    let exact: Vec<&&TiledArray> = of_one.iter().filter(|array| array.distinct.1).collect();
-    let Some(bits) = exact.first().map(|array| array.bits) else { return Some(0) };
-    let together = || {
-        let maps = exact.iter().map(|array| parameters::over(array.map()?.0, &numbers, &variable).ok());
-        let maps: Vec<Map> = maps.collect::<Option<_>>()?;
-        Some(reads::count(&maps.iter().collect::<Vec<_>>()).1.lower)
-    };
-    let alone = exact.iter().map(|array| array.distinct.0).max().unwrap_or(0);
-    bytes(if exact.len() > 1 { together().unwrap_or(0).max(alone) } else { alone }, bits)
-}
-
-/// The number of tiles of size `n` in a dimension.
-const fn tiles_of(size: i64, n: i64) -> i64 {
-    if size > 0 {
-        (size - 1) / n + 1
-    } else {
-        0
-    }
-}
-
-fn gcd(a: i64, b: i64) -> i64 {
-    int::gcd(a, b).unwrap_or(i64::MAX)
-}
-
-/// Runs of tiles in memory.
-struct Runs {
-    /// An upper bound on the elements of the longest run of any tile.
-    longest: u128,
-    is_exact: bool,
-    /// Whether all runs of the largest tile have that length.
-    is_regular: bool,
-    /// A divisor of the number of the bit at which a run of the largest tile begins.
-    begin_bits: i64,
-    /// Whether no tile has more runs than the largest tile.
-    are_fewer_elsewhere: bool,
-    /// An upper bound on the lines along one dimension that cover a box, and the elements of a line.
-    lines: (u128, u128),
 }
 
 impl TilePlan {
@@ -585,226 +251,46 @@ impl TilePlan {
     }
 }
 
-impl Request {
-    fn sector(&self) -> i64 {
-        // The limit applies whether or not sectors are powers of two: no memory moves more at once.
-        match self.device.sector_bytes {
-            1..=MAX_SECTOR => self.device.sector_bytes,
-            _ => 32,
+/// The bytes of elements; `None` if they do not fit into 64 bits.
+fn bytes(elements: u128, bits: i64) -> Option<i64> {
+    // Most products have 64 bits.
+    if let (Ok(n), Ok(bits)) = (u64::try_from(elements), u64::try_from(bits)) {
+        if let Some(bits) = n.checked_mul(bits) {
+            return i64::try_from(bits.div_ceil(8)).ok();
         }
     }
-
-    /// The blocks that a multiprocessor holds at once, by its shared memory and its registers.
-    fn occupancy(&self, shared: Option<i64>, held: Option<i64>) -> i64 {
-        let d = &self.device;
-        let most = d.max_blocks.max(1);
-        let by = |used: Option<i64>, whole: i64| match used {
-            _ if whole <= 0 => most,
-            Some(0) => most,
-            Some(used) => (whole / used).clamp(1, most),
-            None => 1,
-        };
-        by(shared, d.shared_bytes).min(by(held, d.register_bytes))
-    }
+    i64::try_from(elements.checked_mul(u128::try_from(bits).ok()?)?.div_ceil(8)).ok()
 }
 
-impl Limits {
-    /// The elements of a box of these sizes, `None` if they do not fit into 64 bits.
-    fn elements(&self, mut sizes: impl Iterator<Item = i64>) -> Option<i64> {
-        let power = |n: i64| i64::try_from((n as u64).checked_next_power_of_two()?).ok();
-        let rounded = |n: i64| if self.power_of_two && n > 0 { power(n) } else { Some(n) };
-        sizes.try_fold(1i64, |product, n| product.checked_mul(rounded(n)?))
-    }
+fn sum(a: Option<i64>, b: Option<i64>) -> Option<i64> {
+    a?.checked_add(b?)
 }
 
-impl TiledArray {
-    /// Bounds the reads of tiles by the size of the array; `n_tiles` tiles count for this array.
-    fn bound(&self, count: &mut TileCount, n_tiles: u128) {
-        if !count.largest_exact {
-            for (run, &size) in count.runs.iter_mut().zip(&self.dims) {
-                run.size = run.size.min(size);
-            }
-            count.largest = count.runs.iter().fold(1, |n, run| n.saturating_mul(run.size as u128));
-        }
-        if !count.elements_exact {
-            count.elements = count.elements.min(self.distinct.0.saturating_mul(n_tiles));
-        }
-    }
-
-    /// The count if every tile may read the whole array.
-    fn everything(&self, n_tiles: u128) -> TileCount {
-        let whole = |&size: &i64| BoxRun { size, stride: 1, first: 0, gap: 0, is_uniform: false };
-        let runs = self.dims.iter().map(whole).collect();
-        let elements = self.distinct.0.saturating_mul(n_tiles);
-        let (refusal, boxes, largest) = (Some(Refusal::NotABox), elements, self.distinct.0);
-        let (largest_exact, elements_exact, boxes_exact) = (false, false, false);
-        TileCount { refusal, runs, largest, largest_exact, elements, elements_exact, boxes, boxes_exact }
-    }
-
-    /// Whether the tiles of an output partition it into tiles of one size.
-    fn agrees(&self, count: &TileCount, grid: i64) -> bool {
-        let tiles = count
-            .runs
-            .iter()
-            .zip(&self.dims)
-            .fold(1i64, |t, (run, &size)| t.saturating_mul(tiles_of(size, run.size.max(1))));
-        tiles == grid && !self.is_sequential && count.runs.iter().all(BoxRun::is_aligned)
-    }
-
-    fn is_multiple(&self, count: &TileCount, of: &[i64]) -> bool {
-        let last = count.runs.iter().zip(&self.dims).rev().zip(of.iter().rev());
-        last.into_iter().all(|((run, &size), &of)| run.size >= size || run.size % of.max(1) == 0)
-    }
-
-    /// The contiguous runs of tiles. The positions of a box have a few digits: the low ones are contiguous as long as
-    /// each begins where those below it end.
-    fn runs(&self, count: &TileCount) -> Runs {
-        let largest = count.largest.max(1);
-        let Some(digits) = &self.digits else {
-            let (longest, lines) = (count.largest, (largest, 1));
-            let (is_exact, is_regular, are_fewer_elsewhere, begin_bits) = (false, false, false, 1);
-            return Runs { longest, is_exact, is_regular, begin_bits, are_fewer_elsewhere, lines };
-        };
-        let mut parts: SmallVec<[Part; 8]> = SmallVec::new();
-        let (mut is_exact, mut begin) = (count.is_of_one_tile(), 0i64);
-        let mut lines = (largest, 1);
-        for (run, digits) in count.runs.iter().zip(digits) {
-            let place = gcd(run.first.saturating_abs(), run.gap.saturating_abs());
-            begin = gcd(begin, beginning(digits, place));
-            let before = parts.len();
-            is_exact &= digits_of(run, place, digits, &mut parts);
-            if parts[before..].first().is_some_and(|part| part.stride == 1) {
-                let of_line = parts[before].n as u128;
-                let n_lines: u128 = count.runs.iter().map(|run| run.size as u128).fold(1, u128::saturating_mul);
-                let len = (run.size as u128 - 1).saturating_mul(run.stride as u128).saturating_add(1);
-                let pieces = len.div_ceil(of_line) + u128::from(parts[before..].len() > 1);
-                lines = ((n_lines / run.size as u128).saturating_mul(pieces), of_line);
-            }
-        }
-        parts.sort_unstable_by_key(|part| part.stride);
-        // For the positions so far: the end, and the first, the last and the longest run.
-        let (mut end, mut first, mut last, mut longest) = (1i128, 1i128, 1i128, 1i128);
-        let (mut is_regular, mut are_fewer_elsewhere, mut is_uniform) = (true, true, true);
-        for part in &parts {
-            let (stride, n) = (i128::from(part.stride), i128::from(part.n));
-            if stride == end && first == end {
-                (first, last, longest) = (end * n, end * n, end * n);
-                are_fewer_elsewhere &= is_uniform;
-            } else {
-                if stride == end {
-                    longest = longest.max(last + first);
-                    is_regular = false;
-                }
-                begin = gcd(begin, part.stride);
-            }
-            end += (n - 1) * stride;
-            is_uniform &= part.is_uniform;
-        }
-        if !is_regular {
-            begin = parts.iter().fold(begin, |begin, part| gcd(begin, part.stride));
-        }
-        let longest = if count.largest == 0 { 0 } else { longest as u128 };
-        // Buffers begin at multiples of 256 bytes.
-        let begin_bits = gcd(begin.saturating_mul(self.bits), BUFFER_BITS);
-        Runs { longest, is_exact, is_regular, begin_bits, are_fewer_elsewhere, lines }
-    }
+/// A count in a column.
+fn shown(n: Option<i64>) -> i64 {
+    n.unwrap_or(-1)
 }
 
-/// The alignment of buffers in bits.
-const BUFFER_BITS: i64 = 2048;
-
-impl Runs {
-    /// A divisor of the places in a sector where runs begin.
-    fn begins_at(&self, sector: i64) -> i64 {
-        gcd(sector * 8, self.begin_bits).max(1)
-    }
-
-    /// The sectors of the largest tile, if all places where a run can begin in a sector are equally frequent.
-    fn sectors(&self, count: &TileCount, bits: i64, sector: i64) -> u128 {
-        let (begin, sector) = (self.begins_at(sector) as u128, sector as u128 * 8);
-        let pieces = self.longest.saturating_mul(bits as u128).div_ceil(begin);
-        let of_run = (begin.saturating_mul(pieces.saturating_sub(1))).saturating_add(sector);
-        of_run.saturating_mul(count.largest.div_ceil(self.longest.max(1))).div_ceil(sector)
-    }
-
-    /// An upper bound on the sectors of all tiles.
-    fn most_sectors(&self, count: &TileCount, bits: i64, sector: i64, n_tiles: u128) -> u128 {
-        // A run begins at most `begin` bits before the end of a sector.
-        let of_run = |n: u128, begin: i64| {
-            let (sector, begin) = (sector as u128 * 8, begin as u128);
-            n.saturating_mul(bits as u128).saturating_add(2 * sector - begin - 1) / sector
-        };
-        let anywhere = gcd(gcd(bits, BUFFER_BITS), sector * 8).max(1);
-        let of_elements = count.elements.saturating_mul(of_run(1, anywhere));
-        if count.refusal.is_some() {
-            return of_elements;
-        }
-        let (n, of_line) = self.lines;
-        let of_tile = match self.is_exact && self.is_regular && self.are_fewer_elsewhere {
-            true => {
-                of_run(self.longest, self.begins_at(sector)).saturating_mul(count.largest.div_ceil(self.longest.max(1)))
-            }
-            false => of_run(of_line, anywhere).saturating_mul(n),
-        };
-        of_elements.min(of_tile.saturating_mul(n_tiles))
-    }
+/// A lower bound on the bytes that some maps into one array reach together.
+fn least_bytes(of_one: &[&TiledArray], sizes: &[i64]) -> Option<i64> {
+    let numbers: SmallVec<[u32; 8]> = (0..sizes.len() as u32).collect();
+    let variable = |k: u32| Variable::new(Interval::new(0, sizes[k as usize].saturating_sub(1)));
+    let exact: Vec<&&TiledArray> = of_one.iter().filter(|array| array.distinct.1).collect();
+    let Some(bits) = exact.first().map(|array| array.bits) else { return Some(0) };
+    let together = || {
+        let maps = exact.iter().map(|array| parameters::over(array.map()?.0, &numbers, &variable).ok());
+        let maps: Vec<Map> = maps.collect::<Option<_>>()?;
+        Some(reads::count(&maps.iter().collect::<Vec<_>>()).1.lower)
+    };
+    let alone = exact.iter().map(|array| array.distinct.0).max().unwrap_or(0);
+    bytes(if exact.len() > 1 { together().unwrap_or(0).max(alone) } else { alone }, bits)
 }
 
-/// Positions `stride * k` for `0 <= k < n`.
-struct Part {
-    stride: i64,
-    n: i64,
-    /// Whether all tiles have equally many values.
-    is_uniform: bool,
-}
-
-/// Collects the digits of a run along a dimension, minor first, or of a box around it. Returns whether they are exact.
-fn digits_of(run: &BoxRun, place: i64, digits: &[Digit], parts: &mut SmallVec<[Part; 8]>) -> bool {
-    if run.size <= 1 {
-        return true;
+/// The number of tiles of size `n` in a dimension.
+const fn tiles_of(size: i64, n: i64) -> i64 {
+    if size > 0 {
+        (size - 1) / n + 1
+    } else {
+        0
     }
-    let is_uniform = run.is_uniform;
-    if let [digit] = digits {
-        parts.push(Part { stride: digit.stride.saturating_mul(run.stride), n: run.size, is_uniform });
-        return true;
-    }
-    let len = (run.size - 1).saturating_mul(run.stride).saturating_add(1);
-    let mut is_exact = run.stride == 1;
-    for (k, digit) in digits.iter().enumerate() {
-        let (weight, size) = (digit.weight, digit.size);
-        let is_placed = place % weight == 0;
-        let blocks = if is_placed { (len - 1) / weight + 1 } else { (len - 2).div_euclid(weight) + 2 };
-        let is_last = k + 1 == digits.len();
-        let stays = blocks <= size && {
-            let at = run.first.div_euclid(weight).rem_euclid(size);
-            let is_known = run.gap == 0 && at.saturating_add(blocks) <= size;
-            is_known || (size % blocks == 0 && place % weight.saturating_mul(blocks) == 0)
-        };
-        let n = if stays || is_last { blocks.min(size) } else { size };
-        if n > 1 {
-            parts.push(Part { stride: digit.stride, n, is_uniform });
-        }
-        if stays || is_last {
-            return is_exact && is_placed && len % weight == 0;
-        }
-        is_exact &= place % weight.saturating_mul(size) == 0;
-    }
-    is_exact
-}
-
-/// A common divisor of the positions of the multiples of `place` along a dimension.
-fn beginning(digits: &[Digit], place: i64) -> i64 {
-    let mut found = 0;
-    for (k, digit) in digits.iter().enumerate() {
-        if place % digit.weight != 0 {
-            found = gcd(found, digit.stride);
-        } else if k + 1 == digits.len() {
-            found = gcd(found, (place / digit.weight).saturating_mul(digit.stride));
-        } else {
-            // The digit of 0 is 0, as is that of multiples of the whole digit.
-            let step = gcd(place / digit.weight, digit.size);
-            found = gcd(found, if step == digit.size { 0 } else { step.saturating_mul(digit.stride) });
-        }
-    }
-    found
 }
