@@ -1,6 +1,16 @@
 //! The numbers of this crate that no law gives: limits on work and size, and where one way becomes faster than another.
 
-/// The limit on regions that a grid is cut into, each of which is counted on its own; the rest is an upper bound.
+/// Up to this many points, counting them one by one takes less time than writing the region as smaller ones.
+pub(crate) const FEW_POINTS: u128 = 1 << 12;
+
+/// From this many points on, cutting a grid into regions takes less time than counting them.
+pub(crate) const MANY_POINTS: u128 = 1 << 15;
+
+/// The limit on points that are counted one by one in all regions, for each offset of the array in a sector; the totals
+/// of more are upper bounds.
+pub(crate) const MAX_POINTS: u128 = 1 << 22;
+
+/// The limit on regions that a grid becomes: after that many, none is made smaller, and its points are counted.
 pub(crate) const MAX_REGIONS: usize = 1024;
 
 /// The number of points that are evaluated at once, between two checks for Ctrl-C.

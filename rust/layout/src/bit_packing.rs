@@ -5,8 +5,7 @@
 
 use cancel::poll;
 
-/// The number of bytes or elements between two polls.
-const POLLED: usize = 1 << 12;
+use crate::tuning::BITS_STEP;
 
 /// Packs the low `width` bits of every element of `wide`; an element with fewer bits is zero-extended.
 pub fn pack_bits(wide: &[u8], n_bytes: usize, width: usize, narrow: &mut [u8]) {
@@ -17,7 +16,7 @@ pub fn pack_bits(wide: &[u8], n_bytes: usize, width: usize, narrow: &mut [u8]) {
         _ => {
             narrow.fill(0);
             for (i, element) in wide.chunks_exact(n_bytes).enumerate() {
-                if i % POLLED == 0 {
+                if i % BITS_STEP == 0 {
                     poll();
                 }
                 for bit in 0..width.min(n_bytes * 8) {
@@ -39,7 +38,7 @@ pub fn unpack_bits(narrow: &[u8], width: usize, value: usize, is_signed: bool, n
         _ => {
             wide.fill(0);
             for (i, element) in wide.chunks_exact_mut(n_bytes).enumerate() {
-                if i % POLLED == 0 {
+                if i % BITS_STEP == 0 {
                     poll();
                 }
                 for bit in 0..width.min(n_bytes * 8) {
@@ -51,7 +50,7 @@ pub fn unpack_bits(narrow: &[u8], width: usize, value: usize, is_signed: bool, n
     }
     if value < 8 {
         let shift = 8 - value as u32;
-        for part in wide.chunks_mut(POLLED) {
+        for part in wide.chunks_mut(BITS_STEP) {
             poll();
             for b in part {
                 let high = *b << shift;
@@ -65,7 +64,7 @@ fn pack_small<const N: usize>(wide: &[u8], narrow: &mut [u8]) {
     let width = 8 / N;
     let mask = (1u16 << width) as u8 - 1;
     let join = |elements: &[u8]| elements.iter().enumerate().fold(0, |b, (i, e)| b | (e & mask) << (i * width));
-    for (narrow, wide) in narrow.chunks_mut(POLLED).zip(wide.chunks(POLLED * N)) {
+    for (narrow, wide) in narrow.chunks_mut(BITS_STEP).zip(wide.chunks(BITS_STEP * N)) {
         poll();
         for (b, elements) in narrow.iter_mut().zip(wide.chunks(N)) {
             *b = join(elements);
@@ -76,7 +75,7 @@ fn pack_small<const N: usize>(wide: &[u8], narrow: &mut [u8]) {
 fn unpack_small<const N: usize>(narrow: &[u8], wide: &mut [u8]) {
     let width = 8 / N;
     let mask = (1u16 << width) as u8 - 1;
-    for (narrow, wide) in narrow.chunks(POLLED).zip(wide.chunks_mut(POLLED * N)) {
+    for (narrow, wide) in narrow.chunks(BITS_STEP).zip(wide.chunks_mut(BITS_STEP * N)) {
         poll();
         for (&b, elements) in narrow.iter().zip(wide.chunks_mut(N)) {
             elements.iter_mut().enumerate().for_each(|(i, e)| *e = b >> (i * width) & mask);

@@ -1,18 +1,17 @@
 //! Suggestions for misspelled names.
 
-/// The length of the longest name that is compared or suggested.
-const MAX_LEN: usize = 64;
+use crate::tuning::MAX_NAME;
 
 /// The candidate with the smallest edit distance from `word`, if that is small enough for a typo: at most a third of
 /// the letters of `word`, rounded up, and never all of them. The first of several nearest candidates wins.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    if word.is_empty() || word.len() > MAX_LEN {
+    if word.is_empty() || word.len() > MAX_NAME {
         return None;
     }
     let mut limit = word.len().div_ceil(3).min(word.len() - 1);
     let mut best = None;
     for candidate in candidates {
-        if candidate.len() > MAX_LEN || candidate.len().abs_diff(word.len()) > limit {
+        if candidate.len() > MAX_NAME || candidate.len().abs_diff(word.len()) > limit {
             continue;
         }
         let Some(d) = distance(word.as_bytes(), candidate.as_bytes(), limit) else { continue };
@@ -26,12 +25,12 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 }
 
 /// The optimal string alignment distance: the Levenshtein distance with transposition of adjacent letters as one edit.
-/// `None` if it exceeds `limit`. Neither word is longer than [`MAX_LEN`].
+/// `None` if it exceeds `limit`. Neither word is longer than [`MAX_NAME`].
 fn distance(a: &[u8], b: &[u8], limit: usize) -> Option<usize> {
-    let mut before = [0; MAX_LEN + 1];
-    let mut last: [usize; MAX_LEN + 1] = std::array::from_fn(|j| j);
+    let mut before = [0; MAX_NAME + 1];
+    let mut last: [usize; MAX_NAME + 1] = std::array::from_fn(|j| j);
     for i in 1..=a.len() {
-        let mut row = [i; MAX_LEN + 1];
+        let mut row = [i; MAX_NAME + 1];
         for j in 1..=b.len() {
             let same = a[i - 1] == b[j - 1];
             let mut d = (last[j - 1] + usize::from(!same)).min(last[j] + 1).min(row[j - 1] + 1);
@@ -74,7 +73,7 @@ mod tests {
             .collect();
         for a in &words {
             for b in &words {
-                let d = distance(a, b, MAX_LEN).unwrap();
+                let d = distance(a, b, MAX_NAME).unwrap();
                 assert!((0..6).all(|limit| distance(a, b, limit) == Some(d).filter(|&d| d <= limit)), "{a:?} {b:?}");
             }
         }

@@ -29,6 +29,8 @@
 
 mod element;
 
+mod tuning;
+
 mod quote;
 
 mod diagnostic;

@@ -8,10 +8,8 @@ use quasiaffine::Accumulator;
 use quasiaffine::{Constraint, Domain, Expr, Interval, Map};
 
 use crate::tiling::{product, Result, Stages, Tiling, TOO_LARGE};
+use crate::tuning::MAX_PARTS;
 use crate::{ArrayShape, LinearError, Shape};
-
-/// The maximal number of parts that can be listed.
-const MAX_PARTS: usize = 1 << 16;
 
 /// The unit of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

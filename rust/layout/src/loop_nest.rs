@@ -6,6 +6,8 @@
 
 use cancel::{on_threads, poll};
 
+use crate::tuning::BLOCK;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Loop {
     /// The trip count.
@@ -15,9 +17,6 @@ pub(crate) struct Loop {
     /// The stride in the target.
     pub to: usize,
 }
-
-/// The side length of the square blocks, in elements, in which transposing copies run.
-const BLOCK: usize = 16;
 
 /// Runs these loops, in any order, on up to `threads` threads.
 pub(crate) fn copy<T: Copy + Send + Sync>(loops: Vec<Loop>, source: &[T], target: &mut [T], threads: usize) {

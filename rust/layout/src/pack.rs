@@ -13,10 +13,8 @@ use crate::linear::{buffer_elements, linear_index};
 use crate::loop_nest::{copy, Loop};
 use crate::strided::Positions;
 use crate::tiling::{row_major_strides, Result, TOO_LARGE};
+use crate::tuning::PACKED_STEP;
 use crate::ArrayShape;
-
-/// The number of elements filled or moved between two checks for Ctrl-C.
-const STEP: usize = 1 << 14;
 
 /// The copies that pack arrays of one shape.
 ///
@@ -96,7 +94,7 @@ impl Packing {
         if self.n_elements < self.n_buffer {
             let parts = buffer.chunks_mut(self.n_buffer.div_ceil(threads.max(1)));
             let fill = |part: &mut [T]| {
-                for step in part.chunks_mut(STEP) {
+                for step in part.chunks_mut(PACKED_STEP) {
                     poll();
                     step.fill(fill);
                 }
@@ -157,9 +155,9 @@ fn parts_of(positions: &Positions, d: usize, n: i64, stride: i64) -> Result<Vec<
 fn each_position(program: &Program, dims: &[i64], mut visit: impl FnMut(usize, usize)) {
     let n: usize = dims.iter().map(|&n| n as usize).product();
     let mut index = vec![0i64; dims.len()];
-    for start in (0..n).step_by(STEP) {
+    for start in (0..n).step_by(PACKED_STEP) {
         poll();
-        let n = STEP.min(n - start);
+        let n = PACKED_STEP.min(n - start);
         let mut rows = Vec::with_capacity(n * dims.len());
         for _ in 0..n {
             rows.extend_from_slice(&index);

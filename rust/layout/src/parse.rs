@@ -5,13 +5,10 @@
 
 use smallvec::SmallVec;
 
-use crate::shape::UNBOUNDED;
-use crate::shape::{SplitConfig, Tile, COMBINED};
+use crate::shape::{SplitConfig, Tile, COMBINED, UNBOUNDED};
 use crate::text::{Cursor, Read};
+pub use crate::tuning::MAX_DEPTH;
 use crate::{nearest, ArrayShape, Diagnostic, ElementType, Layout, Shape, Span};
-
-/// The maximal nesting depth of tuples and buffers; the limit bounds the parser's recursion.
-pub const MAX_DEPTH: usize = 128;
 
 /// The error of a shape that nests deeper than [`MAX_DEPTH`].
 pub fn too_deep(span: Span) -> Diagnostic {

@@ -5,6 +5,7 @@
 use cancel::poll;
 use quasiaffine::is_hidden;
 
+pub use crate::tuning::SHORT;
 use crate::{clip, Diagnostic, Span};
 
 /// The result of parsing a value.
@@ -18,9 +19,6 @@ pub struct Cursor<'a> {
     /// The next byte.
     pub pos: usize,
 }
-
-/// The number of parts of a value that count as one step of work; most values have fewer, and count no step.
-pub const SHORT: u32 = 64;
 
 const NAME: u8 = 1;
 const SPACE: u8 = 2;

@@ -7,6 +7,7 @@
 use quasiaffine::Error;
 
 use crate::shape::COMBINED;
+use crate::tuning::MAX_DIMS;
 use crate::ArrayShape;
 
 /// The reason why the elements of an array have no known positions.
@@ -53,9 +54,6 @@ impl From<Error> for LinearError {
 }
 
 pub(crate) type Result<T> = std::result::Result<T, LinearError>;
-
-/// The maximal total number of dimensions of all stages.
-const MAX_DIMS: usize = 1 << 16;
 
 /// The stages from the logical array to the buffer.
 pub(crate) struct Stages {

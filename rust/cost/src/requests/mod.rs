@@ -13,6 +13,7 @@ use layout::{address, ArrayShape, LinearError, Unit};
 use quasiaffine::State;
 use quasiaffine::{int, is_empty, then, Constraint, Domain, Error, Expr, Interval, Kind, List, Map, Options, Variable};
 
+use crate::tuning::{FEW_POINTS, MANY_POINTS, MAX_POINTS};
 pub use measure::Counts;
 use measure::Form;
 use moves::{dims_of, moves};
@@ -50,7 +51,7 @@ pub struct Effort {
 
 impl Default for Effort {
     fn default() -> Effort {
-        Effort { few_points: 1 << 12, many_points: 1 << 15, max_points: 1 << 22 }
+        Effort { few_points: FEW_POINTS, many_points: MANY_POINTS, max_points: MAX_POINTS }
     }
 }
 
