@@ -167,7 +167,7 @@ def test_mismatching_shapes_have_a_diagnostic_with_both_shapes(separator: str) -
 
 def test_every_operation_has_a_case() -> None:
     words = {opcode_of(call) for separator in (" => ", " : ") for call, _ in cases(separator)}
-    table = (Path(__file__).parent.parent.parent / "rust" / "hlo" / "src" / "model" / "opcode.rs").read_text()
+    table = (Path(__file__).parent.parent.parent / "rust" / "hlo" / "src" / "opcode.rs").read_text()
     opcodes = set(re.findall(r'^    \w+ "([a-z0-9-]+)" (?:Fixed|Any)', table, re.M))
     assert len(opcodes) > 130
     assert not (missing := sorted(opcodes - words)), f"add a line to tests/cases/shapes.txt for {missing}"
