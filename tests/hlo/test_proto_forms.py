@@ -89,6 +89,18 @@ def test_odd_texts_are_what_their_protos_hold(name: str) -> None:
     assert hm.parse(again.to_proto()).same_as(again)
 
 
+def test_a_recovery_table_holds_modules_as_hlo_text() -> None:
+    """XLA refuses a table with a proto in the text format, so no proto has it."""
+    inside = """name: 'r' entry_computation_id: 1
+      computations { name: 'e' instructions { name: 'p' opcode: 'parameter' shape { element_type: F32 } id: 1 }
+        id: 1 root_id: 1 }"""
+    for text, is_kept in [("ENTRY e { ROOT p = f32[] parameter(0) }", True), (inside, False)]:
+        assert len(hm.parse(text).instructions) == 1
+        table = f'origin_recovery_table={{ {{"a"}} : {{"b"}}, "{text}" }}'
+        module = hm.parse(f"HloModule m, {table}\nENTRY e {{ ROOT p = f32[] parameter(0) }}")
+        assert ("origin_recovery_table" in hm.parse(module.to_proto()).attributes) == is_kept
+
+
 @pytest.mark.jax
 def test_xla_reads_constants_smaller_than_their_bounds() -> None:
     """Its proto has the elements up to the bounds and the sizes in use, which its text cannot express."""
