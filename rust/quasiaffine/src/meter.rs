@@ -59,6 +59,11 @@ impl Meter {
         self.left
     }
 
+    /// All of the effort, for a context that holds it meanwhile.
+    pub const fn take(&mut self) -> Meter {
+        std::mem::replace(self, Meter::new(0))
+    }
+
     /// Asks a question that may spend at most `most` of the remaining effort; the unspent part stays.
     pub fn part<T>(&mut self, most: u64, ask: impl FnOnce(&mut Meter) -> T) -> T {
         let given = self.left.min(most);

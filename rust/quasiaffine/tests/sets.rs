@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::random::{any_plan, boxed, config, graph, plans, Chance, Plan, Size};
 use proptest::prelude::*;
+use quasiaffine::cancel::n_steps;
 use quasiaffine::State;
 use quasiaffine::{
     coalesce, compact_ranges, compose_elements, contains, eliminate_ranges, fewest, image, is_injective, merge,
@@ -546,5 +547,28 @@ proptest! {
                 prop_assert!(part.iter().all(|(at, own)| all.get(at) == Some(own)), "{}\n{}", outer, inner);
             }
         }
+    }
+}
+
+/// Counted, so that it is the same on every machine.
+#[test]
+fn the_work_for_a_union_grows_as_the_union_does() {
+    let kinds: [&dyn Fn(i64) -> String; 4] = [
+        &|i| format!("()[s0] -> (s0 * 2 + {}), domain: s0 in [0, 1]", 7 * i),
+        &|i| format!("()[s0] -> (s0), domain: s0 in [{}, {}], s0 mod 7 in [0, 3]", 7 * i, 7 * i + 3),
+        &|i| {
+            format!("(d0)[s0, s1] -> (s0, s1 + d0 * {i}), domain: d0 in [0, 4], s0 in [0, 3], s1 in [0, 3], s0 + s1 in [1, 5]")
+        },
+        &|i| format!("(d0)[s0] -> (s0), domain: d0 in [{i}, {}], s0 in [0, {}]", i * i, i * i % 97),
+    ];
+    for kind in kinds {
+        let maps = |n: i64| (0..n).map(|i| kind(i).parse().unwrap()).collect::<Vec<Map>>();
+        let steps = |n: i64| {
+            let (maps, before) = (maps(n), n_steps());
+            assert!(!fewest(&maps).is_empty());
+            n_steps() - before
+        };
+        let (few, many) = (steps(250), steps(1000));
+        assert!(many <= 6 * few + 20, "{}: {few}, {many}", kind(3));
     }
 }

@@ -186,7 +186,8 @@ impl AffineContext {
         if form.terms.is_empty() {
             return ends;
         }
-        for i in self.facts.sharing(form) {
+        let Ok(sharing) = self.facts.sharing(form, &mut self.budget.meter) else { return ends };
+        for i in sharing {
             if self.spend(form.terms.len()).is_err() {
                 break;
             }

@@ -8,6 +8,8 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::affine::form::{AffineForm, AtomId};
+use crate::error::Stop;
+use crate::meter::Meter;
 use crate::span::Interval;
 use crate::tuning::FEW_KEYS;
 
@@ -38,8 +40,13 @@ impl Facts {
         self.facts.is_empty()
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Fact> {
-        self.facts.iter()
+    /// All facts; with the effort of looking at each.
+    ///
+    /// # Errors
+    /// [`Stop`] if no effort is left.
+    pub fn all(&self, meter: &mut Meter) -> Result<std::slice::Iter<'_, Fact>, Stop> {
+        meter.spend(self.facts.len())?;
+        Ok(self.facts.iter())
     }
 
     pub fn get(&self, i: usize) -> &Fact {
@@ -70,20 +77,28 @@ impl Facts {
     }
 
     /// The numbers of all facts that may leave a form fewer terms, each once, in order.
-    pub fn sharing(&mut self, form: &AffineForm) -> SmallVec<[u32; 16]> {
+    ///
+    /// # Errors
+    /// [`Stop`] if no effort is left.
+    pub fn sharing(&mut self, form: &AffineForm, meter: &mut Meter) -> Result<SmallVec<[u32; 16]>, Stop> {
         if self.facts.len() <= FEW_KEYS {
-            return (0..self.facts.len() as u32).collect();
+            return Ok((0..self.facts.len() as u32).collect());
         }
-        self.index();
+        self.index(meter)?;
         let of_atom = form.terms.iter().filter_map(|t| self.by_atom.get(&t.atom));
-        let mut found: SmallVec<[u32; 16]> = of_atom.flatten().copied().collect();
+        let mut found: SmallVec<[u32; 16]> = SmallVec::new();
+        for facts in of_atom {
+            meter.spend(facts.len())?;
+            found.extend_from_slice(facts);
+        }
         found.sort_unstable();
         found.dedup();
-        found
+        Ok(found)
     }
 
-    fn index(&mut self) {
+    fn index(&mut self, meter: &mut Meter) -> Result<(), Stop> {
         for (i, fact) in self.facts.iter().enumerate().skip(self.n_indexed) {
+            meter.spend(fact.form.terms.len())?;
             let n_facts = |atom: AtomId| self.by_atom.get(&atom).map_or(0, SmallVec::len);
             // Of equally rare atoms the last: the first one is more likely to be shared.
             let mut atoms: SmallVec<[(usize, AtomId); 8]> =
@@ -93,8 +108,9 @@ impl Facts {
             for (_, atom) in &atoms[..half] {
                 self.by_atom.entry(*atom).or_default().push(i as u32);
             }
+            self.n_indexed = i + 1;
         }
-        self.n_indexed = self.facts.len();
+        Ok(())
     }
 }
 
@@ -131,7 +147,7 @@ mod tests {
         let known: Vec<Vec<AtomId>> = sets.iter().filter(|s| s.len() <= 4).cloned().collect();
         let mut facts = facts(&known);
         for set in &sets {
-            let found = facts.sharing(&form(set));
+            let found = facts.sharing(&form(set), &mut Meter::new(99_999)).unwrap();
             for (i, fact) in known.iter().enumerate() {
                 let n_shared = fact.iter().filter(|atom| set.contains(atom)).count();
                 assert!(n_shared * 2 <= fact.len() || found.contains(&(i as u32)), "{fact:?} for {set:?}");
@@ -142,11 +158,20 @@ mod tests {
     #[test]
     fn what_all_have_in_common_is_no_key() {
         let mut facts = facts(&(1..1000).map(|i| vec![0, i]).collect::<Vec<_>>());
-        assert_eq!(facts.sharing(&form(&[0, 7])).as_slice(), [6]);
-        assert_eq!(facts.sharing(&form(&[0])).as_slice(), []);
+        assert_eq!(facts.sharing(&form(&[0, 7]), &mut Meter::new(99_999)).unwrap().as_slice(), [6]);
+        assert_eq!(facts.sharing(&form(&[0]), &mut Meter::new(99_999)).unwrap().as_slice(), []);
         let taken = facts.take(6);
         assert!(facts.get(6).form.terms.is_empty());
         facts.put_back(6, taken);
-        assert_eq!(facts.sharing(&form(&[0, 7])).as_slice(), [6]);
+        assert_eq!(facts.sharing(&form(&[0, 7]), &mut Meter::new(99_999)).unwrap().as_slice(), [6]);
+    }
+
+    #[test]
+    fn no_fact_is_seen_without_effort() {
+        let mut facts = facts(&(1..1000).map(|i| vec![0, i]).collect::<Vec<_>>());
+        assert!(facts.all(&mut Meter::new(999)).is_err() && facts.all(&mut Meter::new(1000)).is_ok());
+        // The next question goes on where the effort ended.
+        assert!(facts.sharing(&form(&[0, 7]), &mut Meter::new(2000)).is_err());
+        assert_eq!(facts.sharing(&form(&[0, 7]), &mut Meter::new(2000)).unwrap().as_slice(), [6]);
     }
 }

@@ -57,20 +57,29 @@ pub(crate) fn contains_within(outer: &Map, inner: &Map, meter: &mut Meter) -> Op
 
 /// [`contains`], for maps that are defined and have equally many dims and results.
 pub(crate) fn containment(outer: &Map, inner: &Map, meter: &mut Meter) -> Containment {
-    let Ok(Some(choice)) = Choice::new(outer, inner) else { return Containment::Unknown };
-    let Ok(conditions) = choice.conditions(outer, inner) else { return Containment::Unknown };
-    let mut points = Points::new(inner);
-    let violation_decides = choice.is_only && inner.domain().n_runtime() == 0;
-    let mut all = Containment::Yes;
-    for (e, interval) in &conditions {
-        match points.violation(e, *interval, meter) {
-            Ok(None) => {}
-            Ok(Some(point)) if violation_decides => return Containment::No(point),
-            Err(_) if violation_decides => all = Containment::Unknown,
-            _ => return Containment::Unknown,
+    let mut points = Points::new(inner, meter.take());
+    let answer = points.containment(outer, inner);
+    *meter = points.cx.budget.meter;
+    answer
+}
+
+impl Points<'_> {
+    fn containment(&mut self, outer: &Map, inner: &Map) -> Containment {
+        let meter = &mut self.cx.budget.meter;
+        let Ok(Some(choice)) = Choice::new(outer, inner, meter) else { return Containment::Unknown };
+        let Ok(conditions) = choice.conditions(outer, inner, meter) else { return Containment::Unknown };
+        let violation_decides = choice.is_only && inner.domain().n_runtime() == 0;
+        let mut all = Containment::Yes;
+        for (e, interval) in &conditions {
+            match self.violation(e, *interval) {
+                Ok(None) => {}
+                Ok(Some(point)) if violation_decides => return Containment::No(point),
+                Err(_) if violation_decides => all = Containment::Unknown,
+                _ => return Containment::Unknown,
+            }
         }
+        all
     }
-    all
 }
 
 /// The ranges and runtime variables of the outer map, as expressions of the inner map's variables.
@@ -84,12 +93,17 @@ struct Choice {
 }
 
 impl Choice {
-    fn new(outer: &Map, inner: &Map) -> Result<Option<Choice>> {
+    fn new(outer: &Map, inner: &Map, meter: &mut Meter) -> Result<Option<Choice>> {
         let domain = outer.domain();
         let ranges = vec![None; domain.n_ranges];
         let mut choice = Choice { ranges, runtime: Vec::new(), is_only: true, conditions: Vec::new() };
         loop {
-            while choice.solve_one(outer, inner)? {}
+            loop {
+                meter.spend(outer.n_nodes())?;
+                if !choice.solve_one(outer, inner)? {
+                    break;
+                }
+            }
             // A range that no result determines and nothing else uses may take any of its values. With this value, a
             // result may determine another range.
             let Some(s) = choice.ranges.iter().position(Option::is_none) else { break };
@@ -178,7 +192,8 @@ impl Choice {
     }
 
     /// The conditions that must hold at each point of the inner map.
-    fn conditions(&self, outer: &Map, inner: &Map) -> Result<Vec<(Expr, Interval)>> {
+    fn conditions(&self, outer: &Map, inner: &Map, meter: &mut Meter) -> Result<Vec<(Expr, Interval)>> {
+        meter.spend(outer.n_nodes() + inner.n_nodes())?;
         let domain = outer.domain();
         let mut out = self.conditions.clone();
         out.extend(domain.dims().iter().enumerate().map(|(i, v)| (Expr::dim(i as u32), v.interval)));
@@ -211,17 +226,18 @@ struct Points<'m> {
 }
 
 impl<'m> Points<'m> {
-    fn new(map: &'m Map) -> Points<'m> {
+    /// The points, for questions within the effort of a meter, which the context then holds.
+    fn new(map: &'m Map, meter: Meter) -> Points<'m> {
         let domain = map.domain();
-        Points { domain, cx: AffineContext::new(domain), columns: Vec::new(), system: None }
+        Points { domain, cx: AffineContext::within(domain, meter), columns: Vec::new(), system: None }
     }
 
     /// A point at which the expression lies outside the interval.
-    fn violation(&mut self, e: &Expr, interval: Interval, meter: &mut Meter) -> Result<Option<Vec<i64>>, Stop> {
+    fn violation(&mut self, e: &Expr, interval: Interval) -> Result<Option<Vec<i64>>, Stop> {
         if self.cx.bounds(e).is_some_and(|values| interval.covers(values)) {
             return Ok(None);
         }
-        let (domain, columns) = (self.domain, &mut self.columns);
+        let (domain, columns, meter) = (self.domain, &mut self.columns, &mut self.cx.budget.meter);
         let system = self.system.get_or_insert_with(|| {
             let mut f = Flattener::default();
             columns.extend(domain.vars.iter().map(|v| Linear::column(f.system.add_column(v.interval.into()))));

@@ -22,7 +22,7 @@ use crate::map::{Map, State};
 use crate::meter::Meter;
 use crate::options::Options;
 use crate::rules::constraint::as_residue;
-use crate::simplify::simplify;
+use crate::simplify::simplify_by;
 use crate::span::Interval;
 
 /// The points for which a program computes a node in one instruction: an enumeration costs that many times less than a
@@ -73,9 +73,8 @@ pub fn touched(map: &Map) -> Count {
             Count::exact(box_size(map.domain(), 0..map.domain().vars.len()))
         }
         State::Defined => {
-            let mut cx = AffineContext::without_facts(map.domain(), Options::default(), Budget::default());
-            let meter = &mut Meter::new(TOTAL_EFFORT);
-            groups(map, &[], &[]).iter().fold(Count::exact(1), |n, g| n.times(g.points(&mut cx, map.domain(), meter)))
+            let mut cx = context(map, Meter::new(TOTAL_EFFORT));
+            groups(map, &[], &[]).iter().fold(Count::exact(1), |n, g| n.times(g.points(&mut cx, map.domain())))
         }
     }
 }
@@ -91,20 +90,26 @@ fn distinct_within(map: &Map, meter: &mut Meter) -> Count {
         State::Empty => Count::exact(0),
         State::Undefined => Count { lower: 0, upper: u128::MAX },
         State::Defined => {
-            let mut cx = AffineContext::without_facts(map.domain(), Options::default(), Budget::default());
+            let mut cx = context(map, meter.take());
             let mut total = Count::exact(1);
             for g in &groups(map, map.results(), &moved_by(map.domain())) {
                 total = total.times(if g.results.is_empty() {
                     // Of a group without results, only its emptiness matters.
-                    let points = g.points(&mut cx, map.domain(), meter);
+                    let points = g.points(&mut cx, map.domain());
                     Count { lower: points.lower.min(1), upper: points.upper.min(1) }
                 } else {
-                    g.image(&mut cx, map.domain(), meter)
+                    g.image(&mut cx, map.domain())
                 });
             }
+            *meter = cx.budget.meter;
             total
         }
     }
+}
+
+/// A context without facts that holds the meter of the question.
+fn context(map: &Map, meter: Meter) -> AffineContext {
+    AffineContext::without_facts(map.domain(), Options::default(), Budget { meter, trace: None })
 }
 
 /// Connected variables, with the constraints and results on them.
@@ -151,7 +156,7 @@ impl Group {
         self.vars.iter().any(|i| domain.var(*i).kind == Kind::Runtime)
     }
 
-    fn points(&self, cx: &mut AffineContext, domain: &Domain, meter: &mut Meter) -> Count {
+    fn points(&self, cx: &mut AffineContext, domain: &Domain) -> Count {
         let all = box_size(domain, self.vars.iter().copied());
         if self.constraints.is_empty() {
             return Count::exact(all);
@@ -162,7 +167,7 @@ impl Group {
         if let Some(n) = self.residue_points(cx, domain).or_else(|| self.points_of_sum(cx, domain)) {
             return Count::exact(n);
         }
-        match self.enumerate(domain, &[], meter) {
+        match self.enumerate(domain, &[], &mut cx.budget.meter) {
             Some(all) => Count::exact(all.n_points() as u128),
             None => Count { lower: 0, upper: all },
         }
@@ -237,7 +242,7 @@ impl Group {
             let rest = self.constraints.iter().enumerate().filter(|(i, _)| *i != k).map(|(_, c)| c);
             let constraints = rest.cloned().chain([Constraint { expr, interval }]).collect::<Vec<_>>();
             let map = Map::part(domain, &others, constraints.iter(), &self.results).ok()?;
-            return Some(simplify(&map, Options::default()));
+            return Some(simplify_by(&map, Options::default(), &mut cx.budget.meter));
         }
         None
     }
@@ -268,24 +273,24 @@ impl Group {
         Map::part(domain, vars, constraints, results).ok()
     }
 
-    fn image(&self, cx: &mut AffineContext, domain: &Domain, meter: &mut Meter) -> Count {
+    fn image(&self, cx: &mut AffineContext, domain: &Domain) -> Count {
         let moving = self.vars.iter().any(|i| domain.var(*i).kind == Kind::Runtime && !domain.vars[*i].is_fixed());
         if !moving {
-            if let Some(exact) = self.exact_image(cx, domain, meter) {
+            if let Some(exact) = self.exact_image(cx, domain) {
                 return exact;
             }
         }
-        if let Some(all) = self.enumerate(domain, &self.results, meter) {
+        if let Some(all) = self.enumerate(domain, &self.results, &mut cx.budget.meter) {
             return Count::exact(all.n_elements() as u128);
         }
-        let points = self.points(cx, domain, meter).upper;
+        let points = self.points(cx, domain).upper;
         let bounding =
             self.results.iter().fold(1u128, |n, e| n.saturating_mul(cx.bounds(e).map_or(u128::MAX, Interval::size)));
         Count { lower: u128::from(self.constraints.is_empty()), upper: points.min(bounding) }
     }
 
     /// The number of images, if the form of the results determines it without enumeration.
-    fn exact_image(&self, cx: &mut AffineContext, domain: &Domain, meter: &mut Meter) -> Option<Count> {
+    fn exact_image(&self, cx: &mut AffineContext, domain: &Domain) -> Option<Count> {
         let forms: Vec<AffineForm> = self.results.iter().map(|e| cx.linear(e)).collect::<Result<Vec<_>, _>>().ok()?;
         if let [form] = &forms[..] {
             if let Some(n) = residues(cx, domain, form).filter(|_| self.constraints.is_empty()) {
@@ -305,40 +310,42 @@ impl Group {
             }
         }
         let fewer = self.without_unused(cx, domain).or_else(|| self.with_fewer_results(cx, domain, &forms));
-        if let Some(n) = fewer.map(|map| distinct_within(&map, meter)).filter(|n| n.is_exact()) {
+        if let Some(n) = fewer.map(|map| distinct_within(&map, &mut cx.budget.meter)).filter(|n| n.is_exact()) {
             return Some(n);
         }
-        let points = self.points(cx, domain, meter);
+        let points = self.points(cx, domain);
         if !points.is_exact() {
             return None;
         }
         let map = self.alone(domain, &self.results)?;
         // Where an enumeration is possible, a proof takes no longer.
         let most = if self.has_few_points(domain) { self.enumeration(domain, &map) } else { TOTAL_EFFORT };
-        let is_injective = meter.part(most, |own| is_injective_within(&map, own));
+        let is_injective = cx.budget.meter.part(most, |own| is_injective_within(&map, own));
         matches!(is_injective, Injectivity::Injective).then_some(points)
     }
 
     /// The map with a quotient and its remainder joined into one result: `(a, b)` with `b` in `[0, n - 1]` has as many
     /// values as `a * n + b`.
-    fn with_fewer_results(&self, cx: &AffineContext, domain: &Domain, forms: &[AffineForm]) -> Option<Map> {
+    fn with_fewer_results(&self, cx: &mut AffineContext, domain: &Domain, forms: &[AffineForm]) -> Option<Map> {
+        cx.spend(forms.len() * forms.len()).ok()?;
         let residue = |form: &AffineForm| as_residue(cx, form).filter(|(num, _)| num.constant == form.constant);
         let has_div = |form: &AffineForm, n: i64| {
             form.terms.iter().any(|t| cx.as_div(t.atom).is_some_and(|(_, divisor)| divisor == n))
         };
         let before: u32 = self.results.iter().map(Expr::divmods).sum();
-        for (j, (_, n)) in forms.iter().enumerate().filter_map(|(j, form)| Some((j, residue(form)?))) {
-            for (i, _) in forms.iter().enumerate().filter(|(i, form)| *i != j && has_div(form, n)) {
-                let one = self.results[i].mul(&Expr::Const(n)).ok()?.add(&self.results[j]).ok()?;
-                let others =
-                    self.results.iter().enumerate().filter(|(k, _)| *k != i && *k != j).map(|(_, e)| e.clone());
-                let map = simplify(
-                    &self.alone(domain, &[one].into_iter().chain(others).collect::<Vec<_>>())?,
-                    Options::default(),
-                );
-                if map.cost().divmods < u64::from(before) {
-                    return Some(map);
-                }
+        let of_residue = |(j, form): (usize, &AffineForm)| Some((j, residue(form)?.1));
+        let mut pairs: Vec<(usize, usize, i64)> = Vec::new();
+        for (j, n) in forms.iter().enumerate().filter_map(of_residue) {
+            let quotients = forms.iter().enumerate().filter(|(i, form)| *i != j && has_div(form, n));
+            pairs.extend(quotients.map(|(i, _)| (i, j, n)));
+        }
+        for (i, j, n) in pairs {
+            let one = self.results[i].mul(&Expr::Const(n)).ok()?.add(&self.results[j]).ok()?;
+            let others = self.results.iter().enumerate().filter(|(k, _)| *k != i && *k != j).map(|(_, e)| e.clone());
+            let results: Vec<Expr> = [one].into_iter().chain(others).collect();
+            let map = simplify_by(&self.alone(domain, &results)?, Options::default(), &mut cx.budget.meter);
+            if map.cost().divmods < u64::from(before) {
+                return Some(map);
             }
         }
         None

@@ -5,11 +5,10 @@
 //! it is exact in the integers, removes the `s1` that is left in constraints alone. Before that a range may be
 //! renumbered: if `(d0 + s0) mod 2` is 1, by the `t` of `d0 + s0 = 2*t + 1`; a range that is divided, by its digits.
 
-use crate::limits::{ALTERNATIVES, ROUNDS};
+use crate::limits::{ALTERNATIVES, EFFORT, ROUNDS, TOTAL_EFFORT};
 use smallvec::SmallVec;
 
 use crate::affine::context::AffineContext;
-use crate::cancel::poll;
 use crate::decide::ranges::{range, range_terms};
 use crate::decide::separable::Separable;
 use crate::domain::{Constraint, Domain, Variable};
@@ -17,9 +16,10 @@ use crate::error::{Error, Result};
 use crate::expr::{Expr, Op, Var};
 use crate::int;
 use crate::map::{Map, State};
+use crate::meter::Meter;
 use crate::options::Options;
 use crate::simplify::variables::n_divmods;
-use crate::simplify::{compose, simplify};
+use crate::simplify::{compose, simplify_by};
 use crate::span::Interval;
 use crate::span::WideInterval;
 
@@ -34,18 +34,18 @@ use crate::span::WideInterval;
 /// # Ok::<(), quasiaffine::Error>(())
 /// ```
 pub fn eliminate_ranges(map: &Map, options: Options) -> Map {
-    let options = Options { drop_unused: true, ..options };
+    let (options, mut meter) = (Options { drop_unused: true, ..options }, Meter::new(TOTAL_EFFORT));
     let (mut found, mut fewest) = (map.clone(), n_divmods(map));
-    while found.state() == State::Defined && found.domain().n_ranges > 0 {
-        if let Some(next) = renumbered(&found, fewest, options) {
+    while found.state() == State::Defined && found.domain().n_ranges > 0 && meter.spend(found.n_nodes()).is_ok() {
+        if let Some(next) = renumbered(&found, fewest, options, &mut meter) {
             (found, fewest) = next;
             continue;
         }
-        let Some(next) = without_one(&found, &mut { ROUNDS }) else { break };
-        found = simplify(&next, options);
+        let Some(next) = without_one(&found, &mut { ROUNDS }, &mut meter) else { break };
+        found = simplify_by(&next, options, &mut meter);
     }
     match Separable::read(&found).filter(|_| found.domain().n_ranges > 0) {
-        Some(windows) => windows.map(options).unwrap_or(found),
+        Some(windows) => windows.map(options, &mut meter).unwrap_or(found),
         None => found,
     }
 }
@@ -65,7 +65,7 @@ pub fn eliminate_ranges(map: &Map, options: Options) -> Map {
 /// ```
 pub fn compose_elements(first: &Map, second: &Map, options: Options) -> Result<Map> {
     if first.domain().n_ranges + second.domain().n_ranges > 0 {
-        let windows = || Separable::read(first)?.then(&Separable::read(second)?)?.map(options);
+        let windows = || Separable::read(first)?.then(&Separable::read(second)?)?.map(options, &mut Meter::new(EFFORT));
         if let Some(found) = windows() {
             return Ok(found);
         }
@@ -75,12 +75,12 @@ pub fn compose_elements(first: &Map, second: &Map, options: Options) -> Result<M
 
 /// Splits a range into its digits or renumbers it, if that leaves fewer than `before` div/mod nodes. Returns the map
 /// with their number.
-fn renumbered(map: &Map, before: u64, options: Options) -> Option<(Map, u64)> {
+fn renumbered(map: &Map, before: u64, options: Options, meter: &mut Meter) -> Option<(Map, u64)> {
     if n_divmods(map) == 0 {
         return None;
     }
-    let fewest = |maps: &mut dyn Iterator<Item = Map>| {
-        let counted = maps.map(|m| simplify(&m, options)).map(|m| (n_divmods(&m), m));
+    let mut fewest = |maps: &mut dyn Iterator<Item = Map>| {
+        let counted = maps.map(|m| simplify_by(&m, options, meter)).map(|m| (n_divmods(&m), m));
         counted.min_by_key(|(n, _)| *n).filter(|(n, _)| *n < before).map(|(n, m)| (m, n))
     };
     let ranges = || (0..map.domain().n_ranges as u32).rev();
@@ -150,11 +150,11 @@ fn with_range(map: &Map, domain: Domain, s: u32, old: Expr, interval: Interval) 
 }
 
 /// The map without one of its ranges, if one can be eliminated.
-fn without_one(map: &Map, n_tries: &mut usize) -> Option<Map> {
+fn without_one(map: &Map, n_tries: &mut usize, meter: &mut Meter) -> Option<Map> {
     let n = map.domain().n_ranges as u32;
     // The last first: earlier ranges were tried before the composition.
     let alone = (0..n).rev().filter(|t| !is_used(map, *t));
-    if let Some(found) = limited(alone, n_tries).find_map(|t| without(map, t)) {
+    if let Some(found) = limited(alone, n_tries).find_map(|t| without(map, t, meter)) {
         return Some(found);
     }
     let mut pairs: SmallVec<[(u32, u32, i64); 8]> = SmallVec::new();
@@ -168,15 +168,16 @@ fn without_one(map: &Map, n_tries: &mut usize) -> Option<Map> {
         }
     }
     limited(pairs.into_iter(), n_tries).find_map(|(s, t, r)| {
+        meter.spend(map.n_nodes()).ok()?;
         let joined = joined(map, s, t, r).ok()?;
-        (!is_used(&joined, t)).then(|| without(&joined, t)).flatten()
+        (!is_used(&joined, t)).then(|| without(&joined, t, meter)).flatten()
     })
 }
 
 fn limited<'a, T>(items: impl Iterator<Item = T> + 'a, n_tries: &'a mut usize) -> impl Iterator<Item = T> + 'a {
     items.take_while(move |_| {
         *n_tries = n_tries.saturating_sub(1);
-        *n_tries > 0 && !poll()
+        *n_tries > 0
     })
 }
 
@@ -206,7 +207,8 @@ type Bound = (i64, Expr);
 /// For each `a*t >= x` and `b*t <= y` there is a rational `t` between them if `a*y - b*x >= 0`; with `a = 1` or `b = 1`
 /// an integer one, too. If all `a*y - b*x >= (a - 1)*(b - 1)` there is an integer between all of them (W. Pugh, "The
 /// Omega Test", 1991).
-fn without(map: &Map, t: u32) -> Option<Map> {
+fn without(map: &Map, t: u32, meter: &mut Meter) -> Option<Map> {
+    meter.spend(map.n_nodes()).ok()?;
     let domain = map.domain();
     let (mut lower, mut upper): (SmallVec<[Bound; 4]>, SmallVec<[Bound; 4]>) = Default::default();
     let own = domain.ranges()[t as usize].interval;
@@ -227,10 +229,20 @@ fn without(map: &Map, t: u32) -> Option<Map> {
     }
     let mut open = domain.clone();
     open.constraints.clone_from(&rest);
-    let mut cx = AffineContext::new(&open);
-    let n_before = rest.len();
-    for (a, x) in &lower {
-        for (b, y) in &upper {
+    let mut cx = AffineContext::within(&open, meter.take());
+    let added = slacks(&mut cx, &lower, &upper);
+    *meter = cx.budget.meter;
+    let added = added.filter(|added| added.len() <= with_t.len())?;
+    rest.extend(added);
+    open.constraints = rest;
+    Map::new(open, map.results().iter().cloned()).ok()
+}
+
+/// The constraints that leave a value between all bounds, if these are exact.
+fn slacks(cx: &mut AffineContext, lower: &[Bound], upper: &[Bound]) -> Option<Vec<Constraint>> {
+    let mut added = Vec::new();
+    for (a, x) in lower {
+        for (b, y) in upper {
             let slack = y.scale(*a).ok()?.sub(&x.scale(*b).ok()?).ok()?;
             let values = cx.bounds(&slack)?;
             let enough = (a - 1).checked_mul(b - 1)?;
@@ -240,14 +252,10 @@ fn without(map: &Map, t: u32) -> Option<Map> {
             if *a != 1 && *b != 1 {
                 return None;
             }
-            rest.push(Constraint { expr: slack, interval: Interval::exact(0, values.hi.max(0).into())? });
+            added.push(Constraint { expr: slack, interval: Interval::exact(0, values.hi.max(0).into())? });
         }
     }
-    if rest.len() - n_before > with_t.len() {
-        return None;
-    }
-    open.constraints = rest;
-    Map::new(open, map.results().iter().cloned()).ok()
+    Some(added)
 }
 
 /// `e = k*v + rest`, where `v` is nowhere in `rest`.

@@ -6,11 +6,10 @@
 //! (`contains.rs`); if containment is undecided and the maps have few points, all of them are compared. Runtime
 //! variables are inputs like dimensions, and must come from the same sources.
 
-use crate::limits::{EFFORT, NODES, POINTS, VALUES};
+use crate::limits::{EFFORT, NODES, POINTS, TOTAL_EFFORT, VALUES};
 use smallvec::SmallVec;
 
-use crate::cancel::steps;
-use crate::decide::contains::{containment, contains, Containment};
+use crate::decide::contains::{containment, contains_within, Containment};
 use crate::decide::count::{touched, Count};
 use crate::domain::{Domain, Variable};
 use crate::error::Error;
@@ -21,7 +20,7 @@ use crate::expr::{Expr, Kind, Var};
 use crate::map::{Map, State};
 use crate::meter::Meter;
 use crate::options::Options;
-use crate::simplify::simplify;
+use crate::simplify::{simplify, simplify_by};
 use crate::span::Interval;
 
 const READ_BY_RANGE: &str = "the index of a runtime variable depends on a range";
@@ -56,8 +55,8 @@ pub fn equivalent(a: &Map, b: &Map) -> Equivalence {
     if a == b {
         return Equal;
     }
-    let options = Options { drop_unused: true, ..Options::default() };
-    let (a, b) = (simplify(a, options), simplify(b, options));
+    let (options, mut meter) = (Options { drop_unused: true, ..Options::default() }, Meter::new(TOTAL_EFFORT));
+    let (a, b) = (simplify_by(a, options, &mut meter), simplify_by(b, options, &mut meter));
     if a == b {
         return Equal;
     }
@@ -75,7 +74,7 @@ pub fn equivalent(a: &Map, b: &Map) -> Equivalence {
     let Some(pair) = Pair::of(&a, &b) else {
         return Unknown("the runtime variables come from different sources");
     };
-    pair.compare()
+    pair.compare(&mut meter)
 }
 
 /// An input of a map that has an image.
@@ -153,20 +152,20 @@ impl<'a> Pair<'a> {
         Some(Pair { a, b: b.reordered(&order, domain.n_dims, domain.n_ranges).ok()? })
     }
 
-    fn compare(&self) -> Equivalence {
+    fn compare(&self, meter: &mut Meter) -> Equivalence {
         let (a, b) = (self.a, &self.b);
         if [a, b].into_iter().any(reads_by_range) {
             // Such a variable has a value for each value of a range, so it is not an input like the dimensions.
-            let is_equal = contains(a, b) == Some(true) && contains(b, a) == Some(true);
+            let is_equal = contains_within(a, b, meter) == Some(true) && contains_within(b, a, meter) == Some(true);
             return if is_equal { Equivalence::Equal } else { Equivalence::Unknown(READ_BY_RANGE) };
         }
-        if let Some(point) = self.differ_at_few_points() {
+        if let Some(point) = self.differ_at_few_points(meter) {
             return Equivalence::Different(point);
         }
         let Some(maps) = with_inputs_as_dims(a).zip(with_inputs_as_dims(b)) else {
             return Equivalence::Unknown(NOT_EVALUATED);
         };
-        self.compare_by_containment(&maps).unwrap_or_else(|| self.compare_sets(&maps))
+        self.compare_by_containment(&maps, meter).unwrap_or_else(|| self.compare_sets(&maps, meter))
     }
 
     /// Whether the runtime variables may have these values together: one element has one value.
@@ -194,7 +193,8 @@ impl<'a> Pair<'a> {
     /// Tries very few points for one at which one map has an element that the bounds of the other one's results
     /// exclude. An image lies within the bounds over its point, whatever the constraints, and a point outside the box
     /// has none; so this proves a difference without enumerating the ranges of the other map.
-    fn differ_at_few_points(&self) -> Option<Vec<i64>> {
+    fn differ_at_few_points(&self, meter: &mut Meter) -> Option<Vec<i64>> {
+        meter.spend(2 * VALUES * (self.a.n_nodes() + self.b.n_nodes())).ok()?;
         let excluded = |(one, other): (&Map, &Map)| self.excluded_at_few_points(one, other);
         [(self.a, &self.b), (&self.b, self.a)].into_iter().find_map(excluded)
     }
@@ -232,11 +232,11 @@ impl<'a> Pair<'a> {
     }
 
     /// Equal maps contain each other.
-    fn compare_by_containment(&self, (a, b): &(Map, Map)) -> Option<Equivalence> {
+    fn compare_by_containment(&self, (a, b): &(Map, Map), meter: &mut Meter) -> Option<Equivalence> {
         let n_inputs = a.domain().n_dims;
         let mut answer = Some(Equivalence::Equal);
         for (outer, inner) in [(a, b), (b, a)] {
-            match containment(outer, inner, &mut Meter::new(EFFORT)) {
+            match meter.part(EFFORT, |own| containment(outer, inner, own)) {
                 Containment::Yes => {}
                 Containment::No(point) if self.is_possible(&point[..n_inputs]) => {
                     return Some(Equivalence::Different(point[..n_inputs].to_vec()));
@@ -249,7 +249,7 @@ impl<'a> Pair<'a> {
 
     /// Compares images point by point: at all points if they are few, else at a sample, which can only show a
     /// difference.
-    fn compare_sets(&self, (a, b): &(Map, Map)) -> Equivalence {
+    fn compare_sets(&self, (a, b): &(Map, Map), meter: &mut Meter) -> Equivalence {
         let size = |vars: &[Variable]| vars.iter().fold(1u128, |n, v| n.saturating_mul(v.interval.size()));
         // The number of points that may be compared with all values of the ranges.
         let limit = POINTS / size(a.domain().ranges()).max(size(b.domain().ranges()));
@@ -263,7 +263,7 @@ impl<'a> Pair<'a> {
         }
         let columns = sample(&hull, &(0..hull.n_dims).collect::<Vec<_>>(), limit as usize);
         let (n, points) = (columns.first().map_or(1, Vec::len), &columns[..hull.n_dims]);
-        let Some((x, y)) = images(a, points, n).zip(images(b, points, n)) else {
+        let Some((x, y)) = images(a, points, n, meter).zip(images(b, points, n, meter)) else {
             return Equivalence::Unknown(NOT_EVALUATED);
         };
         let point = |at: usize| points.iter().map(|column| column[at]).collect::<Vec<i64>>();
@@ -290,13 +290,13 @@ fn reads_by_range(m: &Map) -> bool {
 }
 
 /// The image of each of `n` points of the dims, given as columns: its elements in order, each once.
-fn images(m: &Map, points: &[Vec<i64>], n: usize) -> Option<Vec<Vec<SmallVec<[i64; 4]>>>> {
+fn images(m: &Map, points: &[Vec<i64>], n: usize, meter: &mut Meter) -> Option<Vec<Vec<SmallVec<[i64; 4]>>>> {
     let domain = m.domain();
     let ranges: Vec<Interval> = domain.vars.iter().map(|v| v.interval).collect();
     let over: Vec<usize> = (domain.n_dims..domain.vars.len()).collect();
     let each = over.iter().map(|i| ranges[*i].size()).product::<u128>() as usize;
     // Each element is sorted.
-    steps(n * each);
+    meter.spend(n * each * (1 + m.results().len())).ok()?;
     let mut columns = box_points(&ranges, &over, each);
     for (flat, column) in columns.iter_mut().enumerate() {
         *column = match points.get(flat) {

@@ -5,6 +5,7 @@ pub mod eliminate;
 pub mod equal;
 pub mod inverse;
 
+pub(crate) mod boxes;
 pub mod coalesce;
 pub(crate) mod common_element;
 pub mod contains;

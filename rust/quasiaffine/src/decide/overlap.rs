@@ -4,9 +4,8 @@
 //! one element (`common_element.rs`). Never wrong. `Disjoint` is a proof, `Meets` has a checked witness.
 
 use crate::limits::{EFFORT, TOTAL_EFFORT};
-use rustc_hash::FxHashSet;
-use smallvec::SmallVec;
 
+use crate::decide::boxes::{Bounds, Boxes};
 use crate::decide::common_element::{find, CommonElement, Pairs, Side, NOT_DECIDED};
 use crate::error::{Error, Result};
 use crate::map::{Map, State};
@@ -46,17 +45,20 @@ pub fn overlap(first: &[Map], second: &[Map]) -> Result<Overlap> {
         let what = "results of every map, so that all images lie in one array";
         return Err(Error::Arity { what, expected: n_results, found: other.results().len() });
     }
-    let (a, mut b) = (Operand::new(first), Operand::new(second));
+    let (a, b) = (Operand::new(first), Operand::new(second));
     if a.is_empty() || b.is_empty() {
         return Ok(Overlap::Disjoint);
     }
-    let axis = b.sort();
+    let boxes = b.boxes();
     let mut unknown = a.unknown.or(b.unknown);
     let mut meter = Meter::new(TOTAL_EFFORT);
     for x in &a.images {
-        for y in b.overlapping(x, axis) {
-            if meter.spend(0).is_err() {
+        for y in boxes.meeting(&x.bounds).map(|at| &b.images[at as usize]) {
+            if meter.spend(x.bounds.len()).is_err() {
                 return Ok(Overlap::Unknown(NOT_DECIDED));
+            }
+            if !x.bounds.iter().zip(&y.bounds).all(|(x, y)| !x.intersect(*y).is_empty()) {
+                continue;
             }
             match meter.part(EFFORT, |own| find(&x.side, &y.side, Pairs::All, own)) {
                 Ok(None) => {}
@@ -82,7 +84,7 @@ struct Image {
     number: usize,
     side: Side,
     /// Contains every value of each result.
-    bounds: SmallVec<[Interval; 4]>,
+    bounds: Bounds,
 }
 
 impl Operand {
@@ -106,22 +108,10 @@ impl Operand {
         self.images.is_empty() && self.unknown.is_none()
     }
 
-    /// Sorts the images by the lower ends of the result that separates them best, and returns its number.
-    fn sort(&mut self) -> usize {
-        let n_results = self.images.first().map_or(0, |image| image.bounds.len());
-        let distinct = |axis: &usize| self.images.iter().map(|i| i.bounds[*axis].lo).collect::<FxHashSet<_>>().len();
-        let axis = (0..n_results).max_by_key(distinct).unwrap_or(0);
-        if n_results > 0 {
-            self.images.sort_by_key(|image| (image.bounds[axis].lo, image.number));
-        }
-        axis
-    }
-
-    /// The images whose bounds intersect those of another image.
-    fn overlapping<'a>(&'a self, other: &'a Image, axis: usize) -> impl Iterator<Item = &'a Image> {
-        let upper = other.bounds.get(axis).map_or(i64::MAX, |b| b.hi);
-        let end = self.images.partition_point(|image| image.bounds.get(axis).is_none_or(|b| b.lo <= upper));
-        let meets = |image: &&Image| image.bounds.iter().zip(&other.bounds).all(|(x, y)| !x.intersect(*y).is_empty());
-        self.images[..end].iter().filter(meets)
+    /// The boxes around the images, by place in the list.
+    fn boxes(&self) -> Boxes {
+        let mut boxes = Boxes::along(Boxes::best_axis(self.images.iter().map(|image| &image.bounds)));
+        self.images.iter().enumerate().for_each(|(at, image)| boxes.insert(at as u32, &image.bounds));
+        boxes
     }
 }

@@ -12,8 +12,9 @@ use crate::error::{Error, Result};
 use crate::expr::{Expr, Kind, Op, Var};
 use crate::int::{floor_div, gcd};
 use crate::map::{Map, State};
+use crate::meter::Meter;
 use crate::options::Options;
-use crate::simplify::{simplify, simplify_within};
+use crate::simplify::{simplify_by, simplify_within};
 use crate::span::{Interval, WideInterval};
 
 /// The map with its ranges joined where they adjoin, cut where digits are independent, and in canonical order and position:
@@ -38,20 +39,15 @@ fn compact(map: &Map, options: Options, budget: &mut Budget) -> Map {
         let next =
             join(&map).or_else(|| cut(&map, options, budget)).or_else(|| take_values(&map)).or_else(|| anchor(&map));
         match next {
-            Some(next) if budget.meter.spend(size(&next)).is_ok() => map = simplify_within(&next, options, budget),
+            Some(next) if budget.meter.spend(next.n_nodes()).is_ok() => map = simplify_within(&next, options, budget),
             _ => break,
         }
     }
     in_order(&map).unwrap_or(map)
 }
 
-/// The nodes of all expressions and the variables: the effort of looking at each.
-fn size(map: &Map) -> usize {
-    map.domain().vars.len() + map.expressions().map(|e| e.nodes() as usize).sum::<usize>()
-}
-
 /// The map with its ranges in canonical order and position, and with as many points.
-pub(crate) fn anchored(map: &Map, options: Options) -> Map {
+pub(crate) fn anchored(map: &Map, options: Options, meter: &mut Meter) -> Map {
     if map.state() != State::Defined || map.domain().n_ranges == 0 {
         return map.clone();
     }
@@ -64,7 +60,7 @@ pub(crate) fn anchored(map: &Map, options: Options) -> Map {
     if found == *map {
         found
     } else {
-        simplify(&found, options)
+        simplify_by(&found, options, meter)
     }
 }
 
@@ -156,7 +152,7 @@ fn cut(map: &Map, options: Options, budget: &mut Budget) -> Option<Map> {
         domain.vars[domain.n_dims + s as usize] = Variable::new(Interval::new(0, n - 1));
         let q = domain.push_range(Interval::new(floor_div(first, n), floor_div(last, n)));
         let by = q.scale(n).ok()?.add(&Expr::range(s)).ok()?.sub(&Expr::Const(shift)).ok()?;
-        budget.meter.spend(size(map)).ok()?;
+        budget.meter.spend(map.n_nodes()).ok()?;
         let cut = simplify_within(&map.with_value(domain, range(s), &by).ok()?, options, budget);
         (divmods(&cut) < before).then_some(cut)
     })

@@ -16,8 +16,9 @@ use crate::expr::{Expr, Kind, Op, Var};
 use crate::int::{ceil_div_wide, floor_div_wide, floor_mod, gcd};
 use crate::list::List;
 use crate::map::{Map, State};
+use crate::meter::Meter;
 use crate::options::Options;
-use crate::simplify::simplify;
+use crate::simplify::simplify_by;
 use crate::span::Interval;
 use crate::span::WideInterval;
 
@@ -76,7 +77,7 @@ impl Separable {
     }
 
     /// The map with one range for each result that is not one element; `None` if that does not fit into 64 bits.
-    pub fn map(&self, options: Options) -> Option<Map> {
+    pub fn map(&self, options: Options, meter: &mut Meter) -> Option<Map> {
         let mut vars: List<Variable, 6> = self.dims.iter().cloned().collect();
         let mut constraints = self.constraints.clone();
         let mut results: SmallVec<[Expr; 4]> = SmallVec::new();
@@ -126,7 +127,7 @@ impl Separable {
         }
         let (n_dims, n_ranges) = (self.dims.len(), vars.len() - self.dims.len());
         let domain = Domain { vars, n_dims, n_ranges, constraints };
-        Some(simplify(&Map::from_parts(domain, results), Options { drop_unused: true, ..options }))
+        Some(simplify_by(&Map::from_parts(domain, results), Options { drop_unused: true, ..options }, meter))
     }
 
     /// The form of doing the second map after this one, if it has one.
@@ -201,6 +202,13 @@ impl Separable {
             && self.dims.iter().zip(&other.dims).all(|(a, b)| a.interval.covers(b.interval))
             && self.constraints.iter().all(is_implied)
             && self.windows.iter().zip(&other.windows).all(has_window)
+    }
+
+    /// The step and the base of each window, whether it is an interval of integers, and its values. If the form
+    /// [plainly contains](Separable::plainly_contains) another one, all other windows have equal steps and bases in that,
+    /// and the values include those of the other form.
+    pub fn parts(&self) -> impl Iterator<Item = (i64, &Expr, bool, Interval)> {
+        self.windows.iter().map(|w| (w.step, &w.base, w.step == 1 && w.base == Expr::Const(0), w.values))
     }
 
     /// Everything but the intervals.
@@ -456,10 +464,11 @@ fn quotient(e: &Expr) -> Option<(i64, Expr)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::EFFORT;
 
     fn read(text: &str) -> Option<String> {
         let map: Map = text.parse().unwrap();
-        Some(Separable::read(&map)?.map(Options::default())?.to_string())
+        Some(Separable::read(&map)?.map(Options::default(), &mut Meter::new(EFFORT))?.to_string())
     }
 
     #[test]

@@ -5,12 +5,12 @@
 //! and the size of the union, are then linear in each variable, and take their extremes where edges meet.
 
 use crate::affine::context::{AffineContext, Budget};
-use crate::cancel::go_on;
 use crate::decide::count::Count;
 use crate::domain::Source;
 use crate::expr::Expr;
-use crate::limits::{PIECES, POINTS};
+use crate::limits::{PIECES, TOTAL_EFFORT};
 use crate::map::{Map, State};
+use crate::meter::Meter;
 use crate::options::Options;
 use crate::span::Interval;
 
@@ -99,13 +99,14 @@ struct Window {
 /// # Ok::<(), quasiaffine::Error>(())
 /// ```
 pub fn count_windows(maps: &[&Map]) -> Option<(Count, Count)> {
+    let mut meter = Meter::new(TOTAL_EFFORT);
     let mut moving: Vec<Moving> = Vec::new();
     let mut windows = Vec::new();
     for map in maps {
         match map.state() {
             State::Empty => {}
             State::Undefined => return None,
-            State::Defined => windows.push(read(map, &mut moving)?),
+            State::Defined => windows.push(read(map, &mut moving, &mut meter)?),
         }
     }
     for window in &windows {
@@ -113,11 +114,11 @@ pub fn count_windows(maps: &[&Map]) -> Option<(Count, Count)> {
             moving[r].corners.extend([lo - 1, lo, hi, hi + 1]);
         }
         // A number of points is linear in a variable that moves one of its factors.
-        meet(&window.domain.iter().map(|s| s.edges().collect()).collect::<Vec<_>>(), &mut moving)?;
+        meet(&window.domain.iter().map(|s| s.edges().collect()).collect::<Vec<_>>(), &mut moving, &mut meter)?;
     }
     let rank = windows.first().map_or(0, |w| w.image.len());
     let coordinate = |j: usize| windows.iter().flat_map(|w| w.image[j].edges()).collect();
-    meet(&(0..rank).map(coordinate).collect::<Vec<Vec<Edge>>>(), &mut moving)?;
+    meet(&(0..rank).map(coordinate).collect::<Vec<Vec<Edge>>>(), &mut moving, &mut meter)?;
     let mut n_corners = windows.len().max(1);
     for variable in &mut moving {
         let (lo, hi) = (i128::from(variable.interval.lo), i128::from(variable.interval.hi));
@@ -128,12 +129,10 @@ pub fn count_windows(maps: &[&Map]) -> Option<(Count, Count)> {
         n_corners = n_corners.checked_mul(variable.corners.len()).filter(|&n| n <= PIECES)?;
     }
     let mut found: Option<(Count, Count)> = None;
-    let mut budget = POINTS as usize;
     let mut at = vec![0; moving.len()];
     loop {
-        go_on().ok()?;
         let values: Vec<i128> = at.iter().zip(&moving).map(|(&k, v)| v.corners[k]).collect();
-        let (points, elements) = count_at(&windows, &values, &mut budget)?;
+        let (points, elements) = count_at(&windows, &values, &mut meter)?;
         let with = |c: Count, n| Count { lower: c.lower.min(n), upper: c.upper.max(n) };
         found = Some(match found {
             None => (Count::exact(points), Count::exact(elements)),
@@ -145,10 +144,17 @@ pub fn count_windows(maps: &[&Map]) -> Option<(Count, Count)> {
     }
 }
 
-fn read(map: &Map, moving: &mut Vec<Moving>) -> Option<Window> {
+fn read(map: &Map, moving: &mut Vec<Moving>, meter: &mut Meter) -> Option<Window> {
+    let budget = Budget { meter: meter.take(), trace: None };
+    let mut cx = AffineContext::without_facts(map.domain(), Options::default(), budget);
+    let window = read_with(&mut cx, map, moving);
+    *meter = cx.budget.meter;
+    window
+}
+
+fn read_with(cx: &mut AffineContext, map: &Map, moving: &mut Vec<Moving>) -> Option<Window> {
     let domain = map.domain();
     let n_points = domain.n_dims + domain.n_ranges;
-    let mut cx = AffineContext::without_facts(domain, Options::default(), Budget::default());
     let mut runtime = Vec::new();
     for v in &domain.vars[n_points..] {
         let source = v.source.as_deref().filter(|_| v.is_fixed())?;
@@ -215,7 +221,7 @@ fn read(map: &Map, moving: &mut Vec<Moving>) -> Option<Window> {
 }
 
 /// Adds the values at which two edges of a coordinate meet. `None` if two variables move a coordinate, or one moves two.
-fn meet(coordinates: &[Vec<Edge>], moving: &mut [Moving]) -> Option<()> {
+fn meet(coordinates: &[Vec<Edge>], moving: &mut [Moving], meter: &mut Meter) -> Option<()> {
     let mut is_used = vec![false; moving.len()];
     for edges in coordinates {
         let Some((r, _)) = edges.iter().find_map(|e| e.moves) else { continue };
@@ -224,6 +230,7 @@ fn meet(coordinates: &[Vec<Edge>], moving: &mut [Moving]) -> Option<()> {
         }
         let factor = |e: &Edge| e.moves.map_or(0, |m| m.1);
         for (k, a) in edges.iter().enumerate() {
+            meter.spend(edges.len()).ok()?;
             for b in &edges[k + 1..] {
                 let slope = factor(a) - factor(b);
                 if slope != 0 {
@@ -237,9 +244,10 @@ fn meet(coordinates: &[Vec<Edge>], moving: &mut [Moving]) -> Option<()> {
 }
 
 /// The points of all windows, and the elements of the union of their images.
-fn count_at(windows: &[Window], values: &[i128], budget: &mut usize) -> Option<(u128, u128)> {
+fn count_at(windows: &[Window], values: &[i128], meter: &mut Meter) -> Option<(u128, u128)> {
     let (mut points, mut boxes) = (0u128, Vec::new());
     for window in windows {
+        meter.spend(window.domain.len() + window.image.len()).ok()?;
         if window.gates.iter().any(|&(r, lo, hi)| !(lo..=hi).contains(&values[r])) {
             continue;
         }
@@ -254,11 +262,11 @@ fn count_at(windows: &[Window], values: &[i128], budget: &mut usize) -> Option<(
         }
     }
     let boxes: Vec<&Vec<(i128, i128)>> = boxes.iter().collect();
-    Some((points, union_size(&boxes, 0, budget)?))
+    Some((points, union_size(&boxes, 0, meter)?))
 }
 
-/// The size of a union of boxes, in slabs between the ends along one dimension. `None` after `budget` slabs.
-fn union_size(boxes: &[&Vec<(i128, i128)>], dim: usize, budget: &mut usize) -> Option<u128> {
+/// The size of a union of boxes, in slabs between the ends along one dimension. `None` once the effort is spent.
+fn union_size(boxes: &[&Vec<(i128, i128)>], dim: usize, meter: &mut Meter) -> Option<u128> {
     let Some(first) = boxes.first() else { return Some(0) };
     if dim == first.len() {
         return Some(1);
@@ -268,9 +276,9 @@ fn union_size(boxes: &[&Vec<(i128, i128)>], dim: usize, budget: &mut usize) -> O
     cuts.dedup();
     let mut total = 0u128;
     for slab in cuts.windows(2) {
-        *budget = budget.checked_sub(1)?;
+        meter.spend(boxes.len()).ok()?;
         let inside: Vec<_> = boxes.iter().filter(|b| b[dim].0 <= slab[0] && slab[1] <= b[dim].1).copied().collect();
-        let n = union_size(&inside, dim + 1, budget)?;
+        let n = union_size(&inside, dim + 1, meter)?;
         total = total.checked_add(n.checked_mul(u128::try_from(slab[1] - slab[0]).ok()?)?)?;
     }
     Some(total)
@@ -279,6 +287,7 @@ fn union_size(boxes: &[&Vec<(i128, i128)>], dim: usize, budget: &mut usize) -> O
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cancel::n_steps;
 
     /// Both counts of maps, one on each line, compared with those of each value of the runtime variable.
     fn counts(text: &str) -> Option<(Count, Count)> {
@@ -343,5 +352,18 @@ mod tests {
         ] {
             assert_eq!(counts(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn many_windows_end_within_the_effort() {
+        let maps: Vec<Map> = (0..9000)
+            .map(|i| {
+                let sides = format!("domain: d0 in [0, 9], d0 - rt0 in [0, {}]", 3 + i);
+                format!("(d0){{rt0}} -> (d0 - rt0 * {}), {sides}, {OFFSET}", 1 + i).parse().unwrap()
+            })
+            .collect();
+        let before = n_steps();
+        assert_eq!(count_windows(&maps.iter().collect::<Vec<_>>()), None);
+        assert!(n_steps() - before <= TOTAL_EFFORT >> 12);
     }
 }

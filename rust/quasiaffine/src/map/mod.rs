@@ -21,6 +21,7 @@ use crate::eval::points::AllPoints;
 use crate::eval::program::Program;
 use crate::expr::intervals::interval;
 use crate::expr::{Expr, Kind, Op, Var};
+use crate::meter::Meter;
 use crate::print::{map_text, Body, Style};
 use crate::span::Interval;
 
@@ -195,6 +196,20 @@ impl Map {
         let domain = self.domain();
         let indices = domain.runtime().iter().flat_map(Variable::index);
         self.results().iter().chain(domain.constraints.iter().map(|c| &c.expr)).chain(indices)
+    }
+
+    /// Bounds of the dims and of the results.
+    pub(crate) fn bounding_box(&self, meter: &mut Meter) -> SmallVec<[Interval; 8]> {
+        let mut bounds: SmallVec<[Interval; 8]> = self.domain().dims().iter().map(|v| v.interval).collect();
+        let mut cx = AffineContext::within(self.domain(), meter.take());
+        bounds.extend(self.results().iter().map(|e| cx.bounds(e).unwrap_or(Interval::ALL)));
+        *meter = cx.budget.meter;
+        bounds
+    }
+
+    /// The nodes of all expressions and the variables: the effort of looking at each.
+    pub(crate) fn n_nodes(&self) -> usize {
+        self.domain().vars.len() + self.expressions().map(|e| e.nodes() as usize).sum::<usize>()
     }
 
     /// Applies `change` to every expression: of results, constraints, and the indices of the given variables, which

@@ -33,6 +33,7 @@ pub enum Reduced {
 pub fn reduce(cx: &mut AffineContext, mut form: AffineForm, mut interval: Interval) -> Result<Reduced, Stop> {
     let mut n_residues = 0;
     loop {
+        cx.spend(form.terms.len())?;
         (form, interval) = without_constant(form, interval)?;
         if form.terms.is_empty() {
             return Ok(if interval.contains(0) { Reduced::Implied } else { Reduced::Contradiction });

@@ -9,7 +9,8 @@ use crate::expr::intervals::interval;
 use crate::expr::{Expr, Op, Parts, Var};
 use crate::int;
 use crate::laws::Rule;
-use crate::limits::NODES;
+use crate::limits::{EFFORT, NODES};
+use crate::meter::Meter;
 use crate::options::Options;
 use crate::rules;
 use crate::rules::div_of_variables::no_rule_applies;
@@ -20,7 +21,13 @@ use crate::tuning::SMALL_NODE;
 impl AffineContext {
     /// Makes a context for expressions over a domain, with its constraints as facts.
     pub fn new(domain: &Domain) -> AffineContext {
-        let mut cx = AffineContext::without_facts(domain, Options::default(), Budget::default());
+        AffineContext::within(domain, Meter::new(EFFORT))
+    }
+
+    /// As [`AffineContext::new`], within the effort of a meter, which the context then holds. Without effort a
+    /// constraint is no fact.
+    pub(crate) fn within(domain: &Domain, meter: Meter) -> AffineContext {
+        let mut cx = AffineContext::without_facts(domain, Options::default(), Budget { meter, trace: None });
         for Constraint { expr, interval } in &domain.constraints {
             // A constraint that cannot be written in 64 bits is not used as a fact.
             if let Ok(form) = cx.linear(expr) {

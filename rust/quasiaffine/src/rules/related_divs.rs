@@ -85,9 +85,9 @@ fn n_nested(cx: &AffineContext, form: &AffineForm) -> usize {
 }
 
 /// Forms that are 0 at every point of the domain: constraints with one value.
-pub fn equalities(cx: &AffineContext) -> Vec<AffineForm> {
+pub fn equalities(cx: &mut AffineContext) -> Result<Vec<AffineForm>, Stop> {
     let of_fact = |f: &Fact| Some(AffineForm { constant: f.interval.as_point()?.checked_neg()?, ..f.form.clone() });
-    cx.facts.iter().filter_map(of_fact).take(ALTERNATIVES).collect()
+    Ok(cx.facts.all(&mut cx.budget.meter)?.filter_map(of_fact).take(ALTERNATIVES).collect())
 }
 
 /// Whether all terms that an equality substitutes for `a` are shallower than `a`: otherwise the numerator of a quotient

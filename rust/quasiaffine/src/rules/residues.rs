@@ -163,8 +163,9 @@ impl Residues {
 }
 
 /// The residues that constraints allow, by which [`moved`] decides quotients.
-pub fn known(cx: &AffineContext) -> Vec<Residues> {
-    cx.facts.iter().filter_map(|fact| Residues::of(cx, &fact.form, fact.interval)).take(ALTERNATIVES).collect()
+pub fn known(cx: &mut AffineContext) -> Result<Vec<Residues>, Stop> {
+    let facts = cx.facts.all(&mut cx.budget.meter)?;
+    Ok(facts.filter_map(|fact| Residues::of(cx, &fact.form, fact.interval)).take(ALTERNATIVES).collect())
 }
 
 /// `(x + c) floordiv n = x floordiv n + k`, or another quotient for all constants that give one at each residue that `x`
@@ -224,6 +225,7 @@ pub fn merge(
         while let Some((at, both)) = all.iter().enumerate().find_map(|(at, (other, _))| Some((at, other.and(&own)?))) {
             own = both;
             parts.extend(all.swap_remove(at).1);
+            cx.spend(all.len())?;
         }
         all.push((own, parts));
     }

@@ -281,6 +281,7 @@ fn reduce_by_each_other(cx: &mut AffineContext, kept: &mut Kept) -> Result<ByEac
         if interval.is_empty() {
             return Ok(ByEachOther { contradict: true, changed });
         }
+        cx.spend(form.terms.len())?;
         let parts = summands(cx, &form);
         match constraint::decide(cx, &form, &parts, interval) {
             constraint::Decided::Contradiction => return Ok(ByEachOther { contradict: true, changed }),
@@ -353,7 +354,10 @@ pub(crate) fn sources(cx: &mut AffineContext, domain: &Domain) -> Vec<Option<Arc
         };
         let index = source.index.iter().map(|e| rewrite(cx, e)).collect();
         let source = Arc::new(Source { id: source.id, index });
-        let equal = (domain.n_dims + domain.n_ranges..i)
+        let first = domain.n_dims + domain.n_ranges;
+        let compared = if cx.spend(i - first).is_ok() { first..i } else { i..i };
+        let equal = compared
+            .into_iter()
             .find(|j| out[*j].as_deref() == Some(&source) && domain.vars[*j].interval == domain.vars[i].interval);
         if let Some(j) = equal {
             cx.replace(i, j);

@@ -7,11 +7,14 @@ use crate::limits::ROUNDS;
 use smallvec::SmallVec;
 
 use crate::affine::bounds::of_multiple;
+use crate::affine::budget::Budget;
 use crate::domain::{Constraint, Domain};
+use crate::error::Stop;
 use crate::expr::{Accumulator, Expr, Kind, Op, Sum, Term, Var};
 use crate::int;
 use crate::laws::Rule;
 use crate::map::Map;
+use crate::meter::Meter;
 use crate::options::Options;
 use crate::rules::constraint::{numerator_range, residue_ends, without_shift};
 use crate::span::Congruence;
@@ -44,35 +47,42 @@ impl NarrowedDomain {
     }
 }
 
-/// Computes the ranges that the constraints imply, and the constraints that say more.
-pub fn propagate_intervals(domain: &Domain, options: Options, trace: Option<&Trace>) -> Propagated {
+/// Computes the ranges that the constraints imply, and the constraints that say more. Without effort the domain stays as
+/// it is.
+pub fn propagate_intervals(domain: &Domain, options: Options, budget: &mut Budget) -> Propagated {
+    propagated(domain, options, budget).unwrap_or(Propagated::Same)
+}
+
+fn propagated(domain: &Domain, options: Options, budget: &mut Budget) -> Result<Propagated, Stop> {
+    let Budget { meter, trace } = budget;
     if domain.constraints.is_empty() {
-        return Propagated::Same;
+        return Ok(Propagated::Same);
     }
     let ranges = domain.vars.iter().map(|v| v.interval).collect();
-    let mut state = State { domain, options, trace, ranges, changed: false };
+    let mut state = State { domain, options, trace: trace.as_ref(), ranges, changed: false };
     let mut outcome: SmallVec<[Outcome; 4]> = domain.constraints.iter().map(|_| Outcome::Open).collect();
     for _ in 0..ROUNDS {
         state.changed = false;
         for (c, outcome) in
             domain.constraints.iter().zip(&mut outcome).filter(|(_, outcome)| !matches!(outcome, Outcome::All))
         {
+            meter.spend(c.expr.nodes() as usize)?;
             *outcome = state.constraint(c);
             if matches!(outcome, Outcome::Contradiction) {
                 state.fired(Rule::ConstraintContradicts, c, || vec![Statement::Contradiction]);
-                return Propagated::Empty;
+                return Ok(Propagated::Empty);
             }
         }
         if !state.changed {
             let narrowed = state.constraints(&outcome);
-            let rounded = state.rounded(narrowed.as_ref().unwrap_or(&domain.constraints));
-            return match rounded.or(narrowed) {
+            let rounded = state.rounded(narrowed.as_ref().unwrap_or(&domain.constraints), meter)?;
+            return Ok(match rounded.or(narrowed) {
                 Some(constraints) => Propagated::Narrowed(NarrowedDomain { ranges: state.ranges, constraints }),
                 None => Propagated::Same,
-            };
+            });
         }
     }
-    Propagated::Same
+    Ok(Propagated::Same)
 }
 
 /// The part of a constraint that the ranges express.
@@ -154,9 +164,9 @@ impl<'a> State<'a> {
     }
 
     /// Moves the ends of sums to values that a remainder with one value allows; `None` if nothing changes.
-    fn rounded(&self, constraints: &[Constraint]) -> Option<Vec<Constraint>> {
+    fn rounded(&self, constraints: &[Constraint], meter: &mut Meter) -> Result<Option<Vec<Constraint>>, Stop> {
         if !constraints.iter().any(|c| matches!(c.expr.op(), Some(Op::Sum(_)))) {
-            return None;
+            return Ok(None);
         }
         // Sorted by first variable, so that a sum is compared only with congruences that share a variable with it.
         let mut known: SmallVec<[(Var, &Expr, Congruence); 4]> = constraints.iter().filter_map(congruence).collect();
@@ -169,6 +179,7 @@ impl<'a> State<'a> {
                 let Expr::Var(v) = t.atom else { continue };
                 let begin = known.partition_point(|(first, ..)| *first < v);
                 for (_, x, of_x) in known[begin..].iter().take_while(|(first, ..)| *first == v) {
+                    meter.spend(sum.terms.len())?;
                     interval = rounded_by(&c.expr, interval, x, *of_x).unwrap_or(interval);
                 }
             }
@@ -178,7 +189,7 @@ impl<'a> State<'a> {
                 out.get_or_insert_with(|| constraints.to_vec())[i] = after;
             }
         }
-        out
+        Ok(out)
     }
 
     /// Whether a sum has no constant, no variable of one value and no common factor, and begins with a positive factor.
@@ -381,4 +392,22 @@ fn rounded_by(sum: &Expr, interval: Interval, x: &Expr, of_x: Congruence) -> Opt
     let left = |of: &Expr| factor(sum, of).checked_sub(q.checked_mul(factor(x, of))?);
     let content = sum.terms().chain(x.terms()).try_fold(0, |g, (_, atom)| int::gcd(g, left(atom)?))?;
     Some(of_x.scaled_plus_multiple(q, content)?.tighten(interval))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_effort_the_domain_stays() {
+        let list = |n: usize, of: &dyn Fn(usize) -> String| (0..n).map(of).collect::<Vec<_>>().join(", ");
+        let (dims, sizes) = (list(100, &|i| format!("d{i}")), list(100, &|i| format!("d{i} in [0, 9]")));
+        let sums = list(99, &|i| format!("d{i} + d{} in [0, 4]", i + 1));
+        let map: Map = format!("({dims}) -> (d0), domain: {sizes}, {sums}").parse().unwrap();
+        let with = |effort: u64| {
+            let budget = &mut Budget { meter: Meter::new(effort), trace: None };
+            propagate_intervals(map.domain(), Options::default(), budget)
+        };
+        assert!(matches!(with(99), Propagated::Same) && matches!(with(9999), Propagated::Narrowed(_)));
+    }
 }

@@ -27,6 +27,7 @@ use crate::fast_path::normal::{is_normal, is_normal_domain, NormalCheck};
 use crate::laws::{laws, Rule};
 use crate::map::compose::{parts, then};
 use crate::map::{Map, State};
+use crate::meter::Meter;
 use crate::options::{FastPath, Options};
 use crate::rules::{constraint, extraction, nonlinear, related_divs, remainder, residues};
 use crate::simplify::constraints::{assume, simplify_domain, SimplifiedDomain};
@@ -59,7 +60,17 @@ laws!(exist);
 /// # Ok::<(), quasiaffine::Error>(())
 /// ```
 pub fn simplify(map: &Map, options: Options) -> Map {
-    simplify_within(map, options, &mut Budget::default())
+    simplify_by(map, options, &mut Meter::new(EFFORT))
+}
+
+/// As [`simplify`], for a question that simplifies several maps within the effort of a meter.
+pub(crate) fn simplify_by(map: &Map, options: Options, meter: &mut Meter) -> Map {
+    meter.part(EFFORT, |own| {
+        let mut budget = Budget { meter: own.take(), trace: None };
+        let simplified = simplify_within(map, options, &mut budget);
+        *own = budget.meter;
+        simplified
+    })
 }
 
 /// Composes two maps, `first` before `second`: `simplify(then(first, second))` without the intermediate map.
@@ -75,7 +86,7 @@ pub fn compose(first: &Map, second: &Map, options: Options) -> Result<Map> {
     let mut budget = Budget::default();
     let narrowed = match domain.normalize() {
         Emptiness::Empty => Propagated::Empty,
-        Emptiness::Open => propagate_intervals(&domain, options, None),
+        Emptiness::Open => propagate_intervals(&domain, options, &mut budget),
     };
     let composed = match narrowed {
         Propagated::Empty => return Ok(Map::empty(&domain)),
@@ -135,7 +146,8 @@ fn passes((start, is_normal): (Map, bool), options: Options, budget: &mut Budget
         debug_assert!(is_fixpoint(&start, options), "a normal map changes: {start}");
         return start;
     }
-    let is_fresh = budget.meter.left() == EFFORT;
+    // Reading the constraints takes a small part.
+    let is_fresh = budget.meter.left() > EFFORT / 2;
     let mut cx = AffineContext::with_capacity(start.domain().vars.len(), options, budget.clone());
     let mut current = start.clone();
     let mut before: Option<Map> = None;
@@ -157,7 +169,7 @@ fn passes((start, is_normal): (Map, bool), options: Options, budget: &mut Budget
             return next;
         }
         // A constraint may have been rewritten into one that narrows a variable.
-        let (begun, is_normal) = begin(&next, options, budget);
+        let (begun, is_normal) = begin(&next, options, &mut cx.budget);
         if is_normal || (begun.is_same(&next) && (is_final || next == current)) {
             debug_assert!(
                 !(is_normal || is_final) || is_fixpoint(&begun, options),
@@ -176,14 +188,14 @@ fn passes((start, is_normal): (Map, bool), options: Options, budget: &mut Budget
 }
 
 /// Simplifies a map without a context. Returns it with narrower ranges and fewer constraints, and whether it is normal.
-fn begin(map: &Map, options: Options, budget: &Budget) -> (Map, bool) {
+fn begin(map: &Map, options: Options, budget: &mut Budget) -> (Map, bool) {
     if map.state() != State::Defined || is_normal(map, options) {
         return (map.clone(), true);
     }
     if let Some(trace) = &budget.trace {
         trace.enter(map.domain());
     }
-    match propagate_intervals(map.domain(), options, budget.trace.as_ref()) {
+    match propagate_intervals(map.domain(), options, budget) {
         Propagated::Empty => (Map::empty(map.domain()), true),
         Propagated::Same => begin_without_points(map.clone(), options),
         Propagated::Narrowed(narrowed) => {
@@ -218,7 +230,7 @@ fn is_fixpoint(map: &Map, options: Options) -> bool {
         return true;
     }
     let mut cx = AffineContext::with_capacity(map.domain().vars.len(), options, Budget::default());
-    matches!(propagate_intervals(map.domain(), options, None), Propagated::Same)
+    matches!(propagate_intervals(map.domain(), options, &mut Budget::default()), Propagated::Same)
         && pass(map, options, &mut cx).map == *map
 }
 

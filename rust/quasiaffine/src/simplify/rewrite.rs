@@ -28,8 +28,10 @@ pub fn rewrite_all(
     // Under facts, the result may depend on the order of reading.
     let (mut is_final, order_counts) = (true, check.is_none());
     if cx.has_facts() && results.iter().any(|e| e.divmods() > 0) {
-        let known = equalities(cx);
-        cx.set_equalities(known, residues::known(cx));
+        // Without effort, none are known.
+        if let (Ok(equalities), Ok(residues)) = (equalities(cx), residues::known(cx)) {
+            cx.set_equalities(equalities, residues);
+        }
     }
     let mut out = SmallVec::with_capacity(results.len());
     let mut many_divs = ManyDivs::default();

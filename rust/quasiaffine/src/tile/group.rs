@@ -4,20 +4,21 @@
 //! be a box, points are enumerated if there are few; else the numbers are bounds.
 
 use crate::expr::intervals::interval;
-use crate::limits::{NODES, PIECES, POINTS};
+use crate::limits::{EFFORT, NODES, PIECES, TOTAL_EFFORT};
 use crate::span::WideInterval;
 use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 use smallvec::{smallvec, SmallVec};
 
-use crate::cancel::{go_on, once};
+use crate::cancel::once;
 use crate::decide::injective::{is_injective, Injectivity};
 use crate::domain::Constraint;
 use crate::eval::points::AllPoints;
 use crate::expr::{Expr, Kind, Op, Var};
 use crate::int;
 use crate::map::Map;
+use crate::meter::Meter;
 use crate::span::Interval;
 use crate::tile::class::{classes, TileClass};
 use crate::tile::constraints::{exact_quotient, line, runtime_cut, var_of, without_runtime, Partner, RuntimeCut};
@@ -242,8 +243,9 @@ impl Group {
         let mut current = self.full(common, n);
         let mut answer = TileCount::exact(smallvec![BoxRun::NONE; self.exprs.len()], 0);
         let mut at: SmallVec<[usize; 4]> = smallvec![0; lists.len()];
+        let mut meter = Meter::new(EFFORT);
         while lists.iter().all(|list| !list.is_empty()) {
-            go_on().map_err(|_| Refusal::NotABox)?;
+            meter.spend(self.n_nodes()).map_err(|_| Refusal::NotABox)?;
             for ((&v, list), &k) in self.vars.iter().zip(&lists).zip(&at) {
                 current[v as usize] = list[k];
             }
@@ -402,8 +404,9 @@ impl Group {
     fn enumerated(&self, common: &Common, n: &[i64], refusal: Refusal) -> Option<TileCount> {
         let tiles = self.enumerated_tiles(common, n)?;
         let mut answer = TileCount::exact(smallvec![BoxRun::NONE; self.exprs.len()], 0);
+        let mut meter = Meter::new(EFFORT);
         for distinct in tiles.into_values() {
-            go_on().ok()?;
+            meter.spend(distinct.len() * self.exprs.len()).ok()?;
             let runs = tight_runs(&distinct, self.exprs.len());
             let size = runs.iter().try_fold(1u128, |n, run| n.checked_mul(run.len()))?;
             answer.elements += distinct.len() as u128;
@@ -600,8 +603,9 @@ impl Group {
         };
         let ends: SmallVec<[(usize, i64, i64); 4]> = self.vars.iter().map(|&v| ends(v)).collect();
         ends.iter().for_each(|&(v, first, _)| tile[v] = first);
-        for _ in 0..POINTS {
-            go_on().ok()?;
+        let mut meter = Meter::new(TOTAL_EFFORT);
+        loop {
+            meter.spend(self.n_nodes()).ok()?;
             let runs = self.tile(common, n, &tile).map(|runs| runs.iter().map(|(_, inside)| *inside).collect());
             if let Some(runs) = runs.filter(|runs: &SmallVec<[TightRun; 4]>| size(runs) == Some(largest)) {
                 return Some((tile, runs));
@@ -610,7 +614,12 @@ impl Group {
             tile[v] += 1;
             ends.iter().rev().take_while(|(w, ..)| *w != v).for_each(|&(w, first, _)| tile[w] = first);
         }
-        None
+    }
+
+    /// The nodes of all expressions: the effort of looking at one tile.
+    fn n_nodes(&self) -> usize {
+        let constraints = self.cuts.iter().map(|c| &c.expr);
+        self.vars.len() + self.exprs.iter().chain(constraints).map(|e| e.nodes() as usize).sum::<usize>()
     }
 
     fn enumerated_tile(&self, all: &AllPoints, n: &[i64], tile: &[i64]) -> Option<SmallVec<[TightRun; 4]>> {

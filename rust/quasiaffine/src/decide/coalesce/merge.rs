@@ -4,24 +4,28 @@
 //! are compared. Containment is read off the expressions of two maps, without a search, so the cost grows with the
 //! number of maps and intervals, not with the difficulty of the maps.
 
-use crate::limits::{ALTERNATIVES, TOTAL_EFFORT};
+use crate::error::Stop;
+use crate::expr::intervals::interval;
+use crate::limits::{ALTERNATIVES, NODES, TOTAL_EFFORT};
 use crate::meter::Meter;
+use crate::tuning::FEW_KEYS;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
 use super::bands::join_bands;
 use super::groups::grouped;
-use super::plain::{has_dims_alone, plainly_contains};
+use super::plain::{has_dims_alone, plainly_contains, range_number};
 use super::steps::join_steps;
 use super::Coalesced;
-use crate::cancel::poll;
+use crate::decide::boxes::{Bounds, Boxes};
 use crate::decide::ranges::anchored;
 use crate::decide::separable::Separable;
 use crate::domain::Source;
 use crate::expr::Expr;
 use crate::map::{Map, State};
 use crate::options::Options;
-use crate::simplify::simplify;
+use crate::simplify::simplify_by;
 use crate::span::Interval;
 
 /// The questions that a union of maps answers.
@@ -81,15 +85,16 @@ fn options(counting: Counting) -> Options {
 /// ```
 pub fn merge(maps: &[Map], counting: Counting) -> Vec<Coalesced> {
     let items = maps.iter().enumerate().map(|(i, map)| Coalesced { map: map.clone(), parts: vec![i] }).collect();
+    let mut meter = Meter::new(TOTAL_EFFORT);
     // Contained maps are dropped before any join.
-    let mut items = without_contained(items, counting);
+    let mut items = without_contained(items, counting, &mut meter);
     loop {
         let n = items.len();
-        items = join_intervals(items, counting);
+        items = join_intervals(items, counting, &mut meter);
         if counting == Counting::Elements {
             items = join_steps(items, options(counting));
         }
-        if items.len() == n || n == 1 || poll() {
+        if items.len() == n || n == 1 || meter.spend(n).is_err() {
             break;
         }
     }
@@ -97,56 +102,266 @@ pub fn merge(maps: &[Map], counting: Counting) -> Vec<Coalesced> {
         items = join_bands(items, options(counting));
     }
     items.sort_by_key(|item| item.parts[0]);
-    without_contained(items, counting)
+    without_contained(items, counting, &mut meter)
 }
 
 /// Drops the items that another one plainly contains; of equal items the first stays. Once the effort for all pairs is
 /// spent, the remaining items stay.
-fn without_contained(items: Vec<Coalesced>, counting: Counting) -> Vec<Coalesced> {
+fn without_contained(items: Vec<Coalesced>, counting: Counting, meter: &mut Meter) -> Vec<Coalesced> {
     if items.len() < 2 {
         return items;
     }
-    let windows = |item: &Coalesced| (counting == Counting::Elements).then(|| Separable::read(&item.map)).flatten();
-    let mut meter = Meter::new(TOTAL_EFFORT);
-    let mut kept: Vec<(Option<Separable>, Coalesced)> = Vec::with_capacity(items.len());
-    for item in items {
-        // The item is compared with each kept map in both directions.
-        if meter.spend(4 * kept.len() * (1 + item.map.domain().vars.len())).is_err() {
-            kept.push((None, item));
-            continue;
-        }
-        let mut new = (windows(&item), item);
-        let contains = |a: &(Option<Separable>, Coalesced), b: &(Option<Separable>, Coalesced)| match (&a.0, &b.0) {
-            (Some(outer), Some(inner)) => outer.plainly_contains(inner),
-            _ => plainly_contains(&a.1.map, &b.1.map, counting),
+    let candidates: Vec<Candidate> = items.into_iter().map(|item| Candidate::new(item, counting)).collect();
+    let index = (candidates.len() > FEW_KEYS).then(|| Index::new(&candidates));
+    largest(candidates, index, counting, meter)
+}
+
+/// The candidates that no other one contains; without an index, each is compared with each.
+fn largest(
+    candidates: Vec<Candidate>,
+    mut index: Option<Index>,
+    counting: Counting,
+    meter: &mut Meter,
+) -> Vec<Coalesced> {
+    let mut kept: Vec<Option<Candidate>> = Vec::with_capacity(candidates.len());
+    for mut new in candidates {
+        let place = match new.replaced(&mut kept, index.as_mut(), counting, meter) {
+            Ok(None) => continue,
+            Ok(Some(place)) => place,
+            Err(_) => kept.len(),
         };
-        if let Some(outer) = kept.iter_mut().find(|outer| contains(outer, &new)) {
-            outer.1.absorb(new.1.parts);
-            continue;
+        // Once the effort is spent, nothing is compared with what follows.
+        if let Some(index) = index.as_mut().filter(|index| meter.spend(index.n_keys()).is_ok()) {
+            index.insert(place, &new);
         }
-        let at = kept.iter().position(|inner| contains(&new, inner));
-        kept.retain_mut(|inner| {
-            let stays = !contains(&new, inner);
-            if !stays {
-                new.1.absorb(std::mem::take(&mut inner.1.parts));
-            }
-            stays
-        });
-        kept.insert(at.unwrap_or(kept.len()), new);
+        if place == kept.len() {
+            kept.push(None);
+        }
+        kept[place] = Some(new);
     }
-    kept.into_iter().map(|(_, item)| item).collect()
+    kept.into_iter().flatten().map(|candidate| candidate.item).collect()
+}
+
+/// A map that may contain others, or be contained.
+struct Candidate {
+    item: Coalesced,
+    windows: Option<Separable>,
+}
+
+impl Candidate {
+    fn new(item: Coalesced, counting: Counting) -> Candidate {
+        let windows = (counting == Counting::Elements).then(|| Separable::read(&item.map)).flatten();
+        Candidate { item, windows }
+    }
+
+    fn contains(&self, other: &Candidate, counting: Counting) -> bool {
+        match (&self.windows, &other.windows) {
+            (Some(outer), Some(inner)) => outer.plainly_contains(inner),
+            _ => plainly_contains(&self.item.map, &other.item.map, counting),
+        }
+    }
+
+    /// The effort of comparing with another map, without its nodes.
+    fn size(&self) -> usize {
+        let domain = self.item.map.domain();
+        1 + domain.vars.len() + domain.constraints.len()
+    }
+
+    /// Gives the parts to the first kept map that contains this one, and returns no place. Else takes the parts of all
+    /// that this one contains, and returns the place of the first of these, or the next one.
+    fn replaced(
+        &mut self,
+        kept: &mut [Option<Candidate>],
+        mut index: Option<&mut Index>,
+        counting: Counting,
+        meter: &mut Meter,
+    ) -> Result<Option<usize>, Stop> {
+        let all = || (0..kept.len() as u32).collect();
+        let outer: Vec<u32> = index.as_ref().map_or_else(all, |index| index.containing(self));
+        let inner: Vec<u32> = index.as_ref().map_or_else(all, |index| index.contained(self));
+        for at in outer {
+            let Some(outer) = &mut kept[at as usize] else { continue };
+            meter.spend(self.size() * outer.item.map.domain().constraints.len().max(1))?;
+            if outer.contains(self, counting) {
+                outer.item.absorb(std::mem::take(&mut self.item.parts));
+                return Ok(None);
+            }
+        }
+        let mut place = None;
+        for at in inner {
+            let Some(inner) = &kept[at as usize] else { continue };
+            meter.spend(inner.size() * self.item.map.domain().constraints.len().max(1))?;
+            if self.contains(inner, counting) {
+                index.iter_mut().for_each(|index| index.remove(at as usize, inner));
+                self.item.absorb(kept[at as usize].take().map_or_else(Vec::new, |inner| inner.item.parts));
+                place = place.or(Some(at as usize));
+            }
+        }
+        Ok(Some(place.unwrap_or(kept.len())))
+    }
+}
+
+/// The results of a map, as far as they must agree: a factor and an expression, or `None` for any result.
+type Parts = SmallVec<[Option<(i64, Expr)>; 4]>;
+
+/// Many maps by results and by place, for the pairs of which one may contain the other.
+struct Index {
+    /// The axis along which windows, and the one along which dims have the most places.
+    axes: [usize; 2],
+    /// By `true` for windows, all sets of results that an outer map may leave open.
+    open: [FxHashSet<SmallVec<[bool; 4]>>; 2],
+    /// By results, the maps that leave those open which are missing, and all others.
+    outer: FxHashMap<(bool, Parts), Boxes>,
+    inner: FxHashMap<(bool, Parts), Boxes>,
+}
+
+/// A form in which maps are compared. An outer map's [box](Form::outer) covers that of a map that it contains.
+struct Form {
+    is_windows: bool,
+    dims: Bounds,
+    results: SmallVec<[FormResult; 4]>,
+}
+
+struct FormResult {
+    part: (i64, Expr),
+    /// Whether it takes all its values, whatever the other map's result is.
+    is_open: bool,
+    /// Bounds of its values, which are wider for wider variables.
+    values: Interval,
+    /// As good bounds as are known.
+    bounds: Interval,
+}
+
+impl FormResult {
+    fn of_window((step, base, is_open, values): (i64, &Expr, bool, Interval)) -> FormResult {
+        FormResult { part: (step, base.clone()), is_open, values, bounds: values }
+    }
+}
+
+impl Form {
+    /// All forms of a map: windows are compared as such with each other, and as maps with the others.
+    fn all(candidate: &Candidate) -> SmallVec<[Form; 2]> {
+        let map = &candidate.item.map;
+        let domain = map.domain();
+        let result = |e: &Expr| FormResult {
+            part: (0, e.clone()),
+            is_open: range_number(e).is_some(),
+            values: interval(&|v| domain.range_of(&Expr::Var(v)), e, NODES).interval().unwrap_or(Interval::ALL),
+            bounds: map.bounds(e).unwrap_or(Interval::ALL),
+        };
+        let dims: Bounds = domain.dims().iter().map(|v| v.interval).collect();
+        let windows = candidate.windows.as_ref().map(|windows| Form {
+            is_windows: true,
+            dims: dims.clone(),
+            results: windows.parts().map(FormResult::of_window).collect(),
+        });
+        [Form { is_windows: false, dims, results: map.results().iter().map(result).collect() }]
+            .into_iter()
+            .chain(windows)
+            .collect()
+    }
+
+    fn open(&self) -> SmallVec<[bool; 4]> {
+        self.results.iter().map(|result| result.is_open).collect()
+    }
+
+    /// The results but those that an outer map leaves open.
+    fn key(&self, open: &[bool]) -> (bool, Parts) {
+        let parts = self.results.iter().zip(open).map(|(result, is_open)| (!is_open).then(|| result.part.clone()));
+        (self.is_windows, parts.collect())
+    }
+
+    /// The box as that of an outer map.
+    fn outer(&self) -> Bounds {
+        self.dims.iter().copied().chain(self.results.iter().map(|result| result.values)).collect()
+    }
+
+    /// The box as that of a map that one contains which leaves these results open.
+    fn inner(&self, open: &[bool]) -> Bounds {
+        let bounds = |(result, is_open): (&FormResult, &bool)| if *is_open { result.bounds } else { result.values };
+        self.dims.iter().copied().chain(self.results.iter().zip(open).map(bounds)).collect()
+    }
+}
+
+impl Index {
+    fn new(all: &[Candidate]) -> Index {
+        let forms: Vec<Form> = all.iter().flat_map(Form::all).collect();
+        let of = |is_windows: bool| forms.iter().filter(move |form| form.is_windows == is_windows);
+        let axis = |is_windows| Boxes::best_axis(of(is_windows).map(Form::outer));
+        Index {
+            axes: [axis(false), axis(true)],
+            open: [false, true].map(|is_windows| of(is_windows).map(Form::open).collect()),
+            outer: FxHashMap::default(),
+            inner: FxHashMap::default(),
+        }
+    }
+
+    /// The number of keys of a map, at most.
+    fn n_keys(&self) -> usize {
+        self.open.iter().map(|open| open.len()).sum()
+    }
+
+    fn insert(&mut self, at: usize, candidate: &Candidate) {
+        self.change(candidate, |boxes, bounds| boxes.insert(at as u32, bounds));
+    }
+
+    fn remove(&mut self, at: usize, candidate: &Candidate) {
+        self.change(candidate, |boxes, bounds| boxes.remove(at as u32, bounds));
+    }
+
+    fn change(&mut self, candidate: &Candidate, change: impl Fn(&mut Boxes, &Bounds)) {
+        for form in Form::all(candidate) {
+            let kind = usize::from(form.is_windows);
+            let boxes = || Boxes::along(self.axes[kind]);
+            change(self.outer.entry(form.key(&form.open())).or_insert_with(boxes), &form.outer());
+            for open in self.open[kind].iter().filter(|open| open.len() == form.results.len()) {
+                change(self.inner.entry(form.key(open)).or_insert_with(boxes), &form.inner(open));
+            }
+        }
+    }
+
+    /// The places of all maps that may contain this one, in order.
+    fn containing(&self, inner: &Candidate) -> Vec<u32> {
+        let mut found = Vec::new();
+        for form in Form::all(inner) {
+            let open = self.open[usize::from(form.is_windows)].iter();
+            for open in open.filter(|open| open.len() == form.results.len()) {
+                if let Some(boxes) = self.outer.get(&form.key(open)) {
+                    found.extend(boxes.covering(&form.inner(open)));
+                }
+            }
+        }
+        in_order(found)
+    }
+
+    /// The places of all maps that this one may contain, in order.
+    fn contained(&self, outer: &Candidate) -> Vec<u32> {
+        let mut found = Vec::new();
+        for form in Form::all(outer) {
+            if let Some(boxes) = self.inner.get(&form.key(&form.open())) {
+                found.extend(boxes.within(&form.outer()));
+            }
+        }
+        in_order(found)
+    }
+}
+
+fn in_order(mut places: Vec<u32>) -> Vec<u32> {
+    places.sort_unstable();
+    places.dedup();
+    places
 }
 
 /// One round of joins.
-pub(super) fn join_intervals(items: Vec<Coalesced>, counting: Counting) -> Vec<Coalesced> {
+pub(super) fn join_intervals(items: Vec<Coalesced>, counting: Counting, meter: &mut Meter) -> Vec<Coalesced> {
     if items.len() < 2 {
         return items;
     }
-    let groups = grouped(items.into_iter().map(|item| View::of(item, counting)));
-    groups.into_iter().flat_map(|group| join_group(group, counting)).map(View::into_item).collect()
+    let groups = grouped(items.into_iter().map(|item| View::of(item, counting, meter)));
+    groups.into_iter().flat_map(|group| join_group(group, counting, meter)).map(View::into_item).collect()
 }
 
-fn join_group(mut group: Vec<View>, counting: Counting) -> Vec<View> {
+fn join_group(mut group: Vec<View>, counting: Counting, meter: &mut Meter) -> Vec<View> {
     let n = group.first().map_or(0, |view| view.intervals.len());
     for hole in 0..n {
         if group.len() < 2 {
@@ -158,10 +373,10 @@ fn join_group(mut group: Vec<View>, counting: Counting) -> Vec<View> {
             let own = others.remove(hole);
             (others, own, view.item.parts[0])
         });
-        group = sweep(group, hole, counting, View::join_equal);
+        group = sweep(group, |a, b| a.join_equal(b, hole, counting, meter), hole, counting);
         if group.iter().any(|view| view.intervals[hole] != group[0].intervals[hole]) {
             group.sort_by_key(|view| (view.intervals[hole], view.item.parts[0]));
-            group = sweep(group, hole, counting, View::join_narrowed);
+            group = sweep(group, |a, b| a.join_narrowed(b, hole, counting, meter), hole, counting);
         }
     }
     group
@@ -170,9 +385,9 @@ fn join_group(mut group: Vec<View>, counting: Counting) -> Vec<View> {
 /// Joins each map with an earlier one, if their intervals meet in one respect.
 fn sweep(
     group: Vec<View>,
+    mut join: impl FnMut(&mut View, &mut View) -> bool,
     hole: usize,
     counting: Counting,
-    join: impl Fn(&mut View, &mut View, usize, Counting) -> bool,
 ) -> Vec<View> {
     let mut out: Vec<View> = Vec::with_capacity(group.len());
     for mut view in group {
@@ -185,7 +400,7 @@ fn sweep(
                 }
                 _ => b.lo <= a.hi.saturating_add(1),
             };
-            (meets && join(last, &mut view, hole, counting)).then_some(last)
+            (meets && join(last, &mut view)).then_some(last)
         });
         match joined {
             Some(last) => last.item.absorb(view.item.parts),
@@ -196,9 +411,9 @@ fn sweep(
 }
 
 impl View {
-    fn of(item: Coalesced, counting: Counting) -> (Key, View) {
+    fn of(item: Coalesced, counting: Counting, meter: &mut Meter) -> (Key, View) {
         let windows = (counting == Counting::Elements).then(|| Separable::read(&item.map)).flatten();
-        let anchored = if windows.is_some() { item.map.clone() } else { anchored(&item.map, options(counting)) };
+        let anchored = if windows.is_some() { item.map.clone() } else { anchored(&item.map, options(counting), meter) };
         let domain = anchored.domain();
         let n_variables = domain.n_dims + domain.n_ranges;
         let of_variables = (0..n_variables).map(|i| i < domain.n_dims);
@@ -229,12 +444,12 @@ impl View {
     }
 
     /// The simplified map with other intervals.
-    fn with(&self, intervals: &Intervals, counting: Counting) -> Option<Map> {
+    fn with(&self, intervals: &Intervals, counting: Counting, meter: &mut Meter) -> Option<Map> {
         let options = options(counting);
         if let Some(windows) = &self.windows {
             // Reading the windows again narrows their values to those that the simplified dims allow.
-            let map = windows.with_intervals(intervals).map(options)?;
-            return Separable::read(&map).map_or(Some(map), |windows| windows.map(options));
+            let map = windows.with_intervals(intervals).map(options, meter)?;
+            return Separable::read(&map).map_or(Some(map), |windows| windows.map(options, meter));
         }
         let mut domain = self.anchored.domain().clone();
         let n_variables = domain.n_dims + domain.n_ranges;
@@ -245,23 +460,23 @@ impl View {
             c.interval = *interval;
         }
         // Divisors must be at least 1 over the new domain.
-        Some(simplify(&Map::new(domain, self.anchored.results().iter().cloned()).ok()?, options))
+        Some(simplify_by(&Map::new(domain, self.anchored.results().iter().cloned()).ok()?, options, meter))
     }
 
     /// Merges in a map that differs in one interval, or in none.
-    fn join_equal(&mut self, other: &mut View, hole: usize, counting: Counting) -> bool {
+    fn join_equal(&mut self, other: &mut View, hole: usize, counting: Counting, meter: &mut Meter) -> bool {
         let is_same = |(i, (a, b)): (usize, (&Interval, &Interval))| i == hole || a == b;
         if !self.intervals.iter().zip(&other.intervals).enumerate().all(is_same) {
             return false;
         }
         let mut all = self.intervals.clone();
         all[hole] = all[hole].hull(other.intervals[hole]);
-        self.widen(all, counting)
+        self.widen(all, counting, meter)
     }
 
     /// Merges in a map with smaller intervals, or intervals that follow from one of them. The hull of all intervals
     /// adds no pair if cutting it back to either map's interval gives that map.
-    fn join_narrowed(&mut self, other: &mut View, hole: usize, counting: Counting) -> bool {
+    fn join_narrowed(&mut self, other: &mut View, hole: usize, counting: Counting, meter: &mut Meter) -> bool {
         let all: Intervals = self.intervals.iter().zip(&other.intervals).map(|(a, b)| a.hull(*b)).collect();
         let is_one = all == self.intervals || all == other.intervals;
         // If one map's range has more values, these are further reads.
@@ -272,25 +487,27 @@ impl View {
         for view in [&mut *self, &mut *other].into_iter().filter(|_| !is_one) {
             let mut part = all.clone();
             part[hole] = view.intervals[hole];
-            let is_view =
-                |view: &mut View| view.with(&part, counting).is_some_and(|cut| view.simple(counting) == Some(&cut));
-            if part != view.intervals && !is_view(view) {
+            if part == view.intervals {
+                continue;
+            }
+            let cut = view.with(&part, counting, meter);
+            if cut.is_none() || view.simple(counting, meter) != cut.as_ref() {
                 return false;
             }
         }
-        self.widen(all, counting)
+        self.widen(all, counting, meter)
     }
 
-    fn simple(&mut self, counting: Counting) -> Option<&Map> {
+    fn simple(&mut self, counting: Counting, meter: &mut Meter) -> Option<&Map> {
         if self.simple.is_none() {
-            self.simple = self.with(&self.intervals, counting);
+            self.simple = self.with(&self.intervals, counting, meter);
         }
         self.simple.as_ref()
     }
 
-    fn widen(&mut self, intervals: Intervals, counting: Counting) -> bool {
+    fn widen(&mut self, intervals: Intervals, counting: Counting, meter: &mut Meter) -> bool {
         if intervals != self.intervals {
-            let joined = self.with(&intervals, counting).filter(|map| map.state() == State::Defined);
+            let joined = self.with(&intervals, counting, meter).filter(|map| map.state() == State::Defined);
             let Some(joined) = joined else { return false };
             // A range that becomes unused still counted its values as reads.
             if counting == Counting::Reads && joined.domain().n_ranges < self.anchored.domain().n_ranges {
@@ -321,6 +538,35 @@ mod tests {
             assert_eq!(merge(&parsed, Counting::Elements).len(), n_elements, "{maps:?}");
             assert_eq!(merge(&parsed, Counting::Pairs).len(), n_elements, "{maps:?}");
             assert_eq!(merge(&parsed, Counting::Reads).len(), n_reads, "{maps:?}");
+        }
+    }
+
+    #[test]
+    fn an_index_finds_what_comparing_all_pairs_finds() {
+        let mut state = 3u64;
+        let mut small = |n: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % n
+        };
+        let results = ["s0, s1", "s0, d0", "d0, s1", "s0 * 2, s1", "d0 + s0, s1", "s0, s0", "d0, d0"];
+        let constraints = ["d0 mod 3 in [0, 1]", "s0 + s1 in [0, 4]", "d0 + s0 in [1, 5]", "s1 mod 2 in [0, 0]"];
+        let mut maps: Vec<Map> = Vec::new();
+        for _ in 0..160 {
+            let mut side = |name: &str, most| {
+                let lo = small(most);
+                format!("{name} in [{lo}, {}]", lo + small(4))
+            };
+            let sides = [side("d0", 3), side("s0", 9), side("s1", 2)].join(", ");
+            let constraint = constraints.get(small(8) as usize).map_or(String::new(), |c| format!(", {c}"));
+            let results = results[small(7) as usize];
+            maps.push(format!("(d0)[s0, s1] -> ({results}), domain: {sides}{constraint}").parse().unwrap());
+        }
+        for counting in [Counting::Elements, Counting::Pairs, Counting::Reads] {
+            let items = maps.iter().enumerate().map(|(i, map)| Coalesced { map: map.clone(), parts: vec![i] });
+            let candidates = || items.clone().map(|item| Candidate::new(item, counting)).collect::<Vec<_>>();
+            let largest = |index| largest(candidates(), index, counting, &mut Meter::new(TOTAL_EFFORT));
+            let (all, found) = (largest(None), largest(Some(Index::new(&candidates()))));
+            assert!(all == found && all.len() < maps.len(), "{counting:?}: {} {}", all.len(), found.len());
         }
     }
 }

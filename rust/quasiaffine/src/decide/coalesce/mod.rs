@@ -30,9 +30,9 @@ mod steps;
 pub use merge::{merge, Counting};
 pub use plain::plainly_contains;
 
-use crate::limits::{EFFORT, PIECES, ROUNDS, TOTAL_EFFORT};
-use smallvec::SmallVec;
+use crate::limits::{EFFORT, ROUNDS, TOTAL_EFFORT};
 
+use crate::decide::boxes::{Bounds, Boxes};
 use crate::decide::contains::contains_within;
 use crate::decide::ranges::compact_ranges;
 use crate::map::{Map, State};
@@ -64,11 +64,12 @@ pub fn coalesce(maps: &[Map]) -> Vec<Coalesced> {
         }
     }
     items.retain(|item| item.map.state() == State::Defined);
+    let mut meter = Meter::new(TOTAL_EFFORT);
     for _ in 0..ROUNDS {
         let n = items.len();
         items = without_duplicates(items);
-        items = join_all(items);
-        if items.len() == n {
+        items = join_all(items, &mut meter);
+        if items.len() == n || meter.spend(n).is_err() {
             break;
         }
     }
@@ -104,8 +105,8 @@ pub fn fewest(maps: &[Map]) -> Vec<Coalesced> {
 }
 
 /// One round of all joins.
-fn join_all(mut items: Vec<Coalesced>) -> Vec<Coalesced> {
-    items = merge::join_intervals(items, Counting::Pairs);
+fn join_all(mut items: Vec<Coalesced>, meter: &mut Meter) -> Vec<Coalesced> {
+    items = merge::join_intervals(items, Counting::Pairs, meter);
     items = progressions::join_progressions(items);
     let n_dims = items.iter().map(|item| item.map.domain().n_dims).max().unwrap_or(0);
     for dim in 0..n_dims {
@@ -150,7 +151,8 @@ impl Coalesced {
 
 /// Drops every map that another one contains. Bounds of dims and results rule out most pairs.
 fn without_contained(mut items: Vec<Coalesced>) -> Vec<Coalesced> {
-    let bounds: Vec<SmallVec<[Interval; 8]>> = items.iter().map(|item| bounds(&item.map)).collect();
+    let mut meter = Meter::new(EFFORT);
+    let bounds: Vec<Bounds> = items.iter().map(|item| item.map.bounding_box(&mut meter)).collect();
     let mut order: Vec<usize> = (0..items.len()).collect();
     // The largest first: a map is contained in an earlier one, or in an equally large one. With equal bounds, fewer
     // constraints allow more.
@@ -166,39 +168,30 @@ fn without_contained(mut items: Vec<Coalesced>) -> Vec<Coalesced> {
         let ((all, n, ranges), (other, m, other_ranges)) = (sizes[*i], sizes[*j]);
         other.total_cmp(&all).then(n.cmp(&m)).then(other_ranges.total_cmp(&ranges))
     });
-    let (mut asked, mut meter) = (0, Meter::new(TOTAL_EFFORT));
-    for (at, inner) in order.iter().enumerate() {
-        let covers = |outer: &&usize| {
-            bounds[**outer].len() == bounds[*inner].len()
-                && bounds[**outer].iter().zip(&bounds[*inner]).all(|(x, y)| x.covers(*y))
-        };
-        // Past the limit, maps are compared with the largest ones only.
-        let n_compared = at.min(TOTAL_EFFORT as usize / items.len().max(1));
-        for outer in order[..n_compared].iter().filter(covers) {
-            // A map that another one contains has no parts left.
-            if items[*outer].parts.is_empty() {
-                continue;
-            }
-            asked += 1;
-            if asked > PIECES {
-                break;
-            }
+    // By rank, without the maps that others contain.
+    let mut larger = Boxes::along(Boxes::best_axis(bounds.iter()));
+    for (rank, inner) in order.iter().enumerate() {
+        if meter.left() == 0 {
+            break;
+        }
+        let mut covering: Vec<u32> = larger.covering(&bounds[*inner]).collect();
+        covering.sort_unstable();
+        let outer = covering.into_iter().map(|rank| order[rank as usize]).find(|outer| {
+            let (of_outer, of_inner) = (&bounds[*outer], &bounds[*inner]);
+            let covers = of_outer.len() == of_inner.len() && of_outer.iter().zip(of_inner).all(|(x, y)| x.covers(*y));
             // A map that takes a large part of the effort is hardly ever contained.
-            let (outer_map, inner_map) = (&items[*outer].map, &items[*inner].map);
-            if meter.part(EFFORT / ROUNDS as u64, |own| contains_within(outer_map, inner_map, own)) == Some(true) {
+            let (outer, inner) = (&items[*outer].map, &items[*inner].map);
+            let contains = |own: &mut Meter| contains_within(outer, inner, own) == Some(true);
+            meter.spend(of_inner.len()).is_ok() && covers && meter.part(EFFORT / ROUNDS as u64, contains)
+        });
+        match outer {
+            Some(outer) => {
                 let parts = std::mem::take(&mut items[*inner].parts);
-                items[*outer].absorb(parts);
-                break;
+                items[outer].absorb(parts);
             }
+            None => larger.insert(rank as u32, &bounds[*inner]),
         }
     }
     items.retain(|item| !item.parts.is_empty());
     items
-}
-
-/// Bounds of the dims and of the results.
-fn bounds(map: &Map) -> SmallVec<[Interval; 8]> {
-    let of_dims = map.domain().dims().iter().map(|v| v.interval);
-    let of_results = map.results().iter().map(|e| map.bounds(e).unwrap_or(Interval::ALL));
-    of_dims.chain(of_results).collect()
 }

@@ -68,7 +68,7 @@ fn has_range(e: &Expr) -> bool {
 }
 
 /// The number of the range variable that an expression is.
-fn range_number(e: &Expr) -> Option<u32> {
+pub(super) fn range_number(e: &Expr) -> Option<u32> {
     match e {
         Expr::Var(Var { kind: Kind::Range, index }) => Some(*index),
         _ => None,
