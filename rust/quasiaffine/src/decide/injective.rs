@@ -7,6 +7,7 @@
 
 use crate::decide::common_element::{find, CommonElement, Pairs, Side, NOT_DECIDED};
 use crate::decide::inverse::is_invertible;
+use crate::domain::Domain;
 use crate::limits::{EFFORT, TOTAL_EFFORT};
 use crate::map::Map;
 use crate::meter::Meter;
@@ -43,8 +44,11 @@ fn no_collision(map: &Map, meter: &mut Meter) -> Injectivity {
         Err(reason) => return Injectivity::Unknown(reason),
     };
     let mut unknown = None;
-    let vars = &side.flat().domain().vars;
-    for variable in (0..side.n_free()).filter(|i| vars[*i].interval.as_point().is_none()) {
+    if meter.spend(side.flat().n_nodes()).is_err() {
+        return Injectivity::Unknown(NOT_DECIDED);
+    }
+    let is_given = given_by_others(side.flat().domain());
+    for variable in (0..side.n_free()).filter(|i| !is_given[*i]) {
         if meter.left() == 0 {
             return Injectivity::Unknown(NOT_DECIDED);
         }
@@ -55,6 +59,18 @@ fn no_collision(map: &Map, meter: &mut Meter) -> Injectivity {
         }
     }
     unknown.map_or(Injectivity::Injective, Injectivity::Unknown)
+}
+
+/// By flat number, whether a variable has one value, or an equality gives its value by those of earlier variables: points
+/// that agree in these agree in it, too.
+fn given_by_others(domain: &Domain) -> Vec<bool> {
+    let mut is_given: Vec<bool> = domain.vars.iter().map(|v| v.interval.as_point().is_some()).collect();
+    for c in domain.constraints.iter().filter(|c| c.interval.as_point().is_some()) {
+        let Some(last) = domain.vars_of(&c.expr).into_iter().max() else { continue };
+        let v = domain.var(last);
+        is_given[last] |= c.expr.split(v).is_some_and(|(k, rest)| k != 0 && !rest.has_var(v));
+    }
+    is_given
 }
 
 #[cfg(test)]
@@ -75,6 +91,7 @@ mod tests {
         assert!(matches!(chain(300, &equal), Injectivity::Injective));
         assert!(matches!(chain(300, &near), Injectivity::Collision(_)));
         assert!(matches!(chain(100, &even), Injectivity::Collision(_)));
-        assert!(matches!(chain(3000, &equal), Injectivity::Unknown(_)));
+        assert!(matches!(chain(3000, &equal), Injectivity::Injective));
+        assert!(matches!(chain(3000, &even), Injectivity::Unknown(_)));
     }
 }
