@@ -80,6 +80,17 @@ PENDING = {
         "m.equivalent, n",
         "m.equivalent(hard_map(800)).value and m.equivalent(n).value is False",
     ),
+    "covers": (
+        "maps = [hard_map(40, k) for k in range(40)]",
+        "_core._covers, [(maps[:20], maps[20:])]",
+        "_core._covers([(maps[:1], maps[:1])]) == (False, [[]], None)",
+    ),
+    "union": (
+        "texts = [f'(d0)[s0] -> (s0 * 3 + {7 * i}), domain: d0 in [0, {i}], s0 in [0, 1]' for i in range(40_000)]\n"
+        "maps = list(map(hm.IndexingMap.parse, texts))",
+        "_core._coalesce, maps",
+        "len(_core._coalesce(maps[:9])) == 9",
+    ),
     "bits": (
         "n = 1 << 26; wide, narrow = np.full(n, 3, np.uint8), np.empty(n // 2, np.uint8)\n"
         "_core.squeeze_bits(wide[:0], 1, 4, narrow[:0])  # finds NumPy",

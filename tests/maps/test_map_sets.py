@@ -10,6 +10,7 @@ import pytest
 from support.map_pairs import points
 
 import hlomap as hm
+from hlomap import _core
 from hlomap.maps import subtract, union_count
 
 
@@ -75,6 +76,24 @@ def test_questions_about_hostile_sets_end(monkeypatch: pytest.MonkeyPatch) -> No
     assert not (first.image() - second.image()).exact and len(compared) <= 120
     tiles = hm.MapSet([hm.IndexingMap.parse(f"(d0) -> (d0), domain: d0 in [{8 * i}, {8 * i + 7}]") for i in range(30)])
     assert tiles.covers(tiles).value and (tiles - tiles).exact and not tiles - tiles
+
+
+def test_comparing_sets_has_one_effort() -> None:
+    """However many maps are hard to compare with each other, they share the effort of one question."""
+
+    def chain(k: int) -> hm.IndexingMap:
+        dims, sides = (", ".join(f"d{i}{side}" for i in range(80)) for side in ("", " in [0, 9]"))
+        residues = ", ".join(f"(d{i} + d{i + 1} * 3) mod {5 + k} in [0, 2]" for i in range(79))
+        return hm.IndexingMap.parse(f"({dims}) -> (d0), domain: {sides}, {residues}")
+
+    def steps(n: int) -> int:
+        first, second = (hm.MapSet([chain(k) for k in range(start, start + n)]) for start in (0, n))
+        before, answer = _core._n_steps(), first.covers(second)
+        assert answer.value is None and answer.reason == "not decided within the effort for one question"
+        return _core._n_steps() - before
+
+    few, many = steps(12), steps(24)
+    assert many <= 1.2 * few
 
 
 ODD = hm.IndexingMap.parse("(d0) -> (d0 * 2 + 1), domain: d0 in [0, 4]")

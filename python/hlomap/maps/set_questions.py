@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from .._core import IndexingMap, _contains, _is_injective, _overlap
+from .._core import IndexingMap, _covers as _core_covers, _is_injective, _overlap
 from ..base.answers import Answer
 from ..base.lazy import np, npt
 from ..base.types import ShapeIndex
@@ -123,14 +123,20 @@ def covers(outer: MapSet, inner: MapSet) -> Answer[tuple[int, ...]]:
     if outer.is_unknown or inner.is_unknown:
         return Answer(True) if outer.is_unknown else Answer(None, reason=inner.reason or "unknown")
     expect_alike(outer, inner, "covers()")
+    others = outer._by_array()
+    groups = [
+        ([k for k in others.get(at, ()) if not k.is_known_empty], list(own)) for at, own in inner._by_array().items()
+    ]
+    lacks, open_maps, reason = _core_covers(groups)
+    if reason is not None:
+        return Answer(None, reason=reason)
     effort, containment = Effort(), Containment()
-    leaves = [m.shape_index for m in outer]
-    found: list[bool | None] = []
-    for m, own in zip(inner, find_meeting(list(inner), list(outer)), strict=True):
-        if leaves.count(m.shape_index) == 1:
-            found += [containment.contains(k, m) for k in outer if k.shape_index == m.shape_index]
-        else:
-            found.append(_covers(own, m, effort, containment))
+    found: list[bool | None] = [not lacks]
+    for (maps, own), undecided in zip(groups, open_maps, strict=False):
+        meeting = find_meeting([own[i] for i, _ in undecided], maps)
+        for (i, numbers), union in zip(undecided, meeting, strict=True):
+            alone = [containment.contains(maps[k], own[i]) if effort.spend() else None for k in numbers]
+            found.append(alone[0] if len(maps) == 1 else True in alone or _covers(union, own[i], effort))
     if False not in found and (common := bring_to_common_table([outer, inner])) is not None:
         found.append(None if isinstance(common, str) else covers(*common[1]).value)
     if False in found:
@@ -138,10 +144,8 @@ def covers(outer: MapSet, inner: MapSet) -> Answer[tuple[int, ...]]:
     return Answer(None, reason="containment is not proved") if None in found else Answer(True)
 
 
-def _covers(maps: Sequence[IndexingMap], m: IndexingMap, effort: Effort, containment: Containment) -> bool | None:
-    """Whether the union of maps contains one map; tries each map alone first."""
-    if m in maps or any(effort.spend() and containment.contains(k, m) for k in maps):
-        return True
+def _covers(maps: Sequence[IndexingMap], m: IndexingMap, effort: Effort) -> bool | None:
+    """Whether the union of maps contains one map that none of them contains."""
     remaining = subtract(m, maps, effort)
     if isinstance(remaining, str):
         return None
@@ -252,7 +256,7 @@ _Pairs = frozenset[tuple[int, ...]]
 
 
 class Containment:
-    """Decides whether maps contain the pairs of other maps by enumerating each map once.
+    """Decides by enumerating each map once whether maps contain the pairs of other maps.
 
     >>> whole = IndexingMap.parse("(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 7]")
     >>> own = (IndexingMap.parse(f"(d0) -> (d0 + {n}), domain: d0 in [0, 4]") for n in (3, 4))
@@ -266,17 +270,6 @@ class Containment:
 
     def contains(self, outer: IndexingMap, inner: IndexingMap) -> bool | None:
         """Whether ``outer`` has all pairs of ``inner``; None once the maps have too many points in total."""
-        if inner.is_known_empty or outer == inner:
-            return True
-        if len(outer.dims) != len(inner.dims):
-            return False
-        if outer.is_known_empty:
-            return inner.is_empty().value
-        if len(outer.results) != len(inner.results):
-            return False
-        known = _contains(outer, inner)
-        if known is not None:
-            return known
         of_outer = self._enumerate(outer)
         of_inner = None if of_outer is None else self._enumerate(inner)
         return None if of_outer is None or of_inner is None else of_inner <= of_outer

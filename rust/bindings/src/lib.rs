@@ -88,7 +88,7 @@ mod _core {
         records::{Evaluated, FusedRecord, NeededRecord, OperationsRecord, Record, TilesRecord},
         rows::{_row_columns, PyRows},
         rule_cache::PyRuleCache,
-        set_questions::{_coalesce, _contains, _eliminate_ranges, _image_many, _is_injective, _overlap},
+        set_questions::{_coalesce, _covers, _eliminate_ranges, _image_many, _is_injective, _overlap},
         sharding::{PyMesh, PyReplicaGroups, PySharding},
         tiling::{_over_all_parameters, _tile_reasons, PyTilePlan},
         view::{PyComputation, PyInstruction, PyModule_},

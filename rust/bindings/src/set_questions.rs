@@ -3,7 +3,7 @@
 //! A map is shared, not copied: its clone is another reference. Every function works without the interpreter lock.
 
 use pyo3::prelude::*;
-use quasiaffine::{Coalesced, CommonElement, Injectivity, Interval, Meeting, Overlap, Point};
+use quasiaffine::{Coalesced, CommonElement, Coverage, Injectivity, Interval, Meeting, Overlap, Point};
 
 use crate::detach::unlocked;
 use crate::error::OrRaise;
@@ -91,10 +91,21 @@ pub fn _eliminate_ranges(py: Python<'_>, maps: Vec<PyRef<'_, PyMap>>) -> PyResul
     Ok(unlocked(py, fewer)?.into_iter().map(PyMap::from).collect())
 }
 
-/// Whether one map relates each pair that another one relates; `None` if undecided.
+/// Whether pairs are lacking, the maps that are open, and the reason why there is no answer.
+type Coverings = (bool, Vec<Vec<(usize, Vec<usize>)>>, Option<&'static str>);
+
+/// The outer and the inner maps of an array.
+type Group<'py> = (Vec<PyRef<'py, PyMap>>, Vec<PyRef<'py, PyMap>>);
+
+/// Whether an inner map has pairs that the only outer map of its group lacks; by group, the inner maps that no outer map
+/// by itself is known to contain, each with the outer maps that may; and the reason why this is undecided.
 #[pyfunction]
-#[pyo3(signature = (outer, inner, /))]
-pub fn _contains(py: Python<'_>, outer: PyRef<'_, PyMap>, inner: PyRef<'_, PyMap>) -> PyResult<Option<bool>> {
-    let (outer, inner) = (outer.map.clone(), inner.map.clone());
-    unlocked(py, || quasiaffine::contains(&outer, &inner))
+#[pyo3(signature = (groups, /))]
+pub fn _covers(py: Python<'_>, groups: Vec<Group<'_>>) -> PyResult<Coverings> {
+    let groups: Vec<_> = groups.iter().map(|(outer, inner)| (shared(outer), shared(inner))).collect();
+    Ok(match unlocked(py, || quasiaffine::covers(&groups))? {
+        Coverage::Lacks => (true, Vec::new(), None),
+        Coverage::Open(open) => (false, open, None),
+        Coverage::Unknown(reason) => (false, Vec::new(), Some(reason)),
+    })
 }

@@ -189,7 +189,7 @@ pub mod tile;
 
 pub use decide::coalesce::{coalesce, fewest, merge, plainly_contains, Coalesced, Counting};
 pub use decide::common_element::{CommonElement, Point};
-pub use decide::contains::contains;
+pub use decide::contains::{contains, covers, Coverage};
 pub use decide::count::{distinct, touched, Count};
 pub use decide::eliminate::{compose_elements, eliminate_ranges};
 pub use decide::equal::{equivalent, is_empty, Equivalence};

@@ -6,10 +6,13 @@
 //! proved by showing that no point of the inner map violates it. `true` holds for all values of the runtime variables;
 //! `false` is proved if the choice is the only one.
 
-use crate::limits::EFFORT;
+use crate::limits::{EFFORT, TOTAL_EFFORT};
+use rustc_hash::FxHashSet;
 
 use crate::affine::context::AffineContext;
 use crate::affine::mixed_radix::{are_apart, units_of, Digit, Digits};
+use crate::decide::boxes::{Bounds, Boxes};
+use crate::decide::common_element::NOT_DECIDED;
 use crate::decide::equal::is_empty;
 use crate::decide::integer_system::flatten::{Environment, Flattener};
 use crate::decide::integer_system::linear::{Linear, Span};
@@ -53,6 +56,74 @@ pub(crate) fn contains_within(outer: &Map, inner: &Map, meter: &mut Meter) -> Op
         Containment::No(_) => Some(false),
         Containment::Unknown => None,
     }
+}
+
+/// The answer to "do these maps contain those?", map by map.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Coverage {
+    /// An inner map has a pair that the only outer map of its group lacks.
+    Lacks,
+    /// By group, the inner maps that no outer map by itself is known to contain, each with the outer maps that may: all
+    /// by numbers. Several outer maps may contain a map together. No numbers: the outer maps contain all.
+    Open(Vec<Vec<(usize, Vec<usize>)>>),
+    /// Not decided, with the reason.
+    Unknown(&'static str),
+}
+
+/// Whether in each group of outer and inner maps, an outer map [contains](contains) each inner one. All maps share the
+/// effort of one question.
+///
+/// ```
+/// use quasiaffine::{covers, Coverage, Map};
+/// let map = |values| format!("(d0) -> (d0), domain: d0 in {values}").parse::<Map>();
+/// let (outer, inner) = (vec![map("[0, 5]")?, map("[6, 9]")?], vec![map("[2, 3]")?, map("[5, 6]")?]);
+/// assert_eq!(covers(&[(outer, inner)]), Coverage::Open(vec![vec![(1, vec![])]]));
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
+pub fn covers(groups: &[(Vec<Map>, Vec<Map>)]) -> Coverage {
+    covers_within(groups, &mut Meter::new(TOTAL_EFFORT))
+}
+
+/// As [`covers`], within the effort of a meter.
+fn covers_within(groups: &[(Vec<Map>, Vec<Map>)], meter: &mut Meter) -> Coverage {
+    let mut open = Vec::with_capacity(groups.len());
+    for (outer, inner) in groups {
+        let equal: FxHashSet<&Map> = outer.iter().filter(|map| map.state() == State::Defined).collect();
+        let boxes: Vec<Bounds> = outer.iter().map(|map| map.bounding_box(meter)).collect();
+        let mut near = Boxes::along(Boxes::best_axis(boxes.iter()));
+        boxes.iter().enumerate().for_each(|(at, bounds)| near.insert(at as u32, bounds));
+        let mut own = Vec::new();
+        for (number, map) in inner.iter().enumerate() {
+            if map.state() == State::Empty || equal.contains(map) {
+                continue;
+            }
+            let bounds = map.bounding_box(meter);
+            let mut undecided = Vec::new();
+            let mut contains = |at: usize, meter: &mut Meter| {
+                let found = meter.part(EFFORT, |own| contains_within(&outer[at], map, own));
+                undecided.extend(found.is_none().then_some(at));
+                found
+            };
+            let is_contained = match outer[..] {
+                [_] => match contains(0, meter) {
+                    Some(false) => return Coverage::Lacks,
+                    found => found.is_some(),
+                },
+                _ => near.meeting(&bounds).any(|at| {
+                    let meets = boxes[at as usize].iter().zip(&bounds).all(|(x, y)| !x.intersect(*y).is_empty());
+                    meter.spend(bounds.len()).is_ok() && meets && contains(at as usize, meter) == Some(true)
+                }),
+            };
+            if meter.left() == 0 {
+                return Coverage::Unknown(NOT_DECIDED);
+            }
+            if !is_contained {
+                own.push((number, undecided));
+            }
+        }
+        open.push(own);
+    }
+    Coverage::Open(open)
 }
 
 /// [`contains`], for maps that are defined and have equally many dims and results.
@@ -262,5 +333,43 @@ impl<'m> Points<'m> {
             }
         }
         Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_maps_share_one_effort() {
+        let list = |n: usize, of: &dyn Fn(usize) -> String| (0..n).map(of).collect::<Vec<_>>().join(", ");
+        let chain = |k: usize| -> Map {
+            let (dims, sizes) = (list(40, &|i| format!("d{i}")), list(40, &|i| format!("d{i} in [0, 9]")));
+            let residues = list(39, &|i| format!("(d{i} + d{} * 3) mod {} in [0, 2]", i + 1, 5 + k));
+            format!("({dims}) -> (d0), domain: {sizes}, {residues}").parse().unwrap()
+        };
+        let groups = [((0..12).map(chain).collect::<Vec<_>>(), (12..24).map(chain).collect::<Vec<_>>())];
+        let mut meter = Meter::new(EFFORT);
+        assert_eq!(covers_within(&groups, &mut meter), Coverage::Unknown(NOT_DECIDED));
+        assert_eq!(meter.left(), 0);
+        // Equal maps are found without a search.
+        let same = [(groups[0].0.clone(), groups[0].0.clone())];
+        assert_eq!(covers_within(&same, &mut Meter::new(EFFORT)), Coverage::Open(vec![vec![]]));
+    }
+
+    #[test]
+    fn the_only_outer_map_decides() {
+        let map =
+            |results: &str, domain: &str| -> Map { format!("(d0) -> ({results}), domain: {domain}").parse().unwrap() };
+        let all = map("d0", "d0 in [0, 9]");
+        for (inner, expected) in [
+            (map("d0", "d0 in [2, 3]"), Coverage::Open(vec![vec![]])),
+            (map("d0 + 1", "d0 in [2, 3]"), Coverage::Lacks),
+            (map("d0", "d0 in [20, 29]"), Coverage::Lacks),
+            // Without a point, though that is not known before the search.
+            (map("d0 + 20", "d0 in [0, 9], d0 * d0 in [7, 8]"), Coverage::Open(vec![vec![]])),
+        ] {
+            assert_eq!(covers(&[(vec![all.clone()], vec![inner.clone()])]), expected, "{inner}");
+        }
     }
 }
