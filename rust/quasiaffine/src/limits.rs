@@ -13,7 +13,8 @@ pub const NODES: u32 = 512;
 /// times what maps of programs need. Chains of 64 operations in `tests/chains.rs` stay below it.
 pub const EFFORT: u64 = 1 << 21;
 
-/// The effort for one question about all pairs of a set, so that a set of many maps has an answer: `tests/sets.rs`.
+/// The effort for a question that asks many others, such as one about all pairs of a set, so that a set of many maps has
+/// an answer: `tests/sets.rs`.
 pub const TOTAL_EFFORT: u64 = 16 * EFFORT;
 
 /// The points or tiles that are enumerated if no formula is known:

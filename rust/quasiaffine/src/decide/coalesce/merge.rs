@@ -111,8 +111,8 @@ fn without_contained(items: Vec<Coalesced>, counting: Counting, meter: &mut Mete
     if items.len() < 2 {
         return items;
     }
-    let candidates: Vec<Candidate> = items.into_iter().map(|item| Candidate::new(item, counting)).collect();
-    let index = (candidates.len() > FEW_KEYS).then(|| Index::new(&candidates));
+    let mut candidates: Vec<Candidate> = items.into_iter().map(|item| Candidate::new(item, counting)).collect();
+    let index = (candidates.len() > FEW_KEYS).then(|| Index::new(&mut candidates, meter));
     largest(candidates, index, counting, meter)
 }
 
@@ -146,12 +146,14 @@ fn largest(
 struct Candidate {
     item: Coalesced,
     windows: Option<Separable>,
+    /// For an index.
+    forms: SmallVec<[Form; 2]>,
 }
 
 impl Candidate {
     fn new(item: Coalesced, counting: Counting) -> Candidate {
         let windows = (counting == Counting::Elements).then(|| Separable::read(&item.map)).flatten();
-        Candidate { item, windows }
+        Candidate { item, windows, forms: SmallVec::new() }
     }
 
     fn contains(&self, other: &Candidate, counting: Counting) -> bool {
@@ -240,22 +242,24 @@ impl FormResult {
 
 impl Form {
     /// All forms of a map: windows are compared as such with each other, and as maps with the others.
-    fn all(candidate: &Candidate) -> SmallVec<[Form; 2]> {
+    fn all(candidate: &Candidate, meter: &mut Meter) -> SmallVec<[Form; 2]> {
         let map = &candidate.item.map;
         let domain = map.domain();
-        let result = |e: &Expr| FormResult {
+        let bounds = map.bounding_box(meter);
+        let (dims, bounds) = bounds.split_at(domain.n_dims);
+        let result = |(e, bounds): (&Expr, &Interval)| FormResult {
             part: (0, e.clone()),
             is_open: range_number(e).is_some(),
             values: interval(&|v| domain.range_of(&Expr::Var(v)), e, NODES).interval().unwrap_or(Interval::ALL),
-            bounds: map.bounds(e).unwrap_or(Interval::ALL),
+            bounds: *bounds,
         };
-        let dims: Bounds = domain.dims().iter().map(|v| v.interval).collect();
+        let dims = Bounds::from(dims);
         let windows = candidate.windows.as_ref().map(|windows| Form {
             is_windows: true,
             dims: dims.clone(),
             results: windows.parts().map(FormResult::of_window).collect(),
         });
-        [Form { is_windows: false, dims, results: map.results().iter().map(result).collect() }]
+        [Form { is_windows: false, dims, results: map.results().iter().zip(bounds).map(result).collect() }]
             .into_iter()
             .chain(windows)
             .collect()
@@ -284,9 +288,11 @@ impl Form {
 }
 
 impl Index {
-    fn new(all: &[Candidate]) -> Index {
-        let forms: Vec<Form> = all.iter().flat_map(Form::all).collect();
-        let of = |is_windows: bool| forms.iter().filter(move |form| form.is_windows == is_windows);
+    /// An empty index for the forms of these maps.
+    fn new(all: &mut [Candidate], meter: &mut Meter) -> Index {
+        all.iter_mut().for_each(|candidate| candidate.forms = Form::all(candidate, meter));
+        let forms = || all.iter().flat_map(|candidate| &candidate.forms);
+        let of = |is_windows: bool| forms().filter(move |form| form.is_windows == is_windows);
         let axis = |is_windows| Boxes::best_axis(of(is_windows).map(Form::outer));
         Index {
             axes: [axis(false), axis(true)],
@@ -310,7 +316,7 @@ impl Index {
     }
 
     fn change(&mut self, candidate: &Candidate, change: impl Fn(&mut Boxes, &Bounds)) {
-        for form in Form::all(candidate) {
+        for form in &candidate.forms {
             let kind = usize::from(form.is_windows);
             let boxes = || Boxes::along(self.axes[kind]);
             change(self.outer.entry(form.key(&form.open())).or_insert_with(boxes), &form.outer());
@@ -323,7 +329,7 @@ impl Index {
     /// The places of all maps that may contain this one, in order.
     fn containing(&self, inner: &Candidate) -> Vec<u32> {
         let mut found = Vec::new();
-        for form in Form::all(inner) {
+        for form in &inner.forms {
             let open = self.open[usize::from(form.is_windows)].iter();
             for open in open.filter(|open| open.len() == form.results.len()) {
                 if let Some(boxes) = self.outer.get(&form.key(open)) {
@@ -337,7 +343,7 @@ impl Index {
     /// The places of all maps that this one may contain, in order.
     fn contained(&self, outer: &Candidate) -> Vec<u32> {
         let mut found = Vec::new();
-        for form in Form::all(outer) {
+        for form in &outer.forms {
             if let Some(boxes) = self.inner.get(&form.key(&form.open())) {
                 found.extend(boxes.within(&form.outer()));
             }
@@ -568,8 +574,13 @@ mod tests {
         for counting in [Counting::Elements, Counting::Pairs, Counting::Reads] {
             let items = maps.iter().enumerate().map(|(i, map)| Coalesced { map: map.clone(), parts: vec![i] });
             let candidates = || items.clone().map(|item| Candidate::new(item, counting)).collect::<Vec<_>>();
-            let largest = |index| largest(candidates(), index, counting, &mut Meter::new(TOTAL_EFFORT));
-            let (all, found) = (largest(None), largest(Some(Index::new(&candidates()))));
+            let mut meter = Meter::new(TOTAL_EFFORT);
+            let mut indexed = candidates();
+            let index = Index::new(&mut indexed, &mut meter);
+            let (all, found) = (
+                largest(candidates(), None, counting, &mut meter),
+                largest(indexed, Some(index), counting, &mut meter),
+            );
             assert!(all == found && all.len() < maps.len(), "{counting:?}: {} {}", all.len(), found.len());
         }
     }

@@ -151,6 +151,7 @@ impl Coalesced {
 
 /// Drops every map that another one contains. Bounds of dims and results rule out most pairs.
 fn without_contained(mut items: Vec<Coalesced>) -> Vec<Coalesced> {
+    // A map that stays makes the answer longer, not wrong: the effort of one map is enough.
     let mut meter = Meter::new(EFFORT);
     let bounds: Vec<Bounds> = items.iter().map(|item| item.map.bounding_box(&mut meter)).collect();
     let mut order: Vec<usize> = (0..items.len()).collect();
