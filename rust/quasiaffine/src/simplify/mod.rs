@@ -170,6 +170,7 @@ fn passes((start, is_normal): (Map, bool), options: Options, budget: &mut Budget
         }
         // A constraint may have been rewritten into one that narrows a variable.
         let (begun, is_normal) = begin(&next, options, &mut cx.budget);
+        budget.meter = cx.budget.meter.clone();
         if is_normal || (begun.is_same(&next) && (is_final || next == current)) {
             debug_assert!(
                 !(is_normal || is_final) || is_fixpoint(&begun, options),

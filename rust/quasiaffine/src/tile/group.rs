@@ -4,7 +4,7 @@
 //! be a box, points are enumerated if there are few; else the numbers are bounds.
 
 use crate::expr::intervals::interval;
-use crate::limits::{EFFORT, NODES, PIECES, TOTAL_EFFORT};
+use crate::limits::{EFFORT, NODES, PIECES};
 use crate::span::WideInterval;
 use std::sync::OnceLock;
 
@@ -603,7 +603,7 @@ impl Group {
         };
         let ends: SmallVec<[(usize, i64, i64); 4]> = self.vars.iter().map(|&v| ends(v)).collect();
         ends.iter().for_each(|&(v, first, _)| tile[v] = first);
-        let mut meter = Meter::new(TOTAL_EFFORT);
+        let mut meter = Meter::new(EFFORT);
         loop {
             meter.spend(self.n_nodes()).ok()?;
             let runs = self.tile(common, n, &tile).map(|runs| runs.iter().map(|(_, inside)| *inside).collect());
