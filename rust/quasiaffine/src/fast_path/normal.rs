@@ -6,38 +6,29 @@
 
 use smallvec::SmallVec;
 
-use crate::affine::bounds::of_multiple;
 use crate::domain::Domain;
 use crate::expr::{Expr, Kind, Op, Sum, Term, Var};
-use crate::int::{common_quotient, floor_div, floor_mod, gcd};
+use crate::int::{common_quotient, floor_div, floor_mod};
 use crate::map::Map;
 use crate::options::{FastPath, Options};
 use crate::rules::div::affine;
 use crate::rules::div_of_variables::stays;
 use crate::span::Interval;
-use crate::span::WideInterval;
 
 /// Whether no rule would change the map.
 pub fn is_normal(map: &Map, options: Options) -> bool {
     let domain = map.domain();
-    let Some(check) = NormalCheck::new(domain, options).filter(NormalCheck::sources_are_normal) else { return false };
-    // Constraints first: they are few, and most maps that are not normal come from compositions, which add some.
-    if !check.constraints_are_normal() {
+    if !is_normal_domain(domain, options) {
         return false;
     }
-    let mut seen = Seen::new(domain);
+    let (check, mut seen) = (NormalCheck { domain, options }, Seen::new(domain));
     map.results().iter().all(|e| check.result(e, &mut seen).is_some())
-        && check.constraints_are_apart(&mut seen)
-        && (!options.drop_unused || seen.vars[domain.n_dims..].iter().all(|v| v.uses != 0))
+        && (!options.drop_unused || seen.vars[domain.n_dims..].iter().all(|v| v.expr != 0))
 }
 
-/// Whether no rule would change the domain, whatever the results are.
+/// Whether no rule would change the domain, whatever the results are: it has no constraints.
 pub fn is_normal_domain(domain: &Domain, options: Options) -> bool {
-    NormalCheck::new(domain, options).is_some_and(|check| {
-        check.sources_are_normal()
-            && check.constraints_are_normal()
-            && check.constraints_are_apart(&mut Seen::new(domain))
-    })
+    domain.constraints.is_empty() && NormalCheck::new(domain, options).is_some_and(|check| check.sources_are_normal())
 }
 
 /// A check of expressions over a domain.
@@ -45,16 +36,6 @@ pub struct NormalCheck<'a> {
     domain: &'a Domain,
     options: Options,
 }
-
-/// The uses of a variable in a map, as bits.
-type Uses = u8;
-
-/// The variable occurs in a result or a constraint.
-const USED: Uses = 1;
-/// The variable occurs in a quotient or a remainder of a result.
-const DIVIDED: Uses = 2;
-/// The variable occurs in a constraint.
-const CONSTRAINED: Uses = 4;
 
 /// The variables of the expressions examined so far.
 struct Seen {
@@ -65,7 +46,6 @@ struct Seen {
 
 #[derive(Clone, Copy, Default)]
 struct SeenVar {
-    uses: Uses,
     /// Whether the last expression with the variable divides it.
     was_divided: bool,
     /// The number of the last expression with the variable.
@@ -83,7 +63,7 @@ impl Seen {
         if v.expr == self.expr && v.was_divided {
             return None;
         }
-        *v = SeenVar { uses: v.uses | USED, was_divided: false, expr: self.expr };
+        *v = SeenVar { was_divided: false, expr: self.expr };
         Some(())
     }
 
@@ -93,7 +73,7 @@ impl Seen {
         if v.expr == self.expr {
             return None;
         }
-        *v = SeenVar { uses: v.uses | USED | DIVIDED, was_divided: true, expr: self.expr };
+        *v = SeenVar { was_divided: true, expr: self.expr };
         Some(())
     }
 }
@@ -222,117 +202,5 @@ impl<'a> NormalCheck<'a> {
         }
         let runs = interval.size() >= whole as u128;
         (runs && common_quotient(interval.lo, interval.hi, whole).is_none()).then_some(())
-    }
-
-    /// Whether each constraint is in normal form by itself.
-    fn constraints_are_normal(&self) -> bool {
-        self.domain.constraints.iter().all(|c| self.constraint(&c.expr, c.interval).is_some())
-    }
-
-    /// Whether no constraint shares a variable with another one, or with what the results divide. Each is in normal form.
-    fn constraints_are_apart(&self, seen: &mut Seen) -> bool {
-        let mut are_apart = true;
-        for c in &self.domain.constraints {
-            for_each_var(&c.expr, &mut |v| {
-                if let Some(flat) = self.domain.flat(v) {
-                    let uses = &mut seen.vars[flat].uses;
-                    are_apart &= *uses & (DIVIDED | CONSTRAINED) == 0;
-                    *uses |= USED;
-                }
-            });
-            for_each_var(&c.expr, &mut |v| {
-                if let Some(flat) = self.domain.flat(v) {
-                    seen.vars[flat].uses |= CONSTRAINED;
-                }
-            });
-        }
-        are_apart
-    }
-
-    /// Accepts a constraint that restricts something, and implies nothing for a single variable beyond its interval.
-    fn constraint(&self, e: &Expr, interval: Interval) -> Option<()> {
-        if let Expr::Var(v) = e {
-            let (_, of_var) = self.var(*v)?;
-            let restricts = !interval.covers(of_var) && !interval.intersect(of_var).is_empty();
-            return (v.kind == Kind::Runtime && restricts).then_some(());
-        }
-        match e.op()? {
-            Op::Sum(sum) => self.sum_constraint(sum, interval),
-            Op::Mod(Expr::Var(v), Expr::Const(n)) => {
-                let (_, of_var) = self.var(*v)?;
-                let (lo, hi) = (floor_mod(of_var.lo, *n), floor_mod(of_var.hi, *n));
-                let ends_allowed = interval.contains(lo) && interval.contains(hi);
-                let restricts = interval.lo >= 0 && interval.hi < *n && interval.size() < *n as u128;
-                let wraps = of_var.size() > *n as u128;
-                (v.kind != Kind::Runtime && ends_allowed && restricts && wraps).then_some(())
-            }
-            Op::Mod(a, Expr::Const(n)) => match a.op()? {
-                Op::Sum(sum) => self.residue_constraint(sum, *n, interval),
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-
-    /// Accepts `x mod n in interval` for a sum of variables `x`, if each variable and the quotient may have all their
-    /// values.
-    fn residue_constraint(&self, sum: &Sum, n: i64, interval: Interval) -> Option<()> {
-        if sum.constant != 0 || interval.lo < 0 || interval.hi >= n || interval.size() >= n as u128 {
-            return None;
-        }
-        let mut total = WideInterval::point(0);
-        for t in &sum.terms {
-            let Expr::Var(v) = &t.atom else { return None };
-            total = total.plus(of_multiple(t.coefficient, self.var(*v)?.1));
-        }
-        let of_quotient = of_multiple(n, self.stays_divided(sum, 0, n)?.floor_div(n));
-        let remainder = WideInterval::from(interval);
-        // `n*q = x - r`, and each term is `r + n*q` less the others.
-        if !total.minus(remainder).covers(of_quotient) {
-            return None;
-        }
-        let covers_each = sum.terms.iter().all(|t| {
-            let of_term = of_multiple(t.coefficient, self.domain.range_of(&t.atom));
-            remainder.plus(of_quotient).minus(total.without(of_term)).covers(of_term)
-        });
-        covers_each.then_some(())
-    }
-
-    fn sum_constraint(&self, sum: &Sum, interval: Interval) -> Option<()> {
-        if sum.constant != 0 || sum.terms.first()?.coefficient < 0 {
-            return None;
-        }
-        let (mut content, mut total) = (0, WideInterval::point(0));
-        for t in &sum.terms {
-            let Expr::Var(v) = &t.atom else { return None };
-            total = total.plus(of_multiple(t.coefficient, self.var(*v)?.1));
-            content = gcd(content, t.coefficient)?;
-        }
-        let given = WideInterval::from(interval);
-        let (restricts, is_within) = (given != total, !given.is_empty() && total.covers(given));
-        if content != 1 || !restricts || !is_within {
-            return None;
-        }
-        for t in &sum.terms {
-            let Expr::Var(v) = &t.atom else { return None };
-            let of_term = of_multiple(t.coefficient, self.var(*v)?.1);
-            // The values left for the term, with the others at their extremes, must include all of its values.
-            let allowed = of_term.intersect(given.minus(total.without(of_term)));
-            let has_two = allowed.hi.checked_sub(allowed.lo)? >= 2 * i128::from(t.coefficient).abs() - 1;
-            if allowed != of_term && !(v.kind == Kind::Runtime && has_two) {
-                return None;
-            }
-        }
-        Some(())
-    }
-}
-
-/// Calls `visit` with each variable of a constraint that is in normal form.
-fn for_each_var(e: &Expr, visit: &mut impl FnMut(Var)) {
-    match (e, e.op()) {
-        (Expr::Var(v), _) => visit(*v),
-        (_, Some(Op::Sum(sum))) => sum.terms.iter().for_each(|t| for_each_var(&t.atom, visit)),
-        (_, Some(Op::Mod(a, _))) => for_each_var(a, visit),
-        _ => {}
     }
 }
