@@ -100,12 +100,5 @@ fn a_trace_names_rules_in_order() {
     let halved = Map::new(quasiaffine::Domain { constraints: vec![constraint], ..map.domain().clone() }, []).unwrap();
     let steps: Vec<String> =
         simplify_traced(&halved, Options::default()).1.iter().map(|step| step.to_string()).collect();
-    assert_eq!(
-        steps,
-        [
-            "constraint-content: d0 * 2 in [0, 5] => d0 in [0, 2]",
-            "propagate: d0 * 2 in [0, 5] => d0 * 2 in [0, 5] and d0 in [0, 2]",
-            "constraint-implied: d0 * 2 in [0, 5] => true",
-        ]
-    );
+    assert_eq!(steps, ["constraint-content: d0 * 2 in [0, 5] => d0 in [0, 2]"]);
 }

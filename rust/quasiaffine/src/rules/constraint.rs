@@ -6,8 +6,9 @@
 use crate::affine::context::{AffineContext, AtomKind};
 use crate::affine::form::AffineForm;
 use crate::affine::summands::{summands, Summand, Summands};
+use crate::domain::Constraint;
 use crate::error::Stop;
-use crate::expr::{Expr, Kind};
+use crate::expr::{Expr, Kind, Op, Sum, Term};
 use crate::int::{self, ceil_div, floor_div, floor_mod};
 use crate::laws::Rule;
 use crate::limits::ALTERNATIVES;
@@ -27,6 +28,37 @@ pub enum Reduced {
     Variable(usize, Interval),
     /// The constraint stays: the form, with constant 0 and these parts, lies in the interval.
     Kept(AffineForm, Interval, Summands),
+}
+
+/// A constraint without the quotients, factors and constants around its expression, whose form may not fit into 64 bits.
+pub fn opened(cx: &AffineContext, mut c: Constraint) -> Constraint {
+    while let Some((rule, inner)) = inside(&c) {
+        cx.fired(rule, |_| (vec![(&c).into()], vec![(&inner).into()]));
+        c = inner;
+    }
+    c
+}
+
+/// One step of [`opened`].
+fn inside(c: &Constraint) -> Option<(Rule, Constraint)> {
+    let (rule, expr, interval) = match c.expr.op().filter(|_| !c.interval.is_empty())? {
+        Op::FloorDiv(a, Expr::Const(n)) => (Rule::ConstraintDiv, a.clone(), numerator_range(*n, c.interval)?),
+        Op::Mod(a, by @ Expr::Const(n)) => {
+            let shift = a.constant();
+            let bare = if shift == 0 { c.expr.clone() } else { a.sub(&Expr::Const(shift)).ok()?.floor_mod(by).ok()? };
+            (Rule::ConstraintResidue, bare, without_shift(c.interval, shift, *n)?)
+        }
+        Op::Sum(Sum { constant, terms }) => {
+            let [Term { coefficient, atom }] = &terms[..] else { return None };
+            let ends = WideInterval::from(c.interval).minus(Interval::point(*constant).into()).divided(*coefficient);
+            // Only a variable is known to have 64 bits.
+            let is_var = matches!(atom, Expr::Var(_));
+            (Rule::ConstraintContent, atom.clone(), if is_var { ends.in_64_bits() } else { ends.interval()? })
+        }
+        _ => return None,
+    };
+    let inner = Constraint { expr, interval };
+    (inner != *c).then_some((rule, inner))
 }
 
 /// Brings `form in interval` to its smallest form.
@@ -189,7 +221,7 @@ fn leading_sign(
 }
 
 /// `x floordiv n in [l, u]` is `x in [l*n, u*n + n - 1]`: that interval, where its ends have 64 bits
-pub fn numerator_range(n: i64, interval: Interval) -> Option<Interval> {
+fn numerator_range(n: i64, interval: Interval) -> Option<Interval> {
     Some(Interval::new(interval.lo.checked_mul(n)?, interval.hi.checked_mul(n)?.checked_add(n - 1)?))
 }
 
@@ -220,7 +252,7 @@ pub(crate) fn residue(
 }
 
 /// The interval of `x mod n` if `(x + c) mod n` lies in the interval; `None` if that wraps around.
-pub fn without_shift(interval: Interval, c: i64, n: i64) -> Option<Interval> {
+fn without_shift(interval: Interval, c: i64, n: i64) -> Option<Interval> {
     let allowed = interval.intersect(Interval::new(0, n - 1));
     if allowed.is_empty() {
         return Some(Interval::EMPTY);

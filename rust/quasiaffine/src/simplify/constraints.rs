@@ -90,6 +90,13 @@ fn narrow(domain: &mut Domain, cx: &mut AffineContext, known: &mut PendingConstr
             domain.vars.iter_mut().zip(&given).for_each(|(v, interval)| v.interval = *interval);
         }
         cx.restart(domain);
+        for c in domain.constraints.iter_mut().filter(|_| round == 0) {
+            *c = constraint::opened(cx, c.clone());
+            if c.interval.is_empty() {
+                cx.fired(Rule::ConstraintContradicts, |_| (vec![(&*c).into()], vec![Statement::Contradiction]));
+                return false;
+            }
+        }
         known.sources = sources(cx, domain);
         known.replace(SmallVec::new());
         known.untouched.clear();
@@ -97,11 +104,8 @@ fn narrow(domain: &mut Domain, cx: &mut AffineContext, known: &mut PendingConstr
         let mut changed = false;
         let mut ranges: SmallVec<[Interval; 8]> = domain.vars.iter().map(|v| v.interval).collect();
         for c in &domain.constraints {
-            let Ok(form) = cx.linear(&c.expr) else {
-                known.untouched.push(c.clone());
-                continue;
-            };
-            match learn(cx, known, &mut ranges, form, c.interval) {
+            let learned = cx.linear(&c.expr).and_then(|form| learn(cx, known, &mut ranges, form, c.interval));
+            match learned {
                 Ok(Some(narrows)) => changed |= narrows,
                 Ok(None) => return false,
                 Err(_) => known.untouched.push(c.clone()),
@@ -115,7 +119,11 @@ fn narrow(domain: &mut Domain, cx: &mut AffineContext, known: &mut PendingConstr
                 Err(_) => known.replace(apart),
             }
         }
-        if ranges.iter().any(|r| r.is_empty()) {
+        if let Some(flat) = ranges.iter().position(|r| r.is_empty()) {
+            cx.fired(Rule::ConstraintContradicts, |cx| {
+                let narrowed = cx.constraint(&AffineForm::atom(flat as u32), ranges[flat]);
+                (vec![narrowed], vec![Statement::Contradiction])
+            });
             return false;
         }
         known.aborted = aborted;
@@ -245,8 +253,9 @@ fn assume_reduced(cx: &mut AffineContext, reduced: Reduced, restarted: bool) -> 
     cx.stability.checks = restarted;
     for (c, form, interval) in reduced.extracted {
         // An old form names other atoms; a constraint that can no longer be read is not used as a fact.
-        let form = if restarted { cx.linear(&c.expr).ok() } else { Some(form) };
-        forms.extend(form.map(|form| (AffineForm { constant: 0, ..form }, interval)));
+        let fact =
+            if restarted { cx.linear(&c.expr).ok().map(|form| (form, c.interval)) } else { Some((form, interval)) };
+        forms.extend(fact);
         out.push(c);
     }
     cx.stability.checks = false;
@@ -338,7 +347,7 @@ fn as_constraint(cx: &mut AffineContext, mut form: AffineForm, interval: Interva
     let shift = i128::from(form.constant) - i128::from(constant);
     let shifted = Interval::exact(i128::from(interval.lo) + shift, i128::from(interval.hi) + shift);
     let interval = shifted.ok_or(Stop::Overflow)?;
-    Ok(Constraint { expr: bare, interval })
+    Ok(constraint::opened(cx, Constraint { expr: bare, interval }))
 }
 
 /// Rewrites the runtime sources under the facts, and replaces variables by equal earlier ones.

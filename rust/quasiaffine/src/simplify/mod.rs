@@ -10,7 +10,6 @@
 //! into 64 bits stays as it was.
 
 pub(crate) mod constraints;
-pub(crate) mod interval_propagation;
 pub(crate) mod many_divs;
 pub(crate) mod rewrite;
 pub(crate) mod variables;
@@ -31,7 +30,6 @@ use crate::meter::Meter;
 use crate::options::{FastPath, Options};
 use crate::rules::{constraint, extraction, nonlinear, related_divs, remainder, residues};
 use crate::simplify::constraints::{assume, simplify_domain, SimplifiedDomain};
-use crate::simplify::interval_propagation::{propagate_intervals, Propagated};
 use crate::simplify::rewrite::rewrite_all;
 use crate::simplify::variables::{remove_variables, rescale, solve, without_points};
 use crate::trace::{Statement, Step, Trace};
@@ -83,18 +81,11 @@ pub fn compose(first: &Map, second: &Map, options: Options) -> Result<Map> {
     }
     let mut domain = Domain::default();
     let results = parts(first, second, &mut domain)?;
-    let mut budget = Budget::default();
-    let narrowed = match domain.normalize() {
-        Emptiness::Empty => Propagated::Empty,
-        Emptiness::Open => propagate_intervals(&domain, options, &mut budget),
+    let composed = match domain.normalize() {
+        Emptiness::Empty => return Ok(Map::empty(&domain)),
+        Emptiness::Open => Map::of_normal(Arc::new(domain), results),
     };
-    let composed = match narrowed {
-        Propagated::Empty => return Ok(Map::empty(&domain)),
-        Propagated::Same => Map::of_normal(Arc::new(domain), results),
-        Propagated::Narrowed(narrowed) => narrowed.map(domain, results),
-    };
-    let begun = begin_narrowed(composed, options);
-    Ok(with_fewer_values(passes(begun, options, &mut budget), options, &mut budget))
+    Ok(simplify(&composed, options))
 }
 
 /// As [`simplify`], with the rules that fired, in order. No shortcut is taken, so that every rule shows.
@@ -136,8 +127,7 @@ fn with_fewer_values(mut simplified: Map, options: Options, budget: &mut Budget)
 }
 
 fn fixpoint(map: &Map, options: Options, budget: &mut Budget) -> Map {
-    let begun = begin(map, options, budget);
-    passes(begun, options, budget)
+    passes(begin(map, options), options, budget)
 }
 
 /// Repeats passes over a map after [`begin`], until nothing changes.
@@ -169,8 +159,7 @@ fn passes((start, is_normal): (Map, bool), options: Options, budget: &mut Budget
             return next;
         }
         // A constraint may have been rewritten into one that narrows a variable.
-        let (begun, is_normal) = begin(&next, options, &mut cx.budget);
-        budget.meter = cx.budget.meter.clone();
+        let (begun, is_normal) = begin(&next, options);
         if is_normal || (begun.is_same(&next) && (is_final || next == current)) {
             debug_assert!(
                 !(is_normal || is_final) || is_fixpoint(&begun, options),
@@ -188,36 +177,15 @@ fn passes((start, is_normal): (Map, bool), options: Options, budget: &mut Budget
     current
 }
 
-/// Simplifies a map without a context. Returns it with narrower ranges and fewer constraints, and whether it is normal.
-fn begin(map: &Map, options: Options, budget: &mut Budget) -> (Map, bool) {
+/// Simplifies a map without a context: writes point variables as constants, if that makes it normal. Returns whether it is
+/// normal.
+fn begin(map: &Map, options: Options) -> (Map, bool) {
     if map.state() != State::Defined || is_normal(map, options) {
         return (map.clone(), true);
     }
-    if let Some(trace) = &budget.trace {
-        trace.enter(map.domain());
-    }
-    match propagate_intervals(map.domain(), options, budget) {
-        Propagated::Empty => (Map::empty(map.domain()), true),
-        Propagated::Same => begin_without_points(map.clone(), options),
-        Propagated::Narrowed(narrowed) => {
-            begin_narrowed(narrowed.map(map.domain().without_constraints(), map.results().into()), options)
-        }
-    }
-}
-
-/// As [`begin`], for a map whose ranges are as narrow as its constraints make them.
-fn begin_narrowed(map: Map, options: Options) -> (Map, bool) {
-    if is_normal(&map, options) {
-        return (map, true);
-    }
-    begin_without_points(map, options)
-}
-
-/// As [`begin_narrowed`], for a map that is not normal: writes point variables as constants, if that makes it normal.
-fn begin_without_points(map: Map, options: Options) -> (Map, bool) {
-    match without_points(&map, options).filter(|extracted| is_normal(extracted, options)) {
+    match without_points(map, options).filter(|extracted| is_normal(extracted, options)) {
         Some(extracted) => (extracted, true),
-        None => (map, false),
+        None => (map.clone(), false),
     }
 }
 
@@ -231,8 +199,7 @@ fn is_fixpoint(map: &Map, options: Options) -> bool {
         return true;
     }
     let mut cx = AffineContext::with_capacity(map.domain().vars.len(), options, Budget::default());
-    matches!(propagate_intervals(map.domain(), options, &mut Budget::default()), Propagated::Same)
-        && pass(map, options, &mut cx).map == *map
+    pass(map, options, &mut cx).map == *map
 }
 
 /// Whether simplifying a domain by its constraints changes nothing.
@@ -251,6 +218,9 @@ struct Pass {
 /// Brings the domain to its fixpoint, then rewrites the results under its facts.
 fn pass(map: &Map, options: Options, cx: &mut AffineContext) -> Pass {
     let domain = map.domain();
+    if let Some(trace) = &cx.budget.trace {
+        trace.enter(domain);
+    }
     let is_free = domain.constraints.is_empty() && domain.runtime().iter().all(|v| v.source.is_none());
     if (is_free || is_normal_domain(domain, options)) && assume(domain, cx) {
         debug_assert!(

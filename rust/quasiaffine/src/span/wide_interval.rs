@@ -107,11 +107,6 @@ impl WideInterval {
         Interval::between(self.lo, self.hi)
     }
 
-    /// Whether every integer of the other interval is known to lie in this one.
-    pub const fn covers(self, other: WideInterval) -> bool {
-        self.lo <= other.lo && other.hi <= self.hi
-    }
-
     /// Whether the interval is empty.
     pub const fn is_empty(self) -> bool {
         self.lo > self.hi
