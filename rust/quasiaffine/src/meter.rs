@@ -4,7 +4,7 @@
 //! that asks others gives each a [part](Meter::part) of it, so that it ends within its effort however many they are.
 //! Only the effort and a cancellation end the work, so an answer never depends on the machine.
 
-use crate::cancel::{is_cancelled, steps};
+use crate::cancel::{is_cancelled, poll, steps};
 use crate::error::Stop;
 
 /// The effort between two questions whether the work is cancelled, one step of [`crate::cancel::n_steps`]; a power of two, some 50
@@ -46,8 +46,11 @@ impl Meter {
 
     #[cold]
     fn step(&mut self, left: u64) -> Result<(), Stop> {
-        steps((self.left / STEP - left / STEP) as usize);
-        if is_cancelled() {
+        let n_steps = (self.left / STEP - left / STEP) as usize;
+        // The first step of a question, which may be one of many short ones, is a poll; a long question asks at each step.
+        let is_first = self.left.is_multiple_of(STEP);
+        steps(n_steps - usize::from(is_first));
+        if (is_first && poll()) || (!is_first && is_cancelled()) {
             self.left = 0;
             return Err(Stop::Cancelled);
         }
