@@ -405,7 +405,7 @@ impl PyMap {
     /// False
     fn is_empty(&self, py: Python<'_>) -> PyResult<Answer> {
         let answer = unlocked(py, || quasiaffine::is_empty(&self.map))?;
-        Ok(Answer::decided(answer, "it is unknown whether the domain is empty"))
+        Ok(Answer::decided(answer.known(), "it is unknown whether the domain is empty"))
     }
 
     /// The number of nodes of the results, a :class:`Cost`.

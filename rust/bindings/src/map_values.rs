@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use quasiaffine::{Constraint, Count, Equivalence, Interval, Source, Variable};
+use quasiaffine::{Constraint, Count, Interval, Source, Variable};
 
 use crate::argument::Arg;
 use crate::expr::{hash_of, ExprLike, PyExpr};
@@ -220,12 +220,13 @@ pub struct Answer {
     reason: Option<&'static str>,
 }
 
-impl From<Equivalence> for Answer {
-    fn from(answer: Equivalence) -> Answer {
+impl From<quasiaffine::Answer<Vec<i64>>> for Answer {
+    fn from(answer: quasiaffine::Answer<Vec<i64>>) -> Answer {
+        let value = answer.known();
         match answer {
-            Equivalence::Equal => Answer { value: Some(true), witness: None, reason: None },
-            Equivalence::Different(point) => Answer { value: Some(false), witness: Some(point), reason: None },
-            Equivalence::Unknown(reason) => Answer { value: None, witness: None, reason: Some(reason) },
+            quasiaffine::Answer::Yes => Answer { value, witness: None, reason: None },
+            quasiaffine::Answer::No(point) => Answer { value, witness: Some(point), reason: None },
+            quasiaffine::Answer::Unknown(reason) => Answer { value, witness: None, reason: Some(reason) },
         }
     }
 }

@@ -6,7 +6,7 @@ use numpy::{Complex64, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
-use quasiaffine::{then, Equivalence, Map};
+use quasiaffine::{then, Map};
 
 use crate::argument::{expect_many, Arg, Kind};
 use crate::detach::unlocked;
@@ -112,7 +112,7 @@ fn related(
     function: &str,
     operand: &Bound<'_, PyAny>,
     output: &Bound<'_, PyAny>,
-    ask: impl FnOnce(&ArrayShape, &ArrayShape) -> Result<Equivalence, LinearError> + Send,
+    ask: impl FnOnce(&ArrayShape, &ArrayShape) -> Result<quasiaffine::Answer<Vec<i64>>, LinearError> + Send,
 ) -> PyResult<Answer> {
     let (operand, output) = (shape_argument(operand, function)?, shape_argument(output, function)?);
     let arrays = || Ok((operand.get().array("positions")?, output.get().array("positions")?));

@@ -3,7 +3,7 @@
 //! A map is shared, not copied: its clone is another reference. Every function works without the interpreter lock.
 
 use pyo3::prelude::*;
-use quasiaffine::{Coalesced, CommonElement, Coverage, Injectivity, Interval, Meeting, Overlap, Point};
+use quasiaffine::{Coalesced, CommonElement, Coverage, Interval, Meeting, Point};
 
 use crate::detach::unlocked;
 use crate::error::OrRaise;
@@ -50,13 +50,13 @@ pub fn _image_many(py: Python<'_>, maps: Vec<(PyRef<'_, PyMap>, Bounds)>) -> PyR
 #[pyo3(signature = (first, second, /))]
 pub fn _overlap(py: Python<'_>, first: Vec<PyRef<'_, PyMap>>, second: Vec<PyRef<'_, PyMap>>) -> PyResult<Answer> {
     let (first, second) = (shared(&first), shared(&second));
-    Ok(match unlocked(py, || quasiaffine::overlap(&first, &second))?.or_raise()? {
-        Overlap::Disjoint => (Some(false), None, None),
-        Overlap::Meets(meeting) => {
+    Ok(match unlocked(py, || quasiaffine::are_disjoint(&first, &second))?.or_raise()? {
+        quasiaffine::Answer::Yes => (Some(false), None, None),
+        quasiaffine::Answer::No(meeting) => {
             let Meeting { first, second, common } = *meeting;
             (Some(true), witness((first, second), common), None)
         }
-        Overlap::Unknown(reason) => (None, None, Some(reason)),
+        quasiaffine::Answer::Unknown(reason) => (None, None, Some(reason)),
     })
 }
 
@@ -66,9 +66,9 @@ pub fn _overlap(py: Python<'_>, first: Vec<PyRef<'_, PyMap>>, second: Vec<PyRef<
 pub fn _is_injective(py: Python<'_>, map: PyRef<'_, PyMap>) -> PyResult<Answer> {
     let map = map.map.clone();
     Ok(match unlocked(py, || quasiaffine::is_injective(&map))? {
-        Injectivity::Injective => (Some(true), None, None),
-        Injectivity::Collision(common) => (Some(false), witness((0, 0), *common), None),
-        Injectivity::Unknown(reason) => (None, None, Some(reason)),
+        quasiaffine::Answer::Yes => (Some(true), None, None),
+        quasiaffine::Answer::No(common) => (Some(false), witness((0, 0), *common), None),
+        quasiaffine::Answer::Unknown(reason) => (None, None, Some(reason)),
     })
 }
 

@@ -6,7 +6,7 @@
 use flow::indexing::{InstructionIndexing, OperandIndexing};
 use flow::maps::is_identity_on;
 use layout::{buffer_bytes, buffer_elements, linear_index, transpose_is_bitcast, ArrayShape, Shape};
-use quasiaffine::{equivalent, then, Equivalence, Map, Points, Program};
+use quasiaffine::{equivalent, then, Map, Points, Program};
 
 /// Whether the output has every element of an operand, the part `at` of its indexing, at the same position in memory;
 /// `None` if that is undecided, and for values that are not arrays.
@@ -33,7 +33,7 @@ pub fn is_bitcast(indexing: &InstructionIndexing, at: Option<usize>, output: &Sh
     }
     if is_identity_on(m, output.dims()) {
         let same: Vec<i64> = (0..output.rank() as i64).collect();
-        return decided(&transpose_is_bitcast(operand, output, &same).ok()?);
+        return transpose_is_bitcast(operand, output, &same).ok()?.known();
     }
     by_positions(m, output, operand)
 }
@@ -69,13 +69,5 @@ fn by_positions(m: &Map, output: &ArrayShape, operand: &ArrayShape) -> Option<bo
     if domain.vars.len() != domain.n_dims {
         return None;
     }
-    decided(&equivalent(&own, &read))
-}
-
-fn decided(answer: &Equivalence) -> Option<bool> {
-    match answer {
-        Equivalence::Equal => Some(true),
-        Equivalence::Different(_) => Some(false),
-        Equivalence::Unknown(_) => None,
-    }
+    equivalent(&own, &read).known()
 }

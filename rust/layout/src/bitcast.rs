@@ -2,9 +2,9 @@
 //!
 //! An operation is a bitcast exactly if both buffers have the same size, both element types the same width, and every
 //! output element has the same position as the operand element that it equals. If both layouts are strided, the
-//! answer is exact at any size; otherwise the two maps are compared and the answer may be [`Equivalence::Unknown`].
+//! answer is exact at any size; otherwise the two maps are compared and the answer may be [`Answer::Unknown`].
 
-use quasiaffine::{equivalent, then, Domain, Equivalence, Expr, Map};
+use quasiaffine::{equivalent, then, Answer, Domain, Expr, Map};
 
 use crate::derived_shapes::permutation;
 use crate::linear::{buffer_bytes, linear_index, logical_index};
@@ -13,14 +13,14 @@ use crate::tiling::{row_major_strides, Result};
 use crate::{ArrayShape, LinearError};
 
 /// Whether a reshape from `operand` to `output` is a bitcast. The witness is an index of the output that would move.
-pub fn reshape_is_bitcast(operand: &ArrayShape, output: &ArrayShape) -> Result<Equivalence> {
+pub fn reshape_is_bitcast(operand: &ArrayShape, output: &ArrayShape) -> Result<Answer<Vec<i64>>> {
     if let Some(answer) = decide_by_size(operand, output)? {
         return Ok(answer);
     }
     if let (Some(a), Some(b)) = (strides(operand)?, strides(output)?) {
         return match first_difference(&row_major_digits(operand, &a)?, &row_major_digits(output, &b)?) {
-            None => Ok(Equivalence::Equal),
-            Some(number) => Ok(Equivalence::Different(unravel_index(output, number)?)),
+            None => Ok(Answer::Yes),
+            Some(number) => Ok(Answer::No(unravel_index(output, number)?)),
         };
     }
     let through = then(&reshape_map(output, operand)?, &linear_index(operand)?)?;
@@ -29,7 +29,7 @@ pub fn reshape_is_bitcast(operand: &ArrayShape, output: &ArrayShape) -> Result<E
 
 /// Whether the transpose whose output dimension i is operand dimension `dimensions[i]` is a bitcast. Negative dimension
 /// numbers count from the end. The witness is an index of the output that would move.
-pub fn transpose_is_bitcast(operand: &ArrayShape, output: &ArrayShape, dimensions: &[i64]) -> Result<Equivalence> {
+pub fn transpose_is_bitcast(operand: &ArrayShape, output: &ArrayShape, dimensions: &[i64]) -> Result<Answer<Vec<i64>>> {
     let order = permutation(dimensions, operand.rank());
     let order = order.map_err(|problem| LinearError::layout(problem.replace("minor_to_major", "dimensions")))?;
     let dimensions: Vec<usize> = order.iter().map(|&d| d as usize).collect();
@@ -45,10 +45,10 @@ pub fn transpose_is_bitcast(operand: &ArrayShape, output: &ArrayShape, dimension
             if let Some(number) = first_difference(&b[i], &a[d]) {
                 let mut witness = vec![0; output.rank()];
                 witness[i] = number;
-                return Ok(Equivalence::Different(witness));
+                return Ok(Answer::No(witness));
             }
         }
-        return Ok(Equivalence::Equal);
+        return Ok(Answer::Yes);
     }
     let mut back = vec![Expr::from(0); operand.rank()];
     for (i, &d) in dimensions.iter().enumerate() {
@@ -60,29 +60,29 @@ pub fn transpose_is_bitcast(operand: &ArrayShape, output: &ArrayShape, dimension
 
 /// Whether a bitcast from `operand` to `output` is valid: both buffers have the same size, and no element of the output
 /// has the position of padding in the operand.
-pub fn is_valid_bitcast(operand: &ArrayShape, output: &ArrayShape) -> Result<Equivalence> {
+pub fn is_valid_bitcast(operand: &ArrayShape, output: &ArrayShape) -> Result<Answer<Vec<i64>>> {
     if let Some(answer) = decide_by_size(operand, output)? {
         return Ok(answer);
     }
     let there = linear_index(output)?;
     // Without padding, every position holds an element.
     if operand.n_elements() == Some(crate::buffer_elements(operand)?) {
-        return Ok(Equivalence::Equal);
+        return Ok(Answer::Yes);
     }
     let round = then(&then(&there, &logical_index(operand)?)?, &linear_index(operand)?)?;
     Ok(equivalent(&there, &round))
 }
 
 /// The answer if the element counts, element widths or buffer sizes differ, and for arrays without elements.
-fn decide_by_size(operand: &ArrayShape, output: &ArrayShape) -> Result<Option<Equivalence>> {
+fn decide_by_size(operand: &ArrayShape, output: &ArrayShape) -> Result<Option<Answer<Vec<i64>>>> {
     let first = vec![0; output.rank()];
     if operand.n_elements() != output.n_elements()
         || operand.element_width() != output.element_width()
         || buffer_bytes(operand)? != buffer_bytes(output)?
     {
-        return Ok(Some(Equivalence::Different(first)));
+        return Ok(Some(Answer::No(first)));
     }
-    Ok((output.n_elements() == Some(0)).then_some(Equivalence::Equal))
+    Ok((output.n_elements() == Some(0)).then_some(Answer::Yes))
 }
 
 /// The mixed-radix digits of the row-major index of an element, minor first.

@@ -199,7 +199,7 @@ proptest! {
     #[test]
     fn equivalence_is_never_wrong(a in maps(), b in maps()) {
         let same = simplify(&a, Options::default());
-        prop_assert_eq!(quasiaffine::equivalent(&a, &same), quasiaffine::Equivalence::Equal);
+        prop_assert_eq!(quasiaffine::equivalent(&a, &same), quasiaffine::Answer::Yes);
         let (n, rows) = all_points();
         let (in_a, values_a) = meaning(&a, n, &rows);
         let (in_b, values_b) = meaning(&b, n, &rows);
@@ -209,13 +209,13 @@ proptest! {
         let (wide_a, wide_b) = (a.results().len(), b.results().len());
         let differ = (0..n).any(|i| image(&in_a, &values_a, wide_a, i) != image(&in_b, &values_b, wide_b, i));
         match quasiaffine::equivalent(&a, &b) {
-            quasiaffine::Equivalence::Equal => prop_assert!(!differ, "{} is not {}", a, b),
-            quasiaffine::Equivalence::Different(point) => {
+            quasiaffine::Answer::Yes => prop_assert!(!differ, "{} is not {}", a, b),
+            quasiaffine::Answer::No(point) => {
                 let i = (0..n).find(|i| rows[i * 3..][..3] == point[..]).expect("a point of the box");
                 let (x, y) = (image(&in_a, &values_a, wide_a, i), image(&in_b, &values_b, wide_b, i));
                 prop_assert_ne!(x, y, "{:?} is no witness for {} and {}", point, a, b);
             }
-            quasiaffine::Equivalence::Unknown(_) => {}
+            quasiaffine::Answer::Unknown(_) => {}
         }
     }
 

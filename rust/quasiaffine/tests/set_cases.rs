@@ -5,8 +5,7 @@ use std::fmt::Write;
 
 use quasiaffine::parse_map;
 use quasiaffine::{
-    coalesce, contains, equivalent, image, is_injective, overlap, CommonElement, Equivalence, Injectivity, Interval,
-    Map, Overlap, Point,
+    are_disjoint, coalesce, contains, equivalent, image, is_injective, Answer, CommonElement, Interval, Map, Point,
 };
 
 fn check(name: &str, answer: impl Fn(&str) -> String) {
@@ -67,11 +66,11 @@ fn common(c: &CommonElement) -> String {
 fn overlaps() {
     check("overlap", |question| {
         let [first, second] = sides(question);
-        match overlap(&first, &second).unwrap() {
-            Overlap::Disjoint => "no".to_owned(),
-            Overlap::Meets(m) if first.len() + second.len() == 2 => format!("yes, {}", common(&m.common)),
-            Overlap::Meets(m) => format!("yes, maps {} and {}, {}", m.first, m.second, common(&m.common)),
-            Overlap::Unknown(reason) => format!("unknown: {reason}"),
+        match are_disjoint(&first, &second).unwrap() {
+            Answer::Yes => "no".to_owned(),
+            Answer::No(m) if first.len() + second.len() == 2 => format!("yes, {}", common(&m.common)),
+            Answer::No(m) => format!("yes, maps {} and {}, {}", m.first, m.second, common(&m.common)),
+            Answer::Unknown(reason) => format!("unknown: {reason}"),
         }
     });
 }
@@ -79,9 +78,9 @@ fn overlaps() {
 #[test]
 fn injectivity() {
     check("injective", |question| match is_injective(&parse_map(question).unwrap()) {
-        Injectivity::Injective => "yes".to_owned(),
-        Injectivity::Collision(c) => format!("no, {}", common(&c)),
-        Injectivity::Unknown(reason) => format!("unknown: {reason}"),
+        Answer::Yes => "yes".to_owned(),
+        Answer::No(c) => format!("no, {}", common(&c)),
+        Answer::Unknown(reason) => format!("unknown: {reason}"),
     });
 }
 
@@ -108,9 +107,9 @@ fn containments() {
     check("contains", |question| {
         let [outer, inner] = sides(question);
         match contains(&outer[0], &inner[0]) {
-            Some(true) => "yes".to_owned(),
-            Some(false) => "no".to_owned(),
-            None => "unknown".to_owned(),
+            Answer::Yes => "yes".to_owned(),
+            Answer::No(()) => "no".to_owned(),
+            Answer::Unknown(_) => "unknown".to_owned(),
         }
     });
 }
@@ -120,9 +119,9 @@ fn equivalences() {
     check("equal", |question| {
         let [first, second] = sides(question);
         match equivalent(&first[0], &second[0]) {
-            Equivalence::Equal => "yes".to_owned(),
-            Equivalence::Different(at) => format!("no, at ({})", tuple(&at)),
-            Equivalence::Unknown(reason) => format!("unknown: {reason}"),
+            Answer::Yes => "yes".to_owned(),
+            Answer::No(at) => format!("no, at ({})", tuple(&at)),
+            Answer::Unknown(reason) => format!("unknown: {reason}"),
         }
     });
 }

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use quasiaffine::parse_map;
 use quasiaffine::FastPath;
 use quasiaffine::State;
-use quasiaffine::{equivalent, simplify, Equivalence, Error, Expr, Map, Options, Points, Program, Source, Variable};
+use quasiaffine::{equivalent, simplify, Answer, Error, Expr, Map, Options, Points, Program, Source, Variable};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -207,7 +207,7 @@ proptest! {
         if plan.has_all_points() {
             prop_assert!(touched.lower <= n && n <= touched.upper, "{} points, {:?} of {}", n, touched, m);
             prop_assert!(distinct.lower <= n_images, "{} images, {:?} of {}", n_images, distinct, m);
-            if let Some(empty) = quasiaffine::is_empty(&m) {
+            if let Some(empty) = quasiaffine::is_empty(&m).known() {
                 prop_assert_eq!(empty, n == 0, "{}", m);
             }
         }
@@ -238,7 +238,7 @@ proptest! {
         let pairs = |graph: &[(Vec<i64>, Vec<Option<i128>>)]| -> HashSet<(Vec<i64>, Vec<Option<i128>>)> {
             graph.iter().map(|(point, values)| (point[..n_dims].to_vec(), values.clone())).collect()
         };
-        if let Some(empty) = quasiaffine::is_empty(&m) {
+        if let Some(empty) = quasiaffine::is_empty(&m).known() {
             prop_assert_eq!(empty, inside.is_empty(), "{}", m);
         }
         for (count, n) in [
@@ -248,19 +248,19 @@ proptest! {
         ] {
             prop_assert!(count.lower <= n as u128 && n as u128 <= count.upper, "{} is not {:?} of {}", n, count, m);
         }
-        if let Equivalence::Equal = equivalent(&m, &free) {
+        if let Answer::Yes = equivalent(&m, &free) {
             prop_assert!(pairs(&inside) == pairs(&all), "{} is {}", m, free);
         }
         let same = simplify(&m, Options::new());
-        if let Equivalence::Different(point) = equivalent(&m, &same) {
+        if let Answer::No(point) = equivalent(&m, &same) {
             prop_assert!(false, "{} is not its own simple form {} at {:?}", m, same, point);
         }
-        match quasiaffine::contains(&m, &free) {
+        match quasiaffine::contains(&m, &free).known() {
             Some(true) => prop_assert!(pairs(&inside) == pairs(&all), "{} holds all of {}", m, free),
             Some(false) => prop_assert!(pairs(&inside) != pairs(&all), "{} lacks some of {}", m, free),
             None => {}
         }
-        prop_assert_ne!(quasiaffine::contains(&free, &m), Some(false), "{} has all of {}", free, m);
+        prop_assert_ne!(quasiaffine::contains(&free, &m).known(), Some(false), "{} has all of {}", free, m);
         for e in m.results().iter().chain(m.domain().constraints.iter().map(|c| &c.expr)) {
             let Ok(bounds) = m.bounds(e) else { continue };
             for (point, _) in &inside {
@@ -275,7 +275,7 @@ proptest! {
     fn equivalence_is_never_wrong(plan in any_plan(), other in plans(Size::Small, 3, 1)) {
         let m = plan.map();
         let same = simplify(&m, Options::default());
-        if let Equivalence::Different(point) = equivalent(&m, &same) {
+        if let Answer::No(point) = equivalent(&m, &same) {
             prop_assert!(false, "{} is not its own simple form {} at {:?}", m, same, point);
         }
         // Results cut off at their largest value are the same, cut off below it they are not: points decide.
@@ -286,15 +286,15 @@ proptest! {
         let cut = m.results().iter().map(|e| e.minimum(&Expr::Const(m.bounds(e)?.hi - (other.seed % 2) as i64)));
         let cut = Map::new(m.domain().clone(), cut.collect::<quasiaffine::Result<Vec<_>>>().unwrap()).unwrap();
         match equivalent(&m, &cut) {
-            Equivalence::Equal => {
+            Answer::Yes => {
                 let points = other.points();
                 prop_assert!(graph(&m, &points) == graph(&cut, &points), "{} is not {}", m, cut);
             }
-            Equivalence::Different(point) => {
+            Answer::No(point) => {
                 let point = [point];
                 prop_assert!(graph(&m, &point) != graph(&cut, &point), "{} and {} agree at {:?}", m, cut, point);
             }
-            Equivalence::Unknown(_) => {}
+            Answer::Unknown(_) => {}
         }
     }
 

@@ -87,7 +87,7 @@ impl Access {
                 Ok(found) => found,
                 Err(error) => return unknown(error.to_string()),
             };
-            if found.counts.requests != 0 || is_empty(&elements) != Some(true) {
+            if found.counts.requests != 0 || !is_empty(&elements).is_yes() {
                 let reason = found.reason.map(Into::into);
                 return Access { map: Some(simplify(&elements)), counts: Some(found.counts), reason };
             }

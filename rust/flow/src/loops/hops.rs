@@ -227,7 +227,7 @@ fn composed(first: &[Map], second: &[Map]) -> Result<Vec<Map>> {
         for k in second {
             poll();
             let both = simplest(&then(m, k)?);
-            if both.state() != State::Empty && is_empty(&both) != Some(true) {
+            if both.state() != State::Empty && !is_empty(&both).is_yes() {
                 found.push(both);
             }
         }

@@ -238,7 +238,7 @@ impl Phase {
 
 fn add(found: &mut Vec<Reached>, map: Map, reason: Option<crate::reads::Text>) {
     let map = simplest(&simplify(&map, KEEP_POINTS));
-    if map.state() == State::Defined && is_empty(&map) != Some(true) {
+    if map.state() == State::Defined && !is_empty(&map).is_yes() {
         found.push(Reached { map, reason });
     }
 }

@@ -120,7 +120,7 @@ pub(super) fn is_in_slot(time: &Timeline, leaf: Leaf, m: &Map, rotation: &Rotati
     }
     let at = if time.backward { dim(rotation.dim) } else { m.results()[rotation.dim].clone() };
     for side in sides(time, leaf, rotation)? {
-        if is_empty(&beside(m, rotation, &at, side)?) != Some(true) {
+        if !is_empty(&beside(m, rotation, &at, side)?).is_yes() {
             return Ok(false);
         }
     }

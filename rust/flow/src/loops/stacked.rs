@@ -110,7 +110,7 @@ pub(super) fn is_within(time: &Timeline, m: &Map, window: &Window) -> Result<boo
     let t = m.domain().n_dims - 1;
     let at: Vec<Expr> = if time.backward { dims(t).collect() } else { m.results().to_vec() };
     for outside in choices_outside(window, &at, t, i64::MAX / 4)? {
-        if quasiaffine::is_empty(&with_constraint(m, outside)) != Some(true) {
+        if !quasiaffine::is_empty(&with_constraint(m, outside)).is_yes() {
             return Ok(false);
         }
     }

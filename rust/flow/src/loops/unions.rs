@@ -40,7 +40,7 @@ pub(super) fn same_elements(a: &[Map], b: &[Map]) -> bool {
 
 /// Whether a union surely contains another one.
 pub(super) fn covers(larger: &[Map], smaller: &[Map]) -> bool {
-    smaller.iter().all(|m| larger.iter().any(|k| contains(k, m) == Some(true)))
+    smaller.iter().all(|m| larger.iter().any(|k| contains(k, m).is_yes()))
 }
 
 /// The map of one iteration from (element, clock before) to (element, clock after); it counts down by `shift`.

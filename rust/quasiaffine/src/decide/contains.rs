@@ -6,6 +6,7 @@
 //! proved by showing that no point of the inner map violates it. `true` holds for all values of the runtime variables;
 //! `false` is proved if the choice is the only one.
 
+use crate::answer::Answer;
 use crate::limits::{EFFORT, TOTAL_EFFORT};
 use rustc_hash::FxHashSet;
 
@@ -13,7 +14,7 @@ use crate::affine::context::AffineContext;
 use crate::affine::mixed_radix::{are_apart, units_of, Digit, Digits};
 use crate::decide::boxes::{Bounds, Boxes};
 use crate::decide::common_element::NOT_DECIDED;
-use crate::decide::equal::is_empty;
+use crate::decide::equal::{is_empty, UNDEFINED};
 use crate::decide::integer_system::flatten::{Environment, Flattener};
 use crate::decide::integer_system::linear::{Linear, Span};
 use crate::decide::ranges::uses;
@@ -24,24 +25,18 @@ use crate::map::{Map, State};
 use crate::meter::Meter;
 use crate::span::Interval;
 
-/// The answer to "does one map contain another one?".
-pub(crate) enum Containment {
-    Yes,
-    /// The outer map lacks the element that the inner map reaches at this point: values of all variables.
-    No(Vec<i64>),
-    Unknown,
-}
+const NOT_ALIKE: &str = "the maps have different numbers of dimensions or results";
 
-/// Whether `outer` relates every point of the dims to all elements to which `inner` relates the point; `None` if
-/// undecided. A point outside the domain is related to nothing.
-pub fn contains(outer: &Map, inner: &Map) -> Option<bool> {
+/// Whether `outer` relates every point of the dims to all elements to which `inner` relates the point. A point outside
+/// the domain is related to nothing.
+pub fn contains(outer: &Map, inner: &Map) -> Answer {
     contains_within(outer, inner, &mut Meter::new(EFFORT))
 }
 
 /// As [`contains`]; also undecided once the effort is spent.
-pub(crate) fn contains_within(outer: &Map, inner: &Map, meter: &mut Meter) -> Option<bool> {
+pub(crate) fn contains_within(outer: &Map, inner: &Map, meter: &mut Meter) -> Answer {
     if inner.state() == State::Empty || (outer == inner && outer.state() == State::Defined) {
-        return Some(true);
+        return Answer::Yes;
     }
     if outer.state() == State::Empty && inner.domain().n_runtime() == 0 {
         return is_empty(inner);
@@ -49,12 +44,12 @@ pub(crate) fn contains_within(outer: &Map, inner: &Map, meter: &mut Meter) -> Op
     let has_both = outer.state() == State::Defined && inner.state() == State::Defined;
     let alike = outer.domain().n_dims == inner.domain().n_dims && outer.results().len() == inner.results().len();
     if !has_both || !alike {
-        return None;
+        return Answer::Unknown(if has_both { NOT_ALIKE } else { UNDEFINED });
     }
     match containment(outer, inner, meter) {
-        Containment::Yes => Some(true),
-        Containment::No(_) => Some(false),
-        Containment::Unknown => None,
+        Answer::No(_) => Answer::No(()),
+        Answer::Yes => Answer::Yes,
+        Answer::Unknown(reason) => Answer::Unknown(reason),
     }
 }
 
@@ -100,7 +95,7 @@ fn covers_within(groups: &[(Vec<Map>, Vec<Map>)], meter: &mut Meter) -> Coverage
             let bounds = map.bounding_box(meter);
             let mut undecided = Vec::new();
             let mut contains = |at: usize, meter: &mut Meter| {
-                let found = meter.part(EFFORT, |own| contains_within(&outer[at], map, own));
+                let found = meter.part(EFFORT, |own| contains_within(&outer[at], map, own)).known();
                 undecided.extend(found.is_none().then_some(at));
                 found
             };
@@ -127,7 +122,7 @@ fn covers_within(groups: &[(Vec<Map>, Vec<Map>)], meter: &mut Meter) -> Coverage
 }
 
 /// [`contains`], for maps that are defined and have equally many dims and results.
-pub(crate) fn containment(outer: &Map, inner: &Map, meter: &mut Meter) -> Containment {
+pub(crate) fn containment(outer: &Map, inner: &Map, meter: &mut Meter) -> Answer<Vec<i64>> {
     let mut points = Points::new(inner, meter.take());
     let answer = points.containment(outer, inner);
     *meter = points.cx.budget.meter;
@@ -135,18 +130,18 @@ pub(crate) fn containment(outer: &Map, inner: &Map, meter: &mut Meter) -> Contai
 }
 
 impl Points<'_> {
-    fn containment(&mut self, outer: &Map, inner: &Map) -> Containment {
+    fn containment(&mut self, outer: &Map, inner: &Map) -> Answer<Vec<i64>> {
         let meter = &mut self.cx.budget.meter;
-        let Ok(Some(choice)) = Choice::new(outer, inner, meter) else { return Containment::Unknown };
-        let Ok(conditions) = choice.conditions(outer, inner, meter) else { return Containment::Unknown };
+        let Ok(Some(choice)) = Choice::new(outer, inner, meter) else { return Answer::Unknown(NOT_DECIDED) };
+        let Ok(conditions) = choice.conditions(outer, inner, meter) else { return Answer::Unknown(NOT_DECIDED) };
         let violation_decides = choice.is_only && inner.domain().n_runtime() == 0;
-        let mut all = Containment::Yes;
+        let mut all = Answer::Yes;
         for (e, interval) in &conditions {
             match self.violation(e, *interval) {
                 Ok(None) => {}
-                Ok(Some(point)) if violation_decides => return Containment::No(point),
-                Err(_) if violation_decides => all = Containment::Unknown,
-                _ => return Containment::Unknown,
+                Ok(Some(point)) if violation_decides => return Answer::No(point),
+                Err(_) if violation_decides => all = Answer::Unknown(NOT_DECIDED),
+                _ => return Answer::Unknown(NOT_DECIDED),
             }
         }
         all

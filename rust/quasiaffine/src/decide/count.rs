@@ -6,13 +6,14 @@
 //! sum uses are eliminated from an image first. Else points are enumerated within [`POINTS`]; else the number is bounded.
 //! `lower <= the true number <= upper`.
 
+use crate::answer::Answer;
 use crate::limits::{POINTS, ROUNDS, TOTAL_EFFORT};
 use smallvec::{smallvec, SmallVec};
 
 use crate::affine::context::{AffineContext, Budget};
 use crate::affine::form::{AffineForm, AffineTerm};
 use crate::components::components;
-use crate::decide::injective::{is_injective_within, Injectivity};
+use crate::decide::injective::is_injective_within;
 use crate::decide::points::points_between;
 use crate::domain::{Constraint, Domain};
 use crate::eval::points::AllPoints;
@@ -321,7 +322,7 @@ impl Group {
         // Where an enumeration is possible, a proof takes no longer.
         let most = if self.has_few_points(domain) { self.enumeration(domain, &map) } else { TOTAL_EFFORT };
         let is_injective = cx.budget.meter.part(most, |own| is_injective_within(&map, own));
-        matches!(is_injective, Injectivity::Injective).then_some(points)
+        matches!(is_injective, Answer::Yes).then_some(points)
     }
 
     /// The map with a quotient and its remainder joined into one result: `(a, b)` with `b` in `[0, n - 1]` has as many

@@ -6,10 +6,11 @@
 //! (`contains.rs`); if containment is undecided and the maps have few points, all of them are compared. Runtime
 //! variables are inputs like dimensions, and must come from the same sources.
 
+use crate::answer::Answer;
 use crate::limits::{EFFORT, NODES, POINTS, TOTAL_EFFORT, VALUES};
 use smallvec::SmallVec;
 
-use crate::decide::contains::{containment, contains_within, Containment};
+use crate::decide::contains::{containment, contains_within};
 use crate::decide::count::{touched, Count};
 use crate::domain::{Domain, Variable};
 use crate::error::Error;
@@ -23,49 +24,40 @@ use crate::options::Options;
 use crate::simplify::{simplify, simplify_by};
 use crate::span::Interval;
 
+pub(crate) const UNDEFINED: &str = "nothing is known about an undefined map";
+const UNKNOWN_EMPTINESS: &str = "it is unknown whether a domain is empty";
 const READ_BY_RANGE: &str = "the index of a runtime variable depends on a range";
 const NOT_EVALUATED: &str = "a map cannot be evaluated";
 
-/// The answer to "are these two maps the same function?".
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Equivalence {
-    /// They are.
-    Equal,
-    /// They are not: their images of this point differ. The point has values of the dimensions, then of the runtime
-    /// variables.
-    Different(Vec<i64>),
-    /// Not decided, with the reason.
-    Unknown(&'static str),
-}
-
-/// Compares two maps.
+/// Whether two maps are the same function. If not, their images of the point differ, which has values of the dimensions,
+/// then of the runtime variables.
 ///
 /// ```
-/// use quasiaffine::{equivalent, Equivalence, Map};
+/// use quasiaffine::{equivalent, Answer, Map};
 /// let a: Map = "(d0) -> (d0 mod 4 + (d0 floordiv 4) * 4), domain: d0 in [0, 99]".parse()?;
 /// let b: Map = "(d0) -> (d0), domain: d0 in [0, 99]".parse()?;
-/// assert!(matches!(equivalent(&a, &b), Equivalence::Equal));
+/// assert!(matches!(equivalent(&a, &b), Answer::Yes));
 /// # Ok::<(), quasiaffine::Error>(())
 /// ```
-pub fn equivalent(a: &Map, b: &Map) -> Equivalence {
-    use Equivalence::{Different, Equal, Unknown};
+pub fn equivalent(a: &Map, b: &Map) -> Answer<Vec<i64>> {
+    use Answer::{No, Unknown, Yes};
     if a.state() == State::Undefined || b.state() == State::Undefined {
-        return Unknown("nothing is known about an undefined map");
+        return Unknown(UNDEFINED);
     }
     if a == b {
-        return Equal;
+        return Yes;
     }
     let (options, mut meter) = (Options { drop_unused: true, ..Options::default() }, Meter::new(TOTAL_EFFORT));
     let (a, b) = (simplify_by(a, options, &mut meter), simplify_by(b, options, &mut meter));
     if a == b {
-        return Equal;
+        return Yes;
     }
     if a.domain().n_dims != b.domain().n_dims {
         return Unknown("the maps have different numbers of dimensions");
     }
-    let differ_in = |m: &Map| first_point(m).map_or(Unknown("it is unknown whether a domain is empty"), Different);
+    let differ_in = |m: &Map| first_point(m).map_or(Unknown(UNKNOWN_EMPTINESS), No);
     match (a.state(), b.state()) {
-        (State::Empty, State::Empty) => return Equal,
+        (State::Empty, State::Empty) => return Yes,
         (State::Empty, _) => return differ_in(&b),
         (_, State::Empty) => return differ_in(&a),
         _ if a.results().len() != b.results().len() => return differ_in(&a),
@@ -152,18 +144,18 @@ impl<'a> Pair<'a> {
         Some(Pair { a, b: b.reordered(&order, domain.n_dims, domain.n_ranges).ok()? })
     }
 
-    fn compare(&self, meter: &mut Meter) -> Equivalence {
+    fn compare(&self, meter: &mut Meter) -> Answer<Vec<i64>> {
         let (a, b) = (self.a, &self.b);
         if [a, b].into_iter().any(reads_by_range) {
             // Such a variable has a value for each value of a range, so it is not an input like the dimensions.
-            let is_equal = contains_within(a, b, meter) == Some(true) && contains_within(b, a, meter) == Some(true);
-            return if is_equal { Equivalence::Equal } else { Equivalence::Unknown(READ_BY_RANGE) };
+            let is_equal = contains_within(a, b, meter).is_yes() && contains_within(b, a, meter).is_yes();
+            return if is_equal { Answer::Yes } else { Answer::Unknown(READ_BY_RANGE) };
         }
         if let Some(point) = self.differ_at_few_points(meter) {
-            return Equivalence::Different(point);
+            return Answer::No(point);
         }
         let Some(maps) = with_inputs_as_dims(a).zip(with_inputs_as_dims(b)) else {
-            return Equivalence::Unknown(NOT_EVALUATED);
+            return Answer::Unknown(NOT_EVALUATED);
         };
         self.compare_by_containment(&maps, meter).unwrap_or_else(|| self.compare_sets(&maps, meter))
     }
@@ -232,14 +224,14 @@ impl<'a> Pair<'a> {
     }
 
     /// Equal maps contain each other.
-    fn compare_by_containment(&self, (a, b): &(Map, Map), meter: &mut Meter) -> Option<Equivalence> {
+    fn compare_by_containment(&self, (a, b): &(Map, Map), meter: &mut Meter) -> Option<Answer<Vec<i64>>> {
         let n_inputs = a.domain().n_dims;
-        let mut answer = Some(Equivalence::Equal);
+        let mut answer = Some(Answer::Yes);
         for (outer, inner) in [(a, b), (b, a)] {
             match meter.part(EFFORT, |own| containment(outer, inner, own)) {
-                Containment::Yes => {}
-                Containment::No(point) if self.is_possible(&point[..n_inputs]) => {
-                    return Some(Equivalence::Different(point[..n_inputs].to_vec()));
+                Answer::Yes => {}
+                Answer::No(point) if self.is_possible(&point[..n_inputs]) => {
+                    return Some(Answer::No(point[..n_inputs].to_vec()));
                 }
                 _ => answer = None,
             }
@@ -249,12 +241,12 @@ impl<'a> Pair<'a> {
 
     /// Compares images point by point: at all points if they are few, else at a sample, which can only show a
     /// difference.
-    fn compare_sets(&self, (a, b): &(Map, Map), meter: &mut Meter) -> Equivalence {
+    fn compare_sets(&self, (a, b): &(Map, Map), meter: &mut Meter) -> Answer<Vec<i64>> {
         let size = |vars: &[Variable]| vars.iter().fold(1u128, |n, v| n.saturating_mul(v.interval.size()));
         // The number of points that may be compared with all values of the ranges.
         let limit = POINTS / size(a.domain().ranges()).max(size(b.domain().ranges()));
         if limit == 0 {
-            return Equivalence::Unknown("the range variables have too many values to compare");
+            return Answer::Unknown("the range variables have too many values to compare");
         }
         // Over both boxes, so that a point in one domain alone is seen.
         let mut hull = a.domain().clone();
@@ -264,13 +256,13 @@ impl<'a> Pair<'a> {
         let columns = sample(&hull, &(0..hull.n_dims).collect::<Vec<_>>(), limit as usize);
         let (n, points) = (columns.first().map_or(1, Vec::len), &columns[..hull.n_dims]);
         let Some((x, y)) = images(a, points, n, meter).zip(images(b, points, n, meter)) else {
-            return Equivalence::Unknown(NOT_EVALUATED);
+            return Answer::Unknown(NOT_EVALUATED);
         };
         let point = |at: usize| points.iter().map(|column| column[at]).collect::<Vec<i64>>();
         match (0..n).filter(|i| x[*i] != y[*i]).map(point).find(|point| self.is_possible(point)) {
-            Some(point) => Equivalence::Different(point),
-            None if size(hull.dims()) <= limit => Equivalence::Equal,
-            None => Equivalence::Unknown("too many points to compare, and a sample shows no difference"),
+            Some(point) => Answer::No(point),
+            None if size(hull.dims()) <= limit => Answer::Yes,
+            None => Answer::Unknown("too many points to compare, and a sample shows no difference"),
         }
     }
 }
@@ -321,17 +313,17 @@ fn images(m: &Map, points: &[Vec<i64>], n: usize, meter: &mut Meter) -> Option<V
     Some((0..n).map(of_point).collect())
 }
 
-/// Whether a map has no point; `None` if undecided.
-pub fn is_empty(m: &Map) -> Option<bool> {
+/// Whether a map has no point.
+pub fn is_empty(m: &Map) -> Answer {
     let m = simplify(m, Options { keep_point_dims: true, drop_unused: true, ..Options::default() });
     match m.state() {
-        State::Empty => Some(true),
-        State::Undefined => None,
-        State::Defined if m.domain().constraints.is_empty() => Some(false),
+        State::Empty => Answer::Yes,
+        State::Undefined => Answer::Unknown(UNDEFINED),
+        State::Defined if m.domain().constraints.is_empty() => Answer::No(()),
         State::Defined => match touched(&m) {
-            Count { lower: 1.., .. } => Some(false),
-            Count { upper: 0, .. } => Some(true),
-            _ => first_point(&m).map(|_| false),
+            Count { lower: 1.., .. } => Answer::No(()),
+            Count { upper: 0, .. } => Answer::Yes,
+            _ => first_point(&m).map_or(Answer::Unknown(UNKNOWN_EMPTINESS), |_| Answer::No(())),
         },
     }
 }
@@ -341,7 +333,7 @@ mod tests {
     use super::*;
     use crate::text::parse_map;
 
-    fn compare(a: &str, b: &str) -> Equivalence {
+    fn compare(a: &str, b: &str) -> Answer<Vec<i64>> {
         equivalent(&parse_map(a).unwrap(), &parse_map(b).unwrap())
     }
 
@@ -357,14 +349,14 @@ mod tests {
             ("(d0){rt0, rt1} -> (rt0 + rt1 * 2), domain: d0 in [0, 9], rt0 in [0, 7], rt1 in [0, 7], runtime: rt0 = #1(), rt1 = #2()", "(d0){rt0, rt1} -> (rt1 + rt0 * 2), domain: d0 in [0, 9], rt0 in [0, 7], rt1 in [0, 7], runtime: rt0 = #2(), rt1 = #1()"),
             ("(d0, d1) -> (d0 * d1), domain: d0 in [0, 9], d1 in [0, 9]", "(d0, d1) -> ((d0 + 1) * d1 - d1), domain: d0 in [0, 9], d1 in [0, 9]"),
         ] {
-            assert_eq!(compare(a, b), Equivalence::Equal, "{a}\n{b}");
+            assert_eq!(compare(a, b), Answer::Yes, "{a}\n{b}");
         }
     }
 
     #[test]
     fn different_functions_with_a_witness() {
         let witness = |a, b| match compare(a, b) {
-            Equivalence::Different(point) => point[0],
+            Answer::No(point) => point[0],
             other => panic!("{other:?}"),
         };
         assert!(witness("(d0) -> (d0 mod 8), domain: d0 in [0, 99]", "(d0) -> (d0), domain: d0 in [0, 99]") >= 8);
@@ -382,10 +374,10 @@ mod tests {
     fn what_cannot_be_known_is_unknown() {
         let a = "(d0){rt0} -> (rt0), domain: d0 in [0, 9], rt0 in [0, 7], runtime: rt0 = #1()";
         let b = "(d0){rt0} -> (rt0), domain: d0 in [0, 9], rt0 in [0, 7], runtime: rt0 = #2()";
-        assert!(matches!(compare(a, b), Equivalence::Unknown(_)));
+        assert!(matches!(compare(a, b), Answer::Unknown(_)));
         let big = "(d0, d1) -> (d0 * d1), domain: d0 in [0, 99999], d1 in [0, 99999]";
         let same = "(d0, d1) -> ((d0 + 1) * d1 - d1), domain: d0 in [0, 99999], d1 in [0, 99999]";
-        assert!(matches!(compare(big, same), Equivalence::Unknown(_)));
+        assert!(matches!(compare(big, same), Answer::Unknown(_)));
     }
 
     #[test]
@@ -394,27 +386,27 @@ mod tests {
             format!("(d0)[s0, s1]{{rt0}} -> ({results}), domain: d0 in [0, 1], s0 in [0, {upper}], s1 in [0, 3], rt0 in [0, 9], runtime: rt0 = #1({index})")
         };
         let same = read("rt0 * 2 + s0", 3, "s0");
-        assert_eq!(compare(&same, &read("rt0 + rt0 + s0", 3, "s0")), Equivalence::Equal);
+        assert_eq!(compare(&same, &read("rt0 + rt0 + s0", 3, "s0")), Answer::Yes);
         for other in [read("rt0 * 2 + s0", 2, "s0"), read("rt0 * 2 + s1", 3, "s0"), read("rt0 * 2 + s0", 3, "s1")] {
-            assert!(matches!(compare(&same, &other), Equivalence::Unknown(_)), "{other}");
+            assert!(matches!(compare(&same, &other), Answer::Unknown(_)), "{other}");
         }
         // If d0 and d1 are equal, so are the two elements.
         let pair = |result: &str, constraint: &str| {
             format!("(d0, d1){{rt0, rt1}} -> ({result}), domain: d0 in [0, 3], d1 in [0, 3], rt0 in [0, 9], rt1 in [0, 9]{constraint}, runtime: rt0 = #1(d0), rt1 = #1(d1)")
         };
         let equal = ", (d0 - d1) * (d0 - d1) in [0, 0]";
-        assert_eq!(compare(&pair("rt0 * 2 + rt1", equal), &pair("rt0 + rt1 * 2", equal)), Equivalence::Equal);
-        assert!(matches!(compare(&pair("rt0 * 2 + rt1", ""), &pair("rt0 + rt1 * 2", "")), Equivalence::Different(_)));
+        assert_eq!(compare(&pair("rt0 * 2 + rt1", equal), &pair("rt0 + rt1 * 2", equal)), Answer::Yes);
+        assert!(matches!(compare(&pair("rt0 * 2 + rt1", ""), &pair("rt0 + rt1 * 2", "")), Answer::No(_)));
     }
 
     #[test]
     fn emptiness() {
         let empty = |text| is_empty(&parse_map(text).unwrap());
-        assert_eq!(empty("(d0) -> (d0), domain: d0 in [0, 9]"), Some(false));
+        assert_eq!(empty("(d0) -> (d0), domain: d0 in [0, 9]"), Answer::No(()));
         assert_eq!(
             empty("(d0, d1) -> (d0), domain: d0 in [0, 9], d1 in [0, 9], d0 * 2 - d1 * 4 in [1, 1]"),
-            Some(true)
+            Answer::Yes
         );
-        assert_eq!(empty("(d0, d1) -> (d0), domain: d0 in [0, 9], d1 in [0, 9], d0 * d1 in [77, 77]"), Some(true));
+        assert_eq!(empty("(d0, d1) -> (d0), domain: d0 in [0, 9], d1 in [0, 9], d0 * d1 in [77, 77]"), Answer::Yes);
     }
 }

@@ -5,6 +5,7 @@
 //! points that reach one element (`common_element.rs`). If the search is undecided, a map whose results determine its
 //! variables is still injective (`inverse.rs`).
 
+use crate::answer::Answer;
 use crate::decide::common_element::{find, CommonElement, Pairs, Side, NOT_DECIDED};
 use crate::decide::inverse::is_invertible;
 use crate::domain::Domain;
@@ -12,53 +13,43 @@ use crate::limits::{EFFORT, TOTAL_EFFORT};
 use crate::map::Map;
 use crate::meter::Meter;
 
-/// The answer to "do different points reach different elements?", for all values of the runtime variables.
-#[derive(Clone, Debug)]
-pub enum Injectivity {
-    /// They do.
-    Injective,
-    /// Two different points reach one element.
-    Collision(Box<CommonElement>),
-    /// Not decided, with the reason.
-    Unknown(&'static str),
-}
-
-/// Whether different values of the dims and ranges in the domain reach different elements.
-pub fn is_injective(map: &Map) -> Injectivity {
+/// Whether different values of the dims and ranges in the domain reach different elements; if not, two points that reach
+/// one element.
+pub fn is_injective(map: &Map) -> Answer<Box<CommonElement>> {
     is_injective_within(map, &mut Meter::new(TOTAL_EFFORT))
 }
 
 /// As [`is_injective`], within the effort of a meter.
-pub(crate) fn is_injective_within(map: &Map, meter: &mut Meter) -> Injectivity {
+pub(crate) fn is_injective_within(map: &Map, meter: &mut Meter) -> Answer<Box<CommonElement>> {
     match no_collision(map, meter) {
         // An inverse is a proof even if the search for two points was undecided.
-        Injectivity::Unknown(_) if is_invertible(map) => Injectivity::Injective,
+        Answer::Unknown(_) if is_invertible(map) => Answer::Yes,
         found => found,
     }
 }
 
-fn no_collision(map: &Map, meter: &mut Meter) -> Injectivity {
+fn no_collision(map: &Map, meter: &mut Meter) -> Answer<Box<CommonElement>> {
     let side = match Side::new(map) {
-        Ok(None) => return Injectivity::Injective,
+        Ok(None) => return Answer::Yes,
         Ok(Some(side)) => side,
-        Err(reason) => return Injectivity::Unknown(reason),
+        Err(reason) => return Answer::Unknown(reason),
     };
     let mut unknown = None;
     if meter.spend(side.flat().n_nodes()).is_err() {
-        return Injectivity::Unknown(NOT_DECIDED);
+        return Answer::Unknown(NOT_DECIDED);
     }
     let is_given = given_by_others(side.flat().domain());
     for variable in (0..side.n_free()).filter(|i| !is_given[*i]) {
         if meter.left() == 0 {
-            return Injectivity::Unknown(NOT_DECIDED);
+            return Answer::Unknown(NOT_DECIDED);
         }
         match meter.part(EFFORT, |own| find(&side, &side, Pairs::FirstDifference(variable), own)) {
             Ok(None) => {}
-            Ok(Some(common)) => return Injectivity::Collision(common),
+            Ok(Some(common)) => return Answer::No(common),
             Err(reason) => unknown = unknown.or(Some(reason)),
         }
     }
-    unknown.map_or(Injectivity::Injective, Injectivity::Unknown)
+    unknown.map_or(Answer::Yes, Answer::Unknown)
 }
 
 /// By flat number, whether a variable has one value, or an equality gives its value by those of earlier variables: points
@@ -88,10 +79,10 @@ mod tests {
         let equal = |i: usize| format!("d{i} - d{} in [0, 0]", i + 1);
         let near = |i: usize| format!("d{i} + d{} in [1, 15]", i + 1);
         let even = |i: usize| format!("(d{i} + d{}) mod 2 in [0, 0]", i + 1);
-        assert!(matches!(chain(300, &equal), Injectivity::Injective));
-        assert!(matches!(chain(300, &near), Injectivity::Collision(_)));
-        assert!(matches!(chain(100, &even), Injectivity::Collision(_)));
-        assert!(matches!(chain(3000, &equal), Injectivity::Injective));
-        assert!(matches!(chain(3000, &even), Injectivity::Unknown(_)));
+        assert!(matches!(chain(300, &equal), Answer::Yes));
+        assert!(matches!(chain(300, &near), Answer::No(_)));
+        assert!(matches!(chain(100, &even), Answer::No(_)));
+        assert!(matches!(chain(3000, &equal), Answer::Yes));
+        assert!(matches!(chain(3000, &even), Answer::Unknown(_)));
     }
 }

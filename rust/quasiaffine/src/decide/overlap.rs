@@ -1,8 +1,9 @@
 //! Decides whether the images of maps meet.
 //!
 //! Bounds of the results keep most pairs of maps apart; the others are decided by a search for two points that reach
-//! one element (`common_element.rs`). Never wrong. `Disjoint` is a proof, `Meets` has a checked witness.
+//! one element (`common_element.rs`). Never wrong. Yes is a proof, no has a checked witness.
 
+use crate::answer::Answer;
 use crate::limits::{EFFORT, TOTAL_EFFORT};
 
 use crate::decide::boxes::{Bounds, Boxes};
@@ -11,17 +12,6 @@ use crate::error::{Error, Result};
 use crate::map::{Map, State};
 use crate::meter::Meter;
 use crate::span::Interval;
-
-/// The answer to "do the images of these maps meet?", for all values of the runtime variables.
-#[derive(Clone, Debug)]
-pub enum Overlap {
-    /// No element is in both images.
-    Disjoint,
-    /// An element is in both.
-    Meets(Box<Meeting>),
-    /// Not decided, with the reason.
-    Unknown(&'static str),
-}
 
 /// An element in the image of a map on either side.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,11 +24,12 @@ pub struct Meeting {
     pub common: CommonElement,
 }
 
-/// Whether the union of the images of the first maps meets that of the second ones.
+/// Whether the union of the images of the first maps has no element in common with that of the second ones; if it has, one
+/// such element.
 ///
 /// # Errors
 /// [`Error::Arity`] if the numbers of results differ.
-pub fn overlap(first: &[Map], second: &[Map]) -> Result<Overlap> {
+pub fn are_disjoint(first: &[Map], second: &[Map]) -> Result<Answer<Box<Meeting>>> {
     let mut defined = first.iter().chain(second).filter(|m| m.state() == State::Defined);
     let n_results = defined.next().map_or(0, |m| m.results().len());
     if let Some(other) = defined.find(|m| m.results().len() != n_results) {
@@ -47,7 +38,7 @@ pub fn overlap(first: &[Map], second: &[Map]) -> Result<Overlap> {
     }
     let (a, b) = (Operand::new(first), Operand::new(second));
     if a.is_empty() || b.is_empty() {
-        return Ok(Overlap::Disjoint);
+        return Ok(Answer::Yes);
     }
     let boxes = b.boxes();
     let mut unknown = a.unknown.or(b.unknown);
@@ -55,7 +46,7 @@ pub fn overlap(first: &[Map], second: &[Map]) -> Result<Overlap> {
     for x in &a.images {
         for y in boxes.meeting(&x.bounds).map(|at| &b.images[at as usize]) {
             if meter.spend(x.bounds.len()).is_err() {
-                return Ok(Overlap::Unknown(NOT_DECIDED));
+                return Ok(Answer::Unknown(NOT_DECIDED));
             }
             if !x.bounds.iter().zip(&y.bounds).all(|(x, y)| !x.intersect(*y).is_empty()) {
                 continue;
@@ -65,12 +56,12 @@ pub fn overlap(first: &[Map], second: &[Map]) -> Result<Overlap> {
                 Err(reason) => unknown = unknown.or(Some(reason)),
                 Ok(Some(common)) => {
                     let meeting = Meeting { first: x.number, second: y.number, common: *common };
-                    return Ok(Overlap::Meets(Box::new(meeting)));
+                    return Ok(Answer::No(Box::new(meeting)));
                 }
             }
         }
     }
-    Ok(unknown.map_or(Overlap::Disjoint, Overlap::Unknown))
+    Ok(unknown.map_or(Answer::Yes, Answer::Unknown))
 }
 
 /// The maps of one side that may have a point.

@@ -3,6 +3,7 @@
 //! `Group::answer` enumerates the products of the classes of all variables. If the image of a product is not known to
 //! be a box, points are enumerated if there are few; else the numbers are bounds.
 
+use crate::answer::Answer;
 use crate::expr::intervals::interval;
 use crate::limits::{EFFORT, NODES, PIECES};
 use crate::span::WideInterval;
@@ -12,7 +13,7 @@ use rustc_hash::FxHashMap;
 use smallvec::{smallvec, SmallVec};
 
 use crate::cancel::once;
-use crate::decide::injective::{is_injective, Injectivity};
+use crate::decide::injective::is_injective;
 use crate::domain::Constraint;
 use crate::eval::points::AllPoints;
 use crate::expr::{Expr, Kind, Op, Var};
@@ -495,7 +496,7 @@ impl Group {
     }
 
     fn is_injective(&self) -> bool {
-        let decide = || self.alone.as_ref().is_some_and(|m| matches!(is_injective(m), Injectivity::Injective));
+        let decide = || self.alone.as_ref().is_some_and(|m| matches!(is_injective(m), Answer::Yes));
         once(&self.is_injective, decide).is_ok_and(|known| *known)
     }
 

@@ -182,7 +182,7 @@ fn without_contained(mut items: Vec<Coalesced>) -> Vec<Coalesced> {
             let covers = of_outer.len() == of_inner.len() && of_outer.iter().zip(of_inner).all(|(x, y)| x.covers(*y));
             // A map that takes a large part of the effort is hardly ever contained.
             let (outer, inner) = (&items[*outer].map, &items[*inner].map);
-            let contains = |own: &mut Meter| contains_within(outer, inner, own) == Some(true);
+            let contains = |own: &mut Meter| contains_within(outer, inner, own).is_yes();
             meter.spend(of_inner.len()).is_ok() && covers && meter.part(EFFORT / ROUNDS as u64, contains)
         });
         match outer {
