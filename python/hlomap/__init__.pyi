@@ -40,12 +40,14 @@ from .analysis.slices import backward_slice as backward_slice, forward_slice as 
 from .base.answers import Answer as Answer, Unknown as Unknown
 from .base.devices import Device as Device, Limits as Limits
 from .builder.builder import Builder as Builder
+from .builder.edits import edit as edit
 from .corpus.run import analyze_corpus as analyze_corpus
 from .corpus.scan import scan as scan
 from .errors import HlomapError as HlomapError
 from .explorer.page import explore as explore
 from .guard.check import check as check
 from .hlo.dump_directory import DumpDirectory as DumpDirectory, DumpedModule as DumpedModule
+from .hlo.edit import extract as extract, fuse as fuse
 from .hlo.load import load as load, parse as parse, parse_all as parse_all
 from .interop.jax import from_jax as from_jax
 from .interpreter import execute as execute

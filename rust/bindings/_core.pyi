@@ -1017,6 +1017,31 @@ def _read_profile(
     ],
     list[tuple[str, int | None, bytes]],
 ]: ...
+_Field: TypeAlias = str | int | tuple[int, ...] | list[int]
+_Written: TypeAlias = tuple[str, Shape, str, str, list[int], list[tuple[str, _Field]], int | None]
+
+def _all_names(module: Module, /) -> list[str]: ...
+def _rows(
+    computation: Computation, /
+) -> list[tuple[str, Shape, str, str, tuple[int, ...], tuple[int, ...]]]: ...
+def _merge(
+    members: Sequence[tuple[int, _Written, tuple[list[_Written], int] | None]],
+    outside: Sequence[tuple[int, _Written]],
+    outputs: Sequence[int],
+    kind: str | None,
+    part: int,
+    /,
+) -> tuple[list[int], list[_Written], int, _Written]: ...
+def _assemble(
+    module: Module,
+    computations: Sequence[tuple[int | None, str, Sequence[int | _Written] | None, int]],
+    entry: int,
+    header: Sequence[tuple[str, str]],
+    keeps_layout: bool,
+    /,
+) -> Module: ...
+def _extract(instructions: Sequence[Instruction], stop: Sequence[Instruction], depth: int | None, /) -> Module: ...
+def _fuse(instructions: Sequence[Instruction], outputs: Sequence[Instruction], kind: str | None, /) -> Module: ...
 def _extent(parts: Sequence[Shape], /) -> tuple[int | None, int | None]: ...
 def _variable(
     name: str | None,

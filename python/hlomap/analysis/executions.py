@@ -301,7 +301,7 @@ def _may_act(instruction: Instruction) -> bool:
     op = lookup(instruction.opcode)
     if op.memory.moves_nothing or op.calls.runs is not None:
         return False
-    if not op.semantics.has_side_effect and array_leaves(instruction.shape):
+    if not instruction._has("acts") and array_leaves(instruction.shape):
         return False
     return any(array_leaves(operand.shape) for operand in instruction.operands)
 

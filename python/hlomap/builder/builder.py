@@ -13,6 +13,7 @@ from .collectives import Collectives
 from .control_flow import ControlFlow
 from .data_movement import DataMovement
 from .derived import DerivedMethods
+from .edits import Edits
 from .elementwise import Elementwise
 from .host_transfers import HostTransfers
 from .numerics import Numerics
@@ -30,6 +31,7 @@ class Builder(
     Collectives,
     HostTransfers,
     DerivedMethods,
+    Edits,
     Core,
 ):
     """Writes a module: one method for each operation, which is checked at the call and returns a :class:`Value`.

@@ -19,6 +19,7 @@ from . import console
 from .analyze import analyze
 from .check import check
 from .console import FILE, OUTPUT, Commands, parse_indices
+from .extract import extract
 from .query import query
 from .run import run
 from .selection import find_instruction
@@ -48,7 +49,7 @@ def main(max_bytes: int) -> None:
     """
 
 
-for _command in (show, check, query, analyze, verify, run):
+for _command in (show, check, query, analyze, verify, run, extract):
     main.add_command(_command)
 
 

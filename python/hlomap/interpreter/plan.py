@@ -87,11 +87,7 @@ class Plans:
         number = computation.number
         plan = self._known.get(number)
         if plan is None:
-            roots = [
-                i
-                for i in computation.instructions
-                if lookup(i.opcode).semantics.has_side_effect or self._calls_side_effect(i)
-            ]
+            roots = [i for i in computation.instructions if i._has("acts") or self._calls_side_effect(i)]
             live = postorder([*roots, computation.root], lambda one: one.operands)
             order = _schedule_elements_early(live)
             plan = self._known[number] = _build_plan(order, computation.root)
@@ -125,7 +121,7 @@ class Plans:
         known, called = self._side_effects, instruction.called_computations
         for here in postorder(called, lambda one: () if one.number in known else callees(one)):
             if here.number not in known:
-                own = any(lookup(i.opcode).semantics.has_side_effect for i in here.instructions)
+                own = any(i._has("acts") for i in here.instructions)
                 known[here.number] = own or any(known.get(c.number) for c in callees(here))
         return any(known[computation.number] for computation in called)
 

@@ -225,8 +225,6 @@ class Semantics(NamedTuple):
     pointwise: bool = False
     """``evaluate`` also accepts arrays for the scalar operands of a scalar instruction, and applies elementwise; see
     :meth:`EvalContext.apply`."""
-    has_side_effect: bool = False
-    """The interpreter runs the operation even if its value is not used."""
     matrix_product: Callable[[Instruction], MatrixProduct | Computation | Unknown | None] | None = None
     """The product of matrices that the operation computes; a computation of another module in which it is; None where
     there is none, as where the attribute itself is None."""

@@ -289,6 +289,6 @@ def _exchange(instruction: Instruction) -> Unknown | None:
 register(
     "custom-call",
     Maps(output_to_input, input_to_output),
-    Semantics(evaluate, operations=_operations, has_side_effect=True, matrix_product=_matrix_product),
+    Semantics(evaluate, operations=_operations, matrix_product=_matrix_product),
     memory=Memory(exchange=_exchange, scratch=_scratch),
 )

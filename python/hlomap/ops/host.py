@@ -165,12 +165,12 @@ for _name, _rule, _evaluate in (
     register(
         _name,
         Maps(_rule, reads_nothing),
-        Semantics(_evaluate, operations="moves", has_side_effect=True, builder_methods=(_name, f"{_name}_with_token")),
+        Semantics(_evaluate, operations="moves", builder_methods=(_name, f"{_name}_with_token")),
         memory=Memory(first_state=1 if _name == "recv" else None),
     )
 register(
     "send",
     Maps(*forwarding((), (0,))),
-    Semantics(send, operations="moves", has_side_effect=True),
+    Semantics(send, operations="moves"),
     memory=Memory(exchange=_sent, in_place=lambda instruction: {(0,): InPlace(0, replaces=False)}, first_state=1),
 )

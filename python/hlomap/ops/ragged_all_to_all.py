@@ -155,7 +155,7 @@ _RULE = CollectiveRule(groups, output_to_input, input_to_output)
 register(
     "ragged-all-to-all",
     Maps(*_RULE.without_devices(), collective=_RULE),
-    Semantics(evaluate, operations="moves", has_side_effect=True),
+    Semantics(evaluate, operations="moves"),
     values=Values(valid_operand=valid_operand),
     memory=Memory(exchange=exchange),
 )

@@ -55,6 +55,7 @@ class Core(NamesMethods):
         self._suffixes: dict[str, int] = {}
         self._annotating: list[tuple[Scope, Mapping[str, Any]]] = []
         self._is_strict = True
+        self._by_name: dict[str, Value] = {}
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         """Raises ``TypeError``: functions and ``with`` blocks may be in the middle of writing to a builder."""
@@ -63,10 +64,11 @@ class Core(NamesMethods):
     def __repr__(self) -> str:
         return f"<Builder {self.name}: {len(self._scopes[0].values)} instructions>"
 
-    def build(self, root: Operand | Sequence[Operand], **header: Any) -> Module:
+    def build(self, root: Operand | Sequence[Operand] | None = None, **header: Any) -> Module:
         """The module whose entry returns ``root``, or a tuple of several values.
 
-        Instructions keep the order in which they were written, unused ones included.  Keywords are attributes of the
+        Instructions keep the order in which they were written, unused ones included.  A builder of :func:`~hlomap.edit`
+        keeps the root and what no edit touched, see there.  Keywords are attributes of the
         module's header, such as ``entry_computation_layout`` (a pair of the parameters' shapes and the result's shape),
         ``input_output_alias`` or ``num_partitions``.  Raises :class:`~hlomap.errors.ShapeError` if parameter numbers
         have gaps or a computation is unfinished.  The builder remains usable.
@@ -84,7 +86,16 @@ class Core(NamesMethods):
         if len(self._scopes) > 1:
             raise invalid("root", root, f"computation {self._scopes[-1].name} is not finished")
         attributes = attribute_texts("module", header)
-        source = self._source(self._packed("root", root), attributes)
+        scope = self._scopes[0]
+        if root is not None:
+            scope.root = self._packed("root", root)
+        if scope.root is None:
+            raise wrong_type("root", root, "a Value, or a sequence of Values")
+        return self._built(scope.root, attributes)
+
+    def _built(self, root: Value, header: Mapping[str, Attribute]) -> Module:
+        """The module of what was written."""
+        source = self._source(root, header)
         module = _core.parse_text(source)[0]
         if self._is_strict and not all(map(concerns_others, module.diagnostics)):
             return _core.parse_text(source, None, True)[0]  # Raises.
@@ -214,7 +225,25 @@ class Core(NamesMethods):
                 with method_named("annotating"):
                     self._annotate(value, given)
         scope.values.append(value)
+        self._by_name[name] = value
+        if scope.edits is not None:
+            self._note_edit(scope, value)
         return value
+
+    def _rename(self, value: Value, name: str) -> None:
+        """Gives a Value this name, or the name with a number if it is taken."""
+        if value.name != self._checked_name(name):
+            value.name = self._unique(name)
+            value.is_changed = True
+            self._by_name[value.name] = value
+
+    def _note_edit(self, scope: Scope, value: Value) -> None:
+        """Notes an instruction that is written in a computation that is being edited: it comes behind its operands."""
+        edits = scope.edits
+        assert edits is not None
+        value.position = max((operand.position for operand in value.operands), default=-1)
+        for operand in value.operands:
+            edits.users.setdefault(operand, {})[value] = None
 
     def _check_scope(self, value: Value) -> None:
         """Checks that a Value belongs to the computation that is being written."""
@@ -224,6 +253,8 @@ class Core(NamesMethods):
             here = self._scopes[-1].name
             rule = f"belongs to computation {value._scope.name}, not to {here}: pass it as a parameter"
             raise invalid("operand", value.name, rule)
+        if value._scope.edits is not None and value in value._scope.edits.removed:
+            raise invalid("operand", value.name, "was replaced, or became a part of a fusion")
 
     def _value(self, argument: str, operand: Any, like: str | None = None) -> Value:
         """An operand as a Value; a Python number becomes a constant of element type ``like``."""
@@ -337,7 +368,8 @@ class Core(NamesMethods):
         texts = attribute_texts("tuple", given)
         predecessors, own = texts.get("control-predecessors"), value.attributes.get("frontend_attributes")
         for earlier in predecessors if isinstance(predecessors, Names) else ():
-            if earlier._scope is not value._scope or earlier.position >= value.position:
+            is_later = value._scope.edits is None and earlier.position >= value.position
+            if earlier._scope is not value._scope or is_later:
                 rule = f"expected a Value of {value._scope.name} that was written before {value.name}"
                 raise invalid("control_predecessors", earlier.name, rule)
         if sharding := texts.get("sharding"):
@@ -349,6 +381,9 @@ class Core(NamesMethods):
         if isinstance(own, Frontend) and isinstance(frontend, Frontend):
             texts["frontend_attributes"] = Frontend({**frontend, **own})
         value.annotations.update(texts)
+        if isinstance(predecessors, Names) and value._scope.edits is not None:
+            for earlier in predecessors:
+                value._scope.edits.followers.setdefault(earlier, {})[value] = None
 
     def _with_layout(self, value: Value, layout: Layout | Shape | str) -> Shape:
         """The shape of a value with another layout; ``layout`` is a whole shape for a tuple."""
@@ -402,9 +437,43 @@ def _accepts(function: Callable[..., Any], n: int) -> bool:
     return True
 
 
+def ordered(scope: Scope) -> list[Value]:
+    """The instructions of a computation that are left, in the order of their positions."""
+    if scope.edits is None:
+        return scope.values
+    removed = scope.edits.removed
+    return sorted((value for value in scope.values if value not in removed), key=lambda value: value.position)
+
+
+def predecessors(value: Value) -> Sequence[Value]:
+    """The control predecessors of an instruction."""
+    before = value.written.get("control-predecessors")
+    return before if isinstance(before, Names) else ()
+
+
+def runnable(scope: Scope) -> list[Value]:
+    """The instructions of a computation, each after those that it needs; otherwise in the order of their positions."""
+    values = ordered(scope)
+    if scope.edits is None or scope.edits.is_sorted:
+        return values
+    done: dict[Value, None] = {}
+    opened: set[Value] = set()
+    pending = values[::-1]
+    while pending:
+        value = pending[-1]
+        if value in done:
+            pending.pop()
+        elif value in opened:
+            done[value] = None
+        else:
+            opened.add(value)
+            pending += reversed([*value.operands, *predecessors(value)])
+    return list(done)
+
+
 def _computation_text(scope: Scope, root: Value, head: str) -> str:
     lines = []
-    for value in scope.values:
+    for value in runnable(scope):
         operands = value.literal or ", ".join([f"%{operand.name}" for operand in value.operands])
         attributes = "".join([f", {key}={text}" for key, text in value.written.items()])
         mark = "ROOT " if value is root else ""

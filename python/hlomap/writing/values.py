@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, SupportsIndex, TypeAlias, TypeVar
 
-from .._core import Layout, Metadata, ResultAccuracy, Shape, Sharding
+from .._core import Computation, Layout, Metadata, ResultAccuracy, Shape, Sharding
 from .naming import NamesMethods
 
 if TYPE_CHECKING:
@@ -26,6 +26,25 @@ class Scope:
     name: str
     values: list[Value] = field(default_factory=list)
     parameters: dict[int, Value] = field(default_factory=dict)
+    root: Value | None = None
+    computation: Computation | None = None
+    """The computation of a module that is being edited."""
+    edits: Edits | None = None
+    """What edits need, from the first one on."""
+
+
+@dataclass(eq=False, repr=False)
+class Edits:
+    """What changes of existing instructions need to know of a computation."""
+
+    users: dict[Value, dict[Value, None]] = field(default_factory=dict)
+    """The instructions that have a Value as an operand."""
+    followers: dict[Value, dict[Value, None]] = field(default_factory=dict)
+    """The instructions that have a Value as a control predecessor."""
+    removed: set[Value] = field(default_factory=set)
+    """Values that edits replaced by others."""
+    is_sorted: bool = True
+    """No operand has a higher position than its user."""
 
 
 class Callee:
@@ -41,9 +60,19 @@ class Callee:
     def __init__(self, name: str, scope: Scope, root: Value) -> None:
         self.name = name
         self.scope = scope
-        self.value = root
-        self.root: Shape = root.shape
+        scope.root = root
         self.parameters: list[Shape] = [scope.parameters[number].shape for number in sorted(scope.parameters)]
+
+    @property
+    def value(self) -> Value:
+        """The instruction that gives the result."""
+        assert self.scope.root is not None
+        return self.scope.root
+
+    @property
+    def root(self) -> Shape:
+        """The shape of the result."""
+        return self.value.shape
 
     def __str__(self) -> str:
         return f"%{self.name}"
@@ -101,6 +130,10 @@ class Value(NamesMethods):
     literal: str
     annotations: dict[str, Attribute] = field(init=False, default_factory=dict)
     position: int = field(init=False)
+    number: int | None = field(init=False, default=None)
+    """The instruction of the edited module that this is, changed or not."""
+    is_changed: bool = field(init=False, default=False)
+    """An edit has changed the instruction itself."""
 
     def __post_init__(self) -> None:
         self.position = len(self._scope.values)
@@ -121,7 +154,7 @@ class Value(NamesMethods):
         >>> b.build(b.iota("s32[3]").named("count"))["count"].opcode
         'iota'
         """
-        self.name = self.builder._unique(self.builder._checked_name(name))
+        self.builder._rename(self, name)
         return self
 
     def annotated(
@@ -135,7 +168,8 @@ class Value(NamesMethods):
         control_predecessors: Sequence[Value] | None = None,
         result_accuracy: ResultAccuracy | str | None = None,
     ) -> Value:
-        """Sets attributes of the instruction and returns this Value; attributes left out keep their values.
+        """Sets attributes of the instruction and returns this Value; attributes left out keep their values, ``""``
+        removes one.
 
         ``layout`` is the layout of an array, or the shape with layouts of a tuple.  ``metadata`` has the fields
         ``op_name``, ``op_type``, ``source_file``, ``source_line``, ``source_column`` and ``scheduling_name``.  Control
@@ -147,7 +181,7 @@ class Value(NamesMethods):
         negate = f32[4,6] negate(x), sharding={devices=[2,1]<=[2]}, metadata={op_name="neg" source_line=3}
         """
         if layout is not None:
-            self.shape = self.builder._with_layout(self, layout)
+            self.shape = self.builder._with_layout(self, layout) if layout != "" else self.shape.without_layout()
         given = {
             "sharding": sharding,
             "metadata": metadata,
@@ -156,7 +190,12 @@ class Value(NamesMethods):
             "control-predecessors": control_predecessors,
             "result_accuracy": result_accuracy,
         }
-        self.builder._annotate(self, given)
+        gone = {key for key, text in given.items() if isinstance(text, str) and not text}
+        self.builder._annotate(self, {key: value for key, value in given.items() if key not in gone})
+        if gone:
+            self.annotations = {key: text for key, text in self.annotations.items() if key not in gone}
+            self.attributes = {key: text for key, text in self.attributes.items() if key not in gone}
+        self.is_changed = True
         return self
 
     @property

@@ -39,6 +39,8 @@ mod instruction;
 mod memory;
 mod module;
 mod parse;
+
+mod edit;
 mod reads;
 mod tiling;
 
@@ -65,6 +67,7 @@ mod _core {
         attribute::{Attributes, PyDimLabels, PyWindow, PyWindowDim},
         detach::_n_steps,
         diagnostic::{_diagnostic, PyDiagnostic},
+        edit::{_all_names, _assemble, _extract, _fuse, _merge, _rows},
         expr::PyExpr,
         footprint::{_delinearize, _identity_map, _map_to_all, _outside, _reshape_map, _single_map, PyFootprint},
         indexing::{checked_rule, PyInstructionIndexing},

@@ -29,7 +29,8 @@
 //! `attribute` holds the values of attributes and their schema, `model` a module and what is derived from it; `infer`
 //! derives shapes from operands and attributes, `verify` holds the other rules of XLA's verifier, and `check` applies
 //! both to a module that is read; `parse` reads text and `print` writes it; `proto` reads serialized protos by way of
-//! text and writes them, in the format of `wire`; `equal` compares modules, and `input` chooses the reader.
+//! text and writes them, in the format of `wire`; `equal` compares modules, `input` chooses the reader,
+//! and `edit` writes new modules from the instructions of another.
 //!
 //! Any input gives modules or errors with positions, in time and memory proportional to its size. Input
 //! that is inconsistent but can be represented (an unknown attribute, a shape that disagrees with the operands) gives a
@@ -59,6 +60,8 @@ mod proto;
 mod equal;
 mod input;
 
+mod edit;
+
 use layout::text as cursor;
 
 pub use attribute::accuracy::Accuracy;
@@ -72,6 +75,10 @@ pub use attribute::sides::{Item, Sides};
 pub use attribute::window::{parse_dim_labels, parse_window, DimLabels, Labels, Window, WindowDim};
 pub use attribute::{unescape, Value};
 pub use compression::{compression_format, decompress, decompress_head, CompressionError};
+pub use edit::draft::{part_attributes, Body, Draft, Entry, Part, Row};
+pub use edit::error::EditError;
+pub use edit::extract::extract;
+pub use edit::fuse::{fuse, merge, Fused, Member};
 pub use equal::Names;
 pub use error::{describe, Diagnostic, DiagnosticKind, Source, Span, SyntaxErrors, MAX_DIAGNOSTICS, MAX_PROBLEMS};
 pub use input::{decompressed, parse, parse_bytes, parse_programs, programs, ProgramNames};

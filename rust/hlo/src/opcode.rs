@@ -113,6 +113,9 @@ traits! {
     LITERAL = 1 << 13;
     /// The value is that of the only operand.
     SAME = 1 << 14;
+    /// The instruction may do more than give a value, which others see even if nothing uses the value: it exchanges data
+    /// with other devices, the host or a library, or changes a state.
+    ACTS = 1 << 15 | Trait::VARIES.0;
 }
 
 /// A column of the table for facts that answers depend on. Each row has one of these words, which represent traits; a
@@ -134,8 +137,9 @@ column! {
 }
 
 column! {
-    /// Whether equal operands and attributes give equal values. Otherwise two random numbers would be equal.
-    Determinism { Pure = 0, Varies = Trait::VARIES.0 }
+    /// Whether equal operands and attributes give equal values, otherwise two random numbers would be equal; and whether
+    /// the instruction acts, otherwise an unused one would be removed.
+    Determinism { Pure = 0, Varies = Trait::VARIES.0, Acts = Trait::ACTS.0 }
 }
 
 column! {
@@ -242,13 +246,13 @@ opcodes! {
     Add "add" Fixed(2) ALL Elementwise Pure Computes Linear Kernel [],
     AddDependency "add-dependency" Fixed(2) ALL Shaped Pure Computes Whole NoKernel [],
     AfterAll "after-all" Any ALL Shaped Pure Computes Whole NoKernel [],
-    AllGather "all-gather" Any ALL Shaped Varies Computes Whole NoKernel [Written ReplicaGroups],
+    AllGather "all-gather" Any ALL Shaped Acts Computes Whole NoKernel [Written ReplicaGroups],
     AllGatherDone "all-gather-done" Fixed(1) ALL Shaped Pure Computes Whole NoKernel [Written KeepsType Related],
-    AllGatherStart "all-gather-start" Any ALL Shaped Varies Computes Whole NoKernel [Written ReplicaGroups],
-    AllReduce "all-reduce" Any ALL Shaped Varies Computes Whole NoKernel [Written ReplicaGroups] calls |_| 2,
+    AllGatherStart "all-gather-start" Any ALL Shaped Acts Computes Whole NoKernel [Written ReplicaGroups],
+    AllReduce "all-reduce" Any ALL Shaped Acts Computes Whole NoKernel [Written ReplicaGroups] calls |_| 2,
     AllReduceDone "all-reduce-done" Fixed(1) ALL Shaped Pure Computes Whole NoKernel [Written KeepsType Related],
-    AllReduceStart "all-reduce-start" Any ALL Shaped Varies Computes Whole NoKernel [Written ReplicaGroups] calls |_| 2,
-    AllToAll "all-to-all" Any ALL Shaped Varies Computes Whole NoKernel [Written],
+    AllReduceStart "all-reduce-start" Any ALL Shaped Acts Computes Whole NoKernel [Written ReplicaGroups] calls |_| 2,
+    AllToAll "all-to-all" Any ALL Shaped Acts Computes Whole NoKernel [Written],
     And "and" Fixed(2) BITS Elementwise Pure Selects Whole Kernel [],
     Asin "asin" Fixed(1) FLOATS_OR_COMPLEX Elementwise Pure Computes Whole Kernel [Accurate],
     Asinh "asinh" Fixed(1) FLOATS_OR_COMPLEX Elementwise Pure Computes Whole Kernel [Accurate],
@@ -268,11 +272,11 @@ opcodes! {
     Ceil "ceil" Fixed(1) FLOATS Elementwise Pure Computes Whole Kernel [],
     Cholesky "cholesky" Fixed(1) FLOATS_OR_COMPLEX Shaped Pure Computes Whole NoKernel [],
     Clamp "clamp" Fixed(3) ALL Shaped Pure Computes Whole Kernel [OneFloat],
-    CollectiveBroadcast "collective-broadcast" Any ALL Shaped Varies Computes Whole NoKernel [Written OneFloat],
-    CollectivePermute "collective-permute" Any ALL Shaped Varies Computes Whole NoKernel [Written],
+    CollectiveBroadcast "collective-broadcast" Any ALL Shaped Acts Computes Whole NoKernel [Written OneFloat],
+    CollectivePermute "collective-permute" Any ALL Shaped Acts Computes Whole NoKernel [Written],
     CollectivePermuteDone "collective-permute-done" Fixed(1) ALL Shaped Pure Computes Whole NoKernel [Written KeepsType Related],
-    CollectivePermuteStart "collective-permute-start" Any ALL Shaped Varies Computes Whole NoKernel [Written],
-    CollectiveReduce "collective-reduce" Any ALL Shaped Varies Computes Whole NoKernel [Written ReplicaGroups] calls |_| 2,
+    CollectivePermuteStart "collective-permute-start" Any ALL Shaped Acts Computes Whole NoKernel [Written],
+    CollectiveReduce "collective-reduce" Any ALL Shaped Acts Computes Whole NoKernel [Written ReplicaGroups] calls |_| 2,
     Compare "compare" Fixed(2) ALL Shaped Pure Selects Modular Kernel [OneFloat],
     Complex "complex" Fixed(2) FLOATS Shaped Pure Computes Whole Kernel [],
     Concatenate "concatenate" Any ALL Shaped Pure Computes Whole Kernel [OneFloat],
@@ -286,7 +290,7 @@ opcodes! {
     Cosh "cosh" Fixed(1) FLOATS_OR_COMPLEX Elementwise Pure Computes Whole Kernel [Accurate],
     Cosine "cosine" Fixed(1) FLOATS_OR_COMPLEX Elementwise Pure Computes Whole Kernel [Accurate],
     CountLeadingZeros "count-leading-zeros" Fixed(1) INTEGERS Elementwise Pure Computes Whole Kernel [],
-    CustomCall "custom-call" Any ALL Shaped Varies Computes Whole NoKernel [Written],
+    CustomCall "custom-call" Any ALL Shaped Acts Computes Whole NoKernel [Written],
     Divide "divide" Fixed(2) NUMBERS Elementwise Pure Computes Whole Kernel [],
     Domain "domain" Fixed(1) ALL Shaped Pure Computes Whole NoKernel [KeepsType Same],
     Dot "dot" AtLeast(2) ALL Shaped Pure Computes Whole Kernel [],
@@ -304,7 +308,7 @@ opcodes! {
     GetDimensionSize "get-dimension-size" Fixed(1) ALL Shaped Pure Computes Whole NoKernel [],
     GetTupleElement "get-tuple-element" Fixed(1) ALL Shaped Pure Selects Whole NoKernel [KeepsType],
     Imag "imag" Fixed(1) FLOATS_OR_COMPLEX Shaped Pure Computes Whole Kernel [],
-    Infeed "infeed" Fixed(1) ALL Shaped Varies Computes Whole NoKernel [Written],
+    Infeed "infeed" Fixed(1) ALL Shaped Acts Computes Whole NoKernel [Written],
     Iota "iota" Fixed(0) ALL Shaped Pure Computes Whole Kernel [Written],
     IsFinite "is-finite" Fixed(1) FLOATS Shaped Pure Computes Whole Kernel [],
     Log "log" Fixed(1) FLOATS_OR_COMPLEX Elementwise Pure Computes Whole Kernel [Accurate],
@@ -320,20 +324,20 @@ opcodes! {
     Not "not" Fixed(1) BITS Elementwise Pure Selects Modular Kernel [],
     OptBarrier "opt-barrier" Fixed(1) ALL Shaped Pure Computes Whole NoKernel [Written KeepsType Same],
     Or "or" Fixed(2) BITS Elementwise Pure Selects Whole Kernel [],
-    Outfeed "outfeed" Fixed(2) ALL Shaped Varies Computes Whole NoKernel [Written],
+    Outfeed "outfeed" Fixed(2) ALL Shaped Acts Computes Whole NoKernel [Written],
     Pad "pad" Fixed(2) ALL Shaped Pure Computes Whole Kernel [OneFloat],
     Parameter "parameter" Fixed(0) ALL Shaped Pure Selects Whole NoKernel [Written],
     PartitionId "partition-id" Fixed(0) ALL Shaped Varies Computes Whole NoKernel [],
     Popcnt "popcnt" Fixed(1) INTEGERS Elementwise Pure Computes Whole Kernel [],
     Power "power" Fixed(2) NUMBERS Elementwise Pure Computes Whole Kernel [],
-    RaggedAllToAll "ragged-all-to-all" Fixed(6) ALL Shaped Varies Computes Whole NoKernel [Written OneFloat],
+    RaggedAllToAll "ragged-all-to-all" Fixed(6) ALL Shaped Acts Computes Whole NoKernel [Written OneFloat],
     RaggedDot "ragged-dot" Fixed(3) ALL Shaped Pure Computes Whole NoKernel [],
     Real "real" Fixed(1) FLOATS_OR_COMPLEX Shaped Pure Computes Whole Kernel [],
-    Recv "recv" Fixed(1) ALL Shaped Varies Computes Whole NoKernel [Written Related],
+    Recv "recv" Fixed(1) ALL Shaped Acts Computes Whole NoKernel [Written Related],
     RecvDone "recv-done" Fixed(1) ALL Shaped Pure Computes Whole NoKernel [Written KeepsType Related],
     Reduce "reduce" Any ALL Shaped Pure Computes Whole Kernel [OneFloat] calls |n| n,
     ReducePrecision "reduce-precision" Fixed(1) FLOATS Elementwise Pure Computes Whole Kernel [Written],
-    ReduceScatter "reduce-scatter" Any ALL Shaped Varies Computes Whole NoKernel [Written OneFloat ReplicaGroups] calls |_| 2,
+    ReduceScatter "reduce-scatter" Any ALL Shaped Acts Computes Whole NoKernel [Written OneFloat ReplicaGroups] calls |_| 2,
     ReduceWindow "reduce-window" Any ALL Shaped Pure Computes Whole Kernel [] calls |n| n,
     Remainder "remainder" Fixed(2) NUMBERS Elementwise Pure Computes Whole Kernel [],
     ReplicaId "replica-id" Fixed(0) ALL Shaped Varies Computes Whole NoKernel [],
@@ -341,7 +345,7 @@ opcodes! {
     Reverse "reverse" Fixed(1) ALL Shaped Pure Moves Whole Kernel [],
     Rng "rng" Any ALL Shaped Varies Computes Whole Kernel [Written],
     RngBitGenerator "rng-bit-generator" Fixed(1) ALL Shaped Pure Computes Whole Kernel [Written],
-    RngGetAndUpdateState "rng-get-and-update-state" Fixed(0) ALL Shaped Varies Computes Whole NoKernel [Written],
+    RngGetAndUpdateState "rng-get-and-update-state" Fixed(0) ALL Shaped Acts Computes Whole NoKernel [Written],
     RoundNearestAfz "round-nearest-afz" Fixed(1) FLOATS Elementwise Pure Computes Whole Kernel [],
     RoundNearestEven "round-nearest-even" Fixed(1) FLOATS Elementwise Pure Computes Whole Kernel [],
     Rsqrt "rsqrt" Fixed(1) FLOATS_OR_COMPLEX Elementwise Pure Computes Whole Kernel [Accurate],
@@ -350,7 +354,7 @@ opcodes! {
     Scatter "scatter" Any ALL Shaped Pure Computes Whole Kernel [OneFloat] calls |n| n.saturating_sub(1),
     Select "select" Fixed(3) ALL Shaped Pure Selects Whole Kernel [OneFloat],
     SelectAndScatter "select-and-scatter" Fixed(3) ALL Shaped Pure Computes Whole Kernel [OneFloat] calls |_| 2,
-    Send "send" Fixed(2) ALL Shaped Varies Computes Whole NoKernel [Written KeepsType Related],
+    Send "send" Fixed(2) ALL Shaped Acts Computes Whole NoKernel [Written KeepsType Related],
     SendDone "send-done" Fixed(1) ALL Shaped Pure Computes Whole NoKernel [Written Related],
     SetDimensionSize "set-dimension-size" Fixed(2) ALL Shaped Pure Computes Whole NoKernel [],
     ShiftLeft "shift-left" Fixed(2) NUMBERS Elementwise Pure Computes Whole Kernel [],
@@ -403,6 +407,16 @@ impl Opcode {
             opcode if opcode == done => Some(AsyncPhase::Done),
             _ => None,
         })
+    }
+
+    /// The phase of a step that wraps any operation.
+    pub(crate) fn wrapping_phase(self) -> Option<AsyncPhase> {
+        match self {
+            Opcode::AsyncStart => Some(AsyncPhase::Start),
+            Opcode::AsyncUpdate => Some(AsyncPhase::Update),
+            Opcode::AsyncDone => Some(AsyncPhase::Done),
+            _ => None,
+        }
     }
 
     /// The operation that starts what this one completes.

@@ -108,6 +108,17 @@ impl Module {
             name => name.into(),
         }
     }
+
+    /// The name of an instruction in print.
+    pub fn legal_name(&self, i: InstructionId) -> Cow<'_, str> {
+        let is_taken = |name: &str| self.find_instruction(name, Some(self.computation_of(i))).is_some();
+        legal(self.instruction_name(i).into(), Named::Instruction, is_taken)
+    }
+
+    /// The name of a computation in print.
+    pub fn legal_computation_name(&self, c: ComputationId) -> Cow<'_, str> {
+        legal(self.printed_name(c), Named::Computation, |name| self.find_computation(name).is_some())
+    }
 }
 
 struct Printer<'m> {
@@ -177,18 +188,14 @@ impl<'m> Printer<'m> {
     fn name(&self, i: InstructionId) -> Cow<'m, str> {
         match self.options.canonical_names {
             true => format!("tmp_{i}").into(),
-            false => {
-                let m = self.m;
-                let is_taken = |name: &str| m.find_instruction(name, Some(m.computation_of(i))).is_some();
-                legal(m.instruction_name(i).into(), Named::Instruction, is_taken)
-            }
+            false => self.m.legal_name(i),
         }
     }
 
     fn computation_name(&self, c: ComputationId) -> Cow<'m, str> {
         match self.options.canonical_names {
             true => format!("computation_{c}").into(),
-            false => legal(self.m.printed_name(c), Named::Computation, |name| self.m.find_computation(name).is_some()),
+            false => self.m.legal_computation_name(c),
         }
     }
 

@@ -137,7 +137,7 @@ def _register(
     register(
         opcode,
         Maps(*rule.without_devices(), collective=rule),
-        Semantics(semantics, operations, has_side_effect=True, builder_methods=builder_methods),
+        Semantics(semantics, operations, builder_methods=builder_methods),
         memory=memory._replace(exchange=partial(exchange, rule, sent)),
     )
 

@@ -42,19 +42,18 @@ impl Module {
     /// The phase of a step, and the wrapped operation if the opcode names one, as in `dot-start`.
     pub(crate) fn async_step(&self, i: InstructionId) -> Option<(Option<Opcode>, AsyncPhase)> {
         match self.instructions()[i as usize].opcode {
-            Opcode::AsyncStart => Some((None, AsyncPhase::Start)),
-            Opcode::AsyncUpdate => Some((None, AsyncPhase::Update)),
-            Opcode::AsyncDone => Some((None, AsyncPhase::Done)),
             Opcode::Unknown => async_form(self.opcode_name(i)).map(|(inner, phase)| (Some(inner), phase)),
-            _ => None,
+            opcode => opcode.wrapping_phase().map(|phase| (None, phase)),
         }
     }
 
     /// Whether the operation of an instruction has a trait. A short form such as `dot-start` has the traits of
-    /// `async-start`, and the traits about groups and sources of the wrapped operation.
+    /// `async-start`, and the traits about groups, sources and actions of the wrapped operation.
     pub fn has_trait(&self, i: InstructionId, t: Trait) -> bool {
         match (self.instructions()[i as usize].opcode, self.async_step(i)) {
-            (Opcode::Unknown, Some((Some(inner), _))) if matches!(t, Trait::VARIES | Trait::REPLICA_GROUPS) => {
+            (Opcode::Unknown, Some((Some(inner), _)))
+                if matches!(t, Trait::VARIES | Trait::ACTS | Trait::REPLICA_GROUPS) =>
+            {
                 inner.has(t)
             }
             (Opcode::Unknown, Some(_)) => Opcode::AsyncStart.has(t),
@@ -164,6 +163,19 @@ impl Module {
         }
         steps.reverse();
         steps
+    }
+
+    /// For a step of any asynchronous operation: the step before it, if it is known, and whether another must follow.
+    pub(crate) fn async_neighbours(&self, i: InstructionId) -> Option<(Option<InstructionId>, bool)> {
+        let phase = self.phase(i)?;
+        let before = match phase {
+            AsyncPhase::Start => None,
+            AsyncPhase::Update | AsyncPhase::Done => match self.source_step(i, |k| self.phase(k)) {
+                Source::Step(before) => Some(before),
+                Source::Elsewhere | Source::Other(_) => None,
+            },
+        };
+        Some((before, phase != AsyncPhase::Done))
     }
 
     /// Whether a step binds operands or parts of the result that were not there before.

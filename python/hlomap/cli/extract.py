@@ -1,0 +1,56 @@
+"""The command ``hlomap extract``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ..errors import HlomapError
+from .console import FILE, OUTPUT, PROGRAM, failing, number, read_module, refuse_overwriting, say
+from .selection import find_instruction
+
+
+@click.command(epilog="Exit codes: 0 success, 1 FILE cannot be read as HLO, 2 wrong arguments or no such name.")
+@click.argument("file", type=FILE)
+@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@PROGRAM
+@click.option("--computation", metavar="NAME", help="The computation of the instructions, if the names occur in several.")
+@click.option("--stop", "ends", metavar="NAME", multiple=True, help="Make this value a parameter; repeatable.")
+@number("--depth", least=1, help="Make the values this many operands away parameters.")
+@click.option("-o", "--output", metavar="FILE", type=OUTPUT, help="Write the text to FILE instead of printing it.")
+def extract(
+    file: Path,
+    names: tuple[str, ...],
+    computation: str | None,
+    ends: tuple[str, ...],
+    depth: int | None,
+    output: Path | None,
+) -> None:
+    """Print the module that computes just the instructions NAME of FILE.
+
+    Its parameters are those that they need, and one for each value of --stop, or --depth operands away.  Several
+    instructions become a tuple.
+
+    \b
+    Examples:
+      hlomap extract module.hlo fusion.3
+      hlomap extract module.hlo fusion.3 --depth 1 -o fusion.hlo
+      hlomap extract module.hlo fusion.3 --stop x.1
+    """
+    from ..base.files import write_text
+    from ..hlo import edit
+
+    refuse_overwriting(output, file)
+    module = read_module(file)
+    roots = [find_instruction(module, name, computation, "NAME") for name in names]
+    stop = [find_instruction(module, name, computation, "--stop") for name in ends]
+    try:
+        extracted = str(edit.extract(*roots, stop=stop, depth=depth))
+    except HlomapError as error:
+        raise click.UsageError(str(error)) from error
+    if output is None:
+        say(extracted, nl=False)
+        return
+    with failing(output):
+        write_text(output, extracted)
