@@ -447,6 +447,7 @@ class Instruction:
     def _has(
         self,
         name: Literal[
+            "acts",
             "elementwise",
             "linear",
             "literal",
@@ -1017,13 +1018,12 @@ def _read_profile(
     ],
     list[tuple[str, int | None, bytes]],
 ]: ...
+
 _Field: TypeAlias = str | int | tuple[int, ...] | list[int]
 _Written: TypeAlias = tuple[str, Shape, str, str, list[int], list[tuple[str, _Field]], int | None]
 
 def _all_names(module: Module, /) -> list[str]: ...
-def _rows(
-    computation: Computation, /
-) -> list[tuple[str, Shape, str, str, tuple[int, ...], tuple[int, ...]]]: ...
+def _rows(computation: Computation, /) -> list[tuple[str, Shape, str, str, tuple[int, ...], tuple[int, ...]]]: ...
 def _merge(
     members: Sequence[tuple[int, _Written, tuple[list[_Written], int] | None]],
     outside: Sequence[tuple[int, _Written]],

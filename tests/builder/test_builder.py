@@ -217,7 +217,7 @@ def test_every_operation_with_a_rule_is_written() -> None:
 
 
 def test_every_method_has_an_example() -> None:
-    assert METHODS - {case.method for case in EXAMPLES} == {"annotating", "build", "computation"}
+    assert METHODS - {case.method for case in EXAMPLES} == {"annotating", "build", "computation"} | EDITS
 
 
 def same_bits(a: Any, b: Any) -> bool:
@@ -289,7 +289,8 @@ def test_element_types_as_xla() -> None:
 
 
 def arity(method: str) -> int:
-    names = list(inspect.signature(getattr(hm.Builder, method)).parameters)[1:]
+    function = getattr(hm.Builder, method)
+    names = list(inspect.signature(function).parameters)[1:] if callable(function) else ()
     return {("operand",): 1, ("lhs", "rhs", "broadcast_dimensions"): 2}.get(tuple(names), 0)
 
 
@@ -373,7 +374,9 @@ def test_unfinished_computations_leave_no_trace() -> None:
     assert hm.execute(module, np.ones(3, np.float32)).tolist() == [2.0, 2.0, 2.0]
 
 
-METHODS = {name for name in dir(hm.Builder) if not name.startswith("_")}
+METHODS = {name for name in dir(hm.Builder) if not name.startswith("_") and callable(getattr(hm.Builder, name))}
+# They change what others have written; tests/builder/test_edits.py has their cases.
+EDITS = {"fuse", "inline", "inside", "replace", "users"}
 
 
 def test_products_of_batches_of_matrices() -> None:

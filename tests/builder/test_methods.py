@@ -19,6 +19,7 @@ import hlomap as hm
 from hlomap.builder import builder
 from hlomap.builder.attribute_methods import attribute_method
 from hlomap.builder.derived import DerivedMethods
+from hlomap.builder.edits import Edits
 from hlomap.ops import _registry, _rule, lookup, registered
 from hlomap.writing.attributes import FORMS
 from hlomap.writing.core import Core
@@ -26,8 +27,10 @@ from hlomap.writing.core import Core
 DERIVED = CASES / "builder" / "derived.txt"
 
 DECLARED = {name for opcode in registered() for name, _ in generate_builder.declared(opcode)}
-OWN = {name for name, value in vars(Core).items() if name[0] != "_" and inspect.isfunction(value)}
-METHODS = sorted(name for name in dir(hm.Builder) if name[0] != "_")
+OWN = {
+    name for base in (Core, Edits) for name, value in vars(base).items() if name[0] != "_" and inspect.isfunction(value)
+}
+METHODS = sorted(name for name in dir(hm.Builder) if name[0] != "_" and callable(getattr(hm.Builder, name)))
 
 
 def test_the_methods_are_those_of_the_op_rules() -> None:

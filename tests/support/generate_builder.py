@@ -20,6 +20,7 @@ import hlomap as hm
 from hlomap.builder.attribute_methods import method_name
 from hlomap.builder.builder import Builder
 from hlomap.builder.derived import DerivedMethods
+from hlomap.builder.edits import Edits
 from hlomap.ops import lookup
 from hlomap.ops._rule import ElementwiseMethod
 from hlomap.writing.core import Core
@@ -106,7 +107,7 @@ def written() -> dict[str, Callable[..., Any]]:
     """The public methods of the written mixins by name."""
     found: dict[str, Callable[..., Any]] = {}
     for mixin in Builder.__bases__:
-        if mixin not in (DerivedMethods, Core):
+        if mixin not in (DerivedMethods, Edits, Core):
             found |= {name: f for name, f in vars(mixin).items() if inspect.isfunction(f) and name[0] != "_"}
     return found
 

@@ -6,6 +6,7 @@ and copies what no edit touched.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -33,8 +34,8 @@ def edit(module: Module, /) -> Builder:
     """A :class:`Builder` that holds a module: every instruction is a Value, and can be replaced, inlined or fused.
 
     ``b["name"]`` is an instruction, ``b.root`` the root.  Methods of the builder write into the entry, and in a block
-    ``with b.inside(value)`` into the computation of ``value``.  :meth:`Value.annotated` sets attributes, and removes one
-    with ``""``.  ``b.build()`` gives the new module:
+    ``with b.inside(value)`` into the computation of ``value``.  :meth:`Value.annotated` sets attributes, and removes
+    one with ``""``.  ``b.build()`` gives the new module:
 
     - The order is stable: an instruction moves only if what it needs comes later, so that a schedule remains one.
     - What an edit left without users goes, unless it has a side effect, and computations that nobody calls any more.
@@ -90,6 +91,7 @@ class Edits(Core):
         super().__init__(name)
         self._module: Module | None = None
         self._held: dict[int, Callee] = {}
+        self._computation_names: list[str] = []
 
     def __getitem__(self, name: str) -> Value:
         """The instruction of this name, with or without ``%``; the entry's before those of other computations.
@@ -99,8 +101,11 @@ class Edits(Core):
         bare = text("name", name).removeprefix("%")
         value = self._by_name.get(bare)
         if value is None and self._module is not None:
-            value = self._value_of(self._module[bare])
-        if value is None or value.name != bare or (value._scope.edits and value in value._scope.edits.removed):
+            found = self._value_of(self._module[bare])
+            value = None if found in self._renamed else found
+        elif value is not None and value.name != bare:
+            value = None
+        if value is None or (value._scope.edits is not None and value in value._scope.edits.removed):
             raise NotFoundError(f"no instruction `{bare}`")
         return value
 
@@ -124,7 +129,7 @@ class Edits(Core):
         [<Value multiply: f32[3]>, <Value negate: f32[3]>]
         """
         edits = self._edits("value", value)
-        return [user for user in edits.users.get(value, ()) if user not in edits.removed]
+        return [user for user in edits.users(value) if user not in edits.removed]
 
     @contextmanager
     def inside(self, value: Value) -> Iterator[None]:
@@ -153,9 +158,9 @@ class Edits(Core):
     def replace(self, old: Value, new: Value) -> Value:
         """Lets everything that reads ``old`` read ``new``, which it returns.
 
-        Control predecessors and the root count as reads.  What ``new`` is computed from keeps reading ``old``, so that a
-        value can be replaced by a function of it.  Raises :class:`~hlomap.errors.ShapeError` if the shapes
-        differ in more than layouts, if the Values belong to different computations, and if nothing else reads ``old``.
+        Control predecessors and the root count as reads.  What ``new`` is computed from keeps reading ``old``, so that
+        a value can be replaced by a function of it.  Raises :class:`~hlomap.errors.ShapeError` if the shapes differ in
+        more than layouts, if the Values belong to different computations, and if nothing else reads ``old``.
 
         >>> x = b.parameter(0, "f32[3]", "x")
         >>> root = b.exp(-x)
@@ -177,7 +182,7 @@ class Edits(Core):
             raise ShapeError(f"{call}: {new.name} was replaced, or became a part of a fusion")
         above = _above(new, old)
         if old is not new and not self._redirect(old, new, above):
-            rest = f" but what {new.name} is computed from" if not above.isdisjoint(edits.users.get(old, ())) else ""
+            rest = f" but what {new.name} is computed from" if not above.isdisjoint(edits.users(old)) else ""
             raise ShapeError(f"{call}: nothing reads {old.name}{rest}")
         return new
 
@@ -206,11 +211,12 @@ class Edits(Core):
             if inner.opcode == "parameter":
                 made[inner] = value.operands[int(inner.literal)]
                 continue
-            attributes = {key: one for key, one in inner.written.items() if not isinstance(one, Names)}
+            attributes: dict[str, Attribute] = dict(inner.written)
+            attributes.pop("control-predecessors", None)
             if before := Names([*(made[one] for one in predecessors(inner)), *waits]):
                 attributes["control-predecessors"] = before
-            operands = tuple(made[one] for one in inner.operands)
-            made[inner] = self._placed(value, inner.name, inner.shape, inner.opcode, operands, attributes, inner.literal)
+            written = inner.shape, inner.opcode, tuple(made[one] for one in inner.operands), attributes, inner.literal
+            made[inner] = self._placed(value, inner.name, *written)
         assert body.root is not None
         new = made[body.root]
         if new.number is None and new not in set(value.operands) and new.shape.equals(value.shape, layout="ignored"):
@@ -276,24 +282,30 @@ class Edits(Core):
     def _hold(self, module: Module) -> None:
         """Opens a module."""
         self._module = module
+        self._finish = self._edited_module
         self.name = module.name
         self._names.discard("main")
-        self._names.update(_core._all_names(module))
-        entry = Scope(module.entry.name)
+        names = _core._all_names(module)
+        self._names.update(names)
+        self._computation_names = names[module.n_instructions :]
+        entry = Scope(self._computation_names[module.entry.number])
         self._load(entry, module.entry)
         self._scopes = [entry]
 
     def _load(self, scope: Scope, computation: Computation) -> None:
         """Makes Values of the instructions of a computation."""
+        with _without_collections():
+            self._load_rows(scope, computation)
+
+    def _load_rows(self, scope: Scope, computation: Computation) -> None:
         scope.computation = computation
-        edits = scope.edits = State()
-        builder, values, users = cast("Builder", self), scope.values, edits.users
-        before: list[tuple[int, tuple[int, ...]]] = []
+        builder, values = cast("Builder", self), scope.values
         rows = _core._rows(computation)
-        start = computation.instructions[0].number if rows else 0
-        root = computation.root.number - start
+        start = computation.instructions[0].number
         new = _HeldValue.__new__
-        for position, (name, shape, opcode, literal, _, after) in enumerate(rows):
+        is_sorted = True
+        before: list[tuple[int, tuple[int, ...]]] = []
+        for position, (name, shape, opcode, literal, operands, after) in enumerate(rows):
             value = new(_HeldValue)
             value.__dict__ = {
                 "builder": builder,
@@ -310,21 +322,23 @@ class Edits(Core):
             values.append(value)
             if after:
                 before.append((position, after))
-        for value, row in zip(values, rows, strict=True):
-            value.operands = tuple([values[k] for k in row[4]])
-            for operand in value.operands:
-                known = users.get(operand)
-                if known is None:
-                    users[operand] = {value: None}
-                else:
-                    known[value] = None
-                edits.is_sorted &= operand.position < value.position
+            is_sorted = is_sorted and (not operands or max(operands) < position)
+        for made, row in zip(values, rows, strict=True):
+            made.operands = tuple([values[k] for k in row[4]])
+        module = computation.module
+
+        def first_users(value: Value) -> Iterator[Value]:
+            if value.number is not None:
+                for user in module.instruction(value.number).users:
+                    yield values[user.number - start]
+
+        edits = scope.edits = State(first_users=first_users, is_sorted=is_sorted)
         for position, after in before:
             for k in after:
                 edits.followers.setdefault(values[k], {})[values[position]] = None
         for parameter in computation.parameters:
             scope.parameters[len(scope.parameters)] = values[parameter.number - start]
-        scope.root = values[root]
+        scope.root = values[computation.root.number - start]
 
     def _value_of(self, instruction: Instruction) -> Value:
         """The Value of an instruction of the module."""
@@ -339,11 +353,10 @@ class Edits(Core):
         """A computation of the module, as instructions call it."""
         callee = self._held.get(computation.number)
         if callee is None:
-            name = computation.name or f"computation_{computation.number}"
-            scope = Scope(name)
+            scope = Scope(self._computation_names[computation.number])
             self._load(scope, computation)
             assert scope.root is not None
-            callee = self._held[computation.number] = Callee(name, scope, scope.root)
+            callee = self._held[computation.number] = Callee(scope.name, scope, scope.root)
         return callee
 
     def _attributes_of(self, value: Value) -> Mapping[str, Attribute]:
@@ -361,7 +374,7 @@ class Edits(Core):
             elif isinstance(given, tuple) and given and isinstance(given[0], Instruction):
                 found[key] = Names(map(self._value_of, given))
             else:
-                found[key] = instruction.attributes.text(key)
+                found[key] = cast(str, instruction.attributes.text(key))
         return found
 
     # What follows changes programs.
@@ -376,7 +389,7 @@ class Edits(Core):
             scope.edits = State()
             for one in scope.values:
                 for operand in one.operands:
-                    scope.edits.users.setdefault(operand, {})[one] = None
+                    scope.edits.users(operand)[one] = None
                 for earlier in predecessors(one):
                     scope.edits.followers.setdefault(earlier, {})[one] = None
         return scope.edits
@@ -407,13 +420,13 @@ class Edits(Core):
     def _redirect(self, old: Value, new: Value, above: set[Value] | None = None) -> bool:
         """Lets what reads ``old`` read ``new``, but for the Values ``above``; returns whether anything does."""
         scope, edits, kept = old._scope, self._edits("old", old), above or set()
-        moved = [user for user in edits.users.get(old, ()) if user not in kept and user not in edits.removed]
+        moved = [user for user in edits.users(old) if user not in kept and user not in edits.removed]
         for user in moved:
             user.operands = tuple([new if operand is old else operand for operand in user.operands])
             user.is_changed = True
             edits.is_sorted &= new.position <= user.position
-            del edits.users[old][user]
-            edits.users.setdefault(new, {})[user] = None
+            del edits.users(old)[user]
+            edits.users(new)[user] = None
         following = [one for one in edits.followers.get(old, ()) if one not in kept and one not in edits.removed]
         for one in following:
             names = dict.fromkeys(new if earlier is old else earlier for earlier in predecessors(one))
@@ -433,7 +446,7 @@ class Edits(Core):
         edits = self._edits("value", value)
         edits.removed.add(value)
         for operand in value.operands:
-            edits.users.get(operand, {}).pop(value, None)
+            edits.users(operand).pop(value, None)
 
     def _merged(self, call: str, group: list[Value], outputs: list[Value], kind: str | None) -> Value:
         """The fusion of these instructions, in the place of the first output, which nothing reads yet."""
@@ -476,25 +489,22 @@ class Edits(Core):
         callees.append(Callee(scope.name, scope, values[root]))
         self._callees.append(callees[-1])
         name, shape, opcode, _, _, fields, _ = fusion
-        attributes = {key: _attribute(one, values, callees) for key, one in fields}
+        kept: dict[str, Attribute] = {key: _attribute(one, values, callees) for key, one in fields}
         within = set(group)
         if before := dict.fromkeys(one for member in group for one in predecessors(member) if one not in within):
-            attributes["control-predecessors"] = Names(before)
-        inputs = tuple(by_id[k] for k in operands)
-        return self._placed(outputs[0], name, shape, opcode, inputs, attributes)
+            kept["control-predecessors"] = Names(before)
+        return self._placed(outputs[0], name, shape, opcode, tuple(by_id[k] for k in operands), kept)
 
-    def _built(self, root: Value, header: Mapping[str, Attribute]) -> Module:
-        if self._module is None:
-            return super()._built(root, header)
+    def _edited_module(self, root: Value, header: Mapping[str, Attribute]) -> Module:
+        """The module that edits have made of the one that is held; ``root`` is that of its entry."""
+        assert self._module is not None
         n = len(self._module.computations)
-        numbers = {id(self._scopes[0]): self._module.entry.number}
-        numbers |= {id(callee.scope): number for number, callee in self._held.items()}
-        numbers |= {id(callee.scope): n + k for k, callee in enumerate(self._callees)}
-        loaded = {scope.computation.number: scope for scope in self._loaded() if scope.computation is not None}
-        computations: list[tuple[int | None, str, list[int | _Row] | None, int]] = []
-        for number in range(n):
-            computations.append(_lines(loaded[number], numbers) if number in loaded else (number, "", None, 0))
-        computations += [_lines(callee.scope, numbers) for callee in self._callees]
+        new = {callee: n + k for k, callee in enumerate(self._callees)}
+        loaded = [self._scopes[0], *(callee.scope for callee in self._held.values())]
+        # Reading attributes loads further computations, which no edit touched.
+        lines = {one.computation.number: _lines(one, new) for one in loaded if one.computation is not None}
+        untouched = (lines.get(number, (number, "", None, 0)) for number in range(n))
+        computations = [*untouched, *(_lines(callee.scope, new) for callee in self._callees)]
         entry, texts = self._module.entry.number, [(key, str(one)) for key, one in header.items()]
         keeps = "entry_computation_layout" in header
         try:
@@ -502,10 +512,18 @@ class Edits(Core):
         except HloSyntaxError as error:
             raise ShapeError(f"hm.Builder.build: the edited module is not valid: {error}") from error
 
-    def _loaded(self) -> Iterator[Scope]:
-        yield self._scopes[0]
-        for callee in self._held.values():
-            yield callee.scope
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """A block without garbage collections: they would visit the objects of a large program many times, and none is
+    garbage yet."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _checked(value: object) -> Value:
@@ -562,8 +580,11 @@ def _attribute(field: _Field, values: list[Value], callees: list[Callee]) -> Att
     return Names(values[k] for k in field)
 
 
-def _lines(scope: Scope, numbers: dict[int, int]) -> tuple[int | None, str, list[int | _Row] | None, int]:
-    """A computation for the compiled module: the number of an instruction that no edit touched, else its row."""
+def _lines(scope: Scope, new: Mapping[Callee, int]) -> tuple[int | None, str, list[int | _Row] | None, int]:
+    """A computation for the compiled module: the number of an instruction that no edit touched, else its row.
+
+    ``new`` has the numbers of computations that the module does not have.
+    """
     values = ordered(scope)
     computation = scope.computation.number if scope.computation is not None else None
     at = {value: k for k, value in enumerate(values)}
@@ -574,7 +595,7 @@ def _lines(scope: Scope, numbers: dict[int, int]) -> tuple[int | None, str, list
             continue
         callees: list[Callee] = []
         name, shape, opcode, literal, operands, fields, _ = _row(value, at.__getitem__, callees)
-        known = [numbers[id(callee.scope)] for callee in callees]
+        known = [one.scope.computation.number if one.scope.computation else new[one] for one in callees]
         renumbered: list[tuple[str, _Field]] = []
         for key, one in fields:
             if isinstance(one, int):

@@ -15,7 +15,7 @@ from .selection import find_instruction
 @click.argument("file", type=FILE)
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 @PROGRAM
-@click.option("--computation", metavar="NAME", help="The computation of the instructions, if the names occur in several.")
+@click.option("--computation", metavar="NAME", help="The computation of the instructions.")
 @click.option("--stop", "ends", metavar="NAME", multiple=True, help="Make this value a parameter; repeatable.")
 @number("--depth", least=1, help="Make the values this many operands away parameters.")
 @click.option("-o", "--output", metavar="FILE", type=OUTPUT, help="Write the text to FILE instead of printing it.")

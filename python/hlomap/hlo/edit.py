@@ -1,12 +1,13 @@
 """Modules made of the instructions of another: a part of a program alone, several instructions as one fusion.
 
-:func:`extract` and :func:`fuse` are the public functions; the compiled module writes and reads the text.  What a program
-changes step by step is edited by a :class:`~hlomap.Builder`.
+:func:`extract` and :func:`fuse` are the public functions; the compiled module writes and reads the text.  A program
+that makes several changes does so with a :class:`~hlomap.Builder`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import pairwise
 from typing import Any, Protocol, TypeVar
 
 from .. import _core
@@ -20,11 +21,11 @@ KINDS = ("kLoop", "kInput", "kOutput", "kCustom", "call")
 def extract(*instructions: Instruction, stop: Iterable[Instruction] = (), depth: int | None = None) -> Module:
     """The module that computes just these instructions, which belong to one computation.
 
-    Its entry has the parameters that they need, in the order of their numbers, then one in the place of each instruction
-    of ``stop``, or ``depth`` operands away, in the order of the module; all keep their names, shapes, layouts,
-    shardings and metadata.  Several instructions become a tuple called ``outputs``.  Called computations, attributes, the
-    order and the header stay; aliases and donations do not, and the layouts of the entry are those of its parameters
-    and its root.  An instruction of a loop's body or of a fusion can be extracted too.
+    Its entry has the parameters that they need, in the order of their numbers, then one in the place of each
+    instruction of ``stop``, or ``depth`` operands away, in the order of the module; all keep their names, shapes,
+    layouts, shardings and metadata.  Several instructions become a tuple called ``outputs``.  Called computations,
+    attributes, the order and the header stay; aliases and donations do not, and the layouts of the entry are those of
+    its parameters and its root.  An instruction of a loop's body or of a fusion can be extracted too.
 
     Raises :class:`TypeError` for arguments of other types, :class:`~hlomap.errors.ShapeError` for instructions of
     several computations, and for a step of an asynchronous operation without the others.
@@ -67,8 +68,8 @@ def fuse(
     fusion, by default ``kInput`` if one of the instructions has it, else ``kLoop``; ``"call"`` gives a call.  The
     metadata are those of the consumer; backend configs are left out, since they are of the old kernels.
 
-    Nothing is said about whether a compiler would fuse them.  Raises :class:`TypeError` for arguments of other types and
-    :class:`~hlomap.errors.ShapeError` for instructions of several computations, a producer that none of the others
+    Nothing is said about whether a compiler would fuse them.  Raises :class:`TypeError` for arguments of other types
+    and :class:`~hlomap.errors.ShapeError` for instructions of several computations, a producer that none of the others
     reads, and outputs that make a cycle.
 
     >>> text = '''ENTRY e {
@@ -201,6 +202,5 @@ def cycle_text(path: Sequence[Node]) -> str:
     >>> cycle_text([hm.parse("ENTRY e { ROOT p = f32[] parameter(0) }")["p"]] * 2)
     'p reads p: a cycle'
     """
-    steps = [f"{after.name} reads {before.name}" for before, after in zip(path, path[1:], strict=False)]
+    steps = [f"{after.name} reads {before.name}" for before, after in pairwise(path)]
     return f"{', '.join(steps[:-1])}{' and ' if steps[:-1] else ''}{steps[-1]}: a cycle"
-

@@ -56,6 +56,8 @@ class Core(NamesMethods):
         self._annotating: list[tuple[Scope, Mapping[str, Any]]] = []
         self._is_strict = True
         self._by_name: dict[str, Value] = {}
+        self._renamed: set[Value] = set()
+        self._finish: Callable[[Value, Mapping[str, Attribute]], Module] = self._written_module
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         """Raises ``TypeError``: functions and ``with`` blocks may be in the middle of writing to a builder."""
@@ -91,9 +93,9 @@ class Core(NamesMethods):
             scope.root = self._packed("root", root)
         if scope.root is None:
             raise wrong_type("root", root, "a Value, or a sequence of Values")
-        return self._built(scope.root, attributes)
+        return self._finish(scope.root, attributes)
 
-    def _built(self, root: Value, header: Mapping[str, Attribute]) -> Module:
+    def _written_module(self, root: Value, header: Mapping[str, Attribute]) -> Module:
         """The module of what was written."""
         source = self._source(root, header)
         module = _core.parse_text(source)[0]
@@ -235,6 +237,7 @@ class Core(NamesMethods):
         if value.name != self._checked_name(name):
             value.name = self._unique(name)
             value.is_changed = True
+            self._renamed.add(value)
             self._by_name[value.name] = value
 
     def _note_edit(self, scope: Scope, value: Value) -> None:
@@ -243,7 +246,7 @@ class Core(NamesMethods):
         assert edits is not None
         value.position = max((operand.position for operand in value.operands), default=-1)
         for operand in value.operands:
-            edits.users.setdefault(operand, {})[value] = None
+            edits.users(operand)[value] = None
 
     def _check_scope(self, value: Value) -> None:
         """Checks that a Value belongs to the computation that is being written."""

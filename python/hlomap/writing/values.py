@@ -6,7 +6,7 @@ Shapes have only the layouts that the caller wrote.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, SupportsIndex, TypeAlias, TypeVar
 
@@ -37,14 +37,23 @@ class Scope:
 class Edits:
     """What changes of existing instructions need to know of a computation."""
 
-    users: dict[Value, dict[Value, None]] = field(default_factory=dict)
-    """The instructions that have a Value as an operand."""
+    known_users: dict[Value, dict[Value, None]] = field(default_factory=dict)
+    """By Value the instructions that have it as an operand, as far as they were asked for."""
+    first_users: Callable[[Value], Iterable[Value]] = field(default=lambda value: ())
+    """The users of a Value before any edit."""
     followers: dict[Value, dict[Value, None]] = field(default_factory=dict)
     """The instructions that have a Value as a control predecessor."""
     removed: set[Value] = field(default_factory=set)
     """Values that edits replaced by others."""
     is_sorted: bool = True
     """No operand has a higher position than its user."""
+
+    def users(self, value: Value) -> dict[Value, None]:
+        """The instructions that have a Value as an operand, in order; edits change the dictionary."""
+        users = self.known_users.get(value)
+        if users is None:
+            users = self.known_users[value] = dict.fromkeys(self.first_users(value))
+        return users
 
 
 class Callee:

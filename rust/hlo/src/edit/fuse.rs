@@ -133,6 +133,9 @@ fn head<'m>(members: &[Member<'m>], outputs: &[u32]) -> Result<Row<'m>, EditErro
     if let Some(m) = members.iter().find(|m| matches!(m.row.body, Body::Parameter(_))) {
         return Err(EditError::Invalid(format!("{} is a parameter, which nothing computes", m.row.name)));
     }
+    if let Some(m) = members.iter().find(|m| m.row.phase().is_some()) {
+        return Err(EditError::Invalid(format!("{} is one step of an asynchronous operation", m.row.name)));
+    }
     let is_fusion = consumer.code() == Opcode::Fusion;
     let name = if is_fusion { consumer.name.clone() } else { format!("{}_fusion", consumer.name).into() };
     let shape = match others {

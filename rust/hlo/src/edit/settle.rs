@@ -61,11 +61,24 @@ impl<'m> Draft<'m> {
                 pending.extend(self.parts[p as usize].rows.iter().flat_map(Row::callees));
             }
         }
-        let order: Vec<u32> = order.into_iter().filter(|&p| is_left[p as usize]).collect();
+        let mut order: Vec<u32> = order.into_iter().filter(|&p| is_left[p as usize]).collect();
         if is_laid_out(self.module) {
             order.iter().for_each(|&p| self.fill_layouts(p));
         }
         order.iter().rev().for_each(|&p| self.hand_on_layouts(p));
+        // A text may have a computation behind one that calls it, although XLA's may not: that is not for an edit to mend.
+        let is_as_before = |p: u32, callee: u32| {
+            let numbers = (self.parts[p as usize].number, self.parts[callee as usize].number);
+            let (Some(p), Some(callee)) = numbers else { return false };
+            callee > p && self.module.callers(callee).iter().any(|&i| self.module.computation_of(i) == p)
+        };
+        let callees = |p: u32| {
+            let all = self.parts[p as usize].rows.iter().flat_map(Row::callees);
+            all.filter(|&callee| !is_as_before(p, callee)).collect::<Vec<_>>()
+        };
+        if let Ok(printed) = postorder(self.parts.len(), callees) {
+            order = printed.into_iter().filter(|&p| is_left[p as usize]).collect();
+        }
         Ok(order)
     }
 
