@@ -7,6 +7,7 @@ those.
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -26,7 +27,7 @@ HEAD, *BLOCKS = FILE.read_text(encoding="utf-8").split("\n== ")
 def outcome(block: str) -> str:
     """A case with the module or the error that its statements give."""
     given = block.partition("\n=>")[0]
-    title, *lines = given.splitlines()
+    lines = given.splitlines()[1:]
     module = hm.parse("\n".join(line for line in lines if not line.startswith("> ")))
     b = hm.edit(module)
     names: dict[str, Any] = {"hm": hm, "m": module, "b": b}
@@ -104,18 +105,7 @@ def test_inlined_fusions() -> None:
 
 def edges(module: hm.Module) -> Iterator[tuple[hm.Instruction, hm.Instruction]]:
     """Consumers and producers that can be one fusion."""
-    kernels = (
-        "add",
-        "multiply",
-        "fusion",
-        "broadcast",
-        "reduce",
-        "transpose",
-        "subtract",
-        "select",
-        "copy",
-        "exponential",
-    )
+    kernels = {"add", "multiply", "fusion", "broadcast", "reduce", "transpose", "subtract", "select", "copy"}
     for consumer in module.entry:
         if consumer.opcode in kernels:
             yield from ((consumer, p) for p in dict.fromkeys(consumer.operands) if p.opcode in kernels)
@@ -168,24 +158,39 @@ def _change(rng: random.Random, b: hm.Builder, instructions: list[hm.Instruction
         b.inline(value)
     elif not value.shape.is_array or not value.dimensions or not b.users(value):
         return
-    elif rng.random() < 0.5:
+    elif value.shape.layout is None or rng.random() < 0.5:
         b.replace(value, b.rev(b.rev(value, [0]), [0]))
     else:
         order = list(range(len(value.dimensions)))
         rng.shuffle(order)
         moved = b.copy(value).annotated(layout=hm.Layout(order))
-        b.replace(value, b.copy(moved))
+        b.replace(value, b.copy(moved).annotated(layout=value.shape.layout))
+
+
+def calls_of_replacing(n: int) -> int:
+    """How many functions are called to replace every value of a chain by a function of it."""
+    chain = "".join(f"  v{k + 1} = f32[4] abs(v{k})\n" for k in range(n))
+    b = hm.edit(hm.parse(f"ENTRY e {{\n  v0 = f32[4] parameter(0)\n{chain}  ROOT r = f32[4] negate(v{n})\n}}"))
+    n_calls = 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal n_calls
+        n_calls += event in {"call", "c_call"}
+
+    sys.setprofile(count)
+    try:
+        for k in range(n):
+            b.replace(b[f"v{k}"], b.tanh(b[f"v{k}"]))
+        changed = b.build()
+    finally:
+        sys.setprofile(None)
+    assert changed.n_instructions == 2 * n + 2
+    return n_calls
 
 
 def test_work_is_linear() -> None:
-    """A thousand replacements in a chain, of which each is checked against what the new value is computed from."""
-    n = 3000
-    chain = "".join(f"  v{k + 1} = f32[4] abs(v{k})\n" for k in range(n))
-    module = hm.parse(f"ENTRY e {{\n  v0 = f32[4] parameter(0)\n{chain}  ROOT r = f32[4] negate(v{n})\n}}")
-    b = hm.edit(module)
-    for k in range(n):
-        b.replace(b[f"v{k}"], b.tanh(b[f"v{k}"]))
-    assert b.build().n_instructions == 2 * n + 3
+    """A replacement looks only at what the new value is computed from, back to the old one."""
+    assert calls_of_replacing(900) < 3.3 * calls_of_replacing(300)
 
 
 def test_the_builder_edits_what_it_wrote() -> None:
@@ -204,13 +209,13 @@ def test_the_builder_edits_what_it_wrote() -> None:
     with pytest.raises(hm.errors.NotFoundError, match="no instruction `tanh`"):
         b["tanh"]
     with pytest.raises(hm.errors.NotFoundError, match="has no root yet"):
-        hm.Builder("m").root
+        _ = hm.Builder("m").root
 
 
 def test_what_cannot_be_edited() -> None:
     unnamed = hm.parse("ENTRY e { p = f32[2] parameter(0) ROOT a = f32[2] add(, ) }")
-    with pytest.raises(hm.errors.UnsupportedError, match="hm.edit: a: the text names no operands"):
+    with pytest.raises(hm.errors.UnsupportedError, match=r"hm\.edit: a: the text names no operands"):
         hm.edit(unnamed)
     unread = hm.parse("ENTRY e { p = f32[2] parameter(0)\n x = f7[2] copy(p)\n ROOT n = f32[2] negate(p) }")
-    with pytest.raises(hm.errors.UnsupportedError, match="hm.edit: x cannot be read"):
+    with pytest.raises(hm.errors.UnsupportedError, match=r"hm\.edit: x cannot be read"):
         hm.edit(unread)
