@@ -58,7 +58,7 @@ def edit(module: Module, /) -> Builder:
     >>> b.replace(b["u"], b["x"])
     <Value x: f32[4,8]>
     >>> print(b.build().entry)
-    %e (x: f32[4,8]) -> f32[4,8] {
+    ENTRY %e (x: f32[4,8]) -> f32[4,8] {
       %x = f32[4,8] parameter(0)
       ROOT %n = f32[4,8] negate(%x)
     }

@@ -38,7 +38,7 @@ def extract(*instructions: Instruction, stop: Iterable[Instruction] = (), depth:
     ...   ROOT c = f32[4] multiply(b, a)
     ... }'''
     >>> print(hm.extract(hm.parse(text)["b"], depth=1).entry)
-    %e (y: f32[4], a: f32[4]) -> f32[4] {
+    ENTRY %e (y: f32[4], a: f32[4]) -> f32[4] {
       %y = f32[4] parameter(0)
       %a = f32[4] parameter(1)
       ROOT %b = f32[4] add(%a, %y)
