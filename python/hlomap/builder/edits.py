@@ -163,8 +163,9 @@ class Edits(Core):
         more than layouts, if the Values belong to different computations, and if nothing else reads ``old``.
 
         >>> x = b.parameter(0, "f32[3]", "x")
-        >>> root = b.exp(-x)
-        >>> b.replace(root, b.tanh(root))
+        >>> y = -x
+        >>> z = b.exp(y)
+        >>> b.replace(y, b.tanh(y))
         <Value tanh: f32[3]>
         >>> b.replace(x, b.iota("f32[4]"))
         Traceback (most recent call last):
