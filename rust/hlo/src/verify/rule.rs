@@ -126,6 +126,8 @@ rules! {
     UnboundedSize "unbounded-size"
     /// Only elements smaller than a byte have a size of their own in a layout.
     ElementSize "element-size"
+    /// Parameters and root of a fusion or call have the layouts of its operands and result.
+    CalledLayout "called-layout"
     /// An origin has the tuples of the shape.
     Origin "origin"
 }

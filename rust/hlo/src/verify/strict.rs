@@ -4,7 +4,7 @@
 //! types of different precision, scalars beside the arrays of a collective, unbounded sizes, element sizes), or they
 //! concern no map (origins).
 
-use layout::{ArrayShape, ElementKind, ElementType, Shape, UNBOUNDED};
+use layout::{ArrayShape, ElementKind, ElementType, Layout, Shape, UNBOUNDED};
 use smallvec::SmallVec;
 
 use super::aliasing::{each_leaf, part};
@@ -19,6 +19,7 @@ use crate::{Opcode, Trait};
 pub(crate) fn check(m: &Module, limit: usize) -> Vec<Diagnostic> {
     // Shapes recur.
     let shapes: Vec<bool> = m.shapes.iter().map(|shape| shape_law(shape).is_ok()).collect();
+    let is_assigned = m.is_scheduled() || m.instructions.iter().any(|i| i.opcode == Opcode::Fusion);
     let law = |i: InstructionId| {
         if !shapes[m.instructions[i as usize].shape as usize] {
             shape_law(m.shape(i))?;
@@ -28,6 +29,7 @@ pub(crate) fn check(m: &Module, limit: usize) -> Vec<Diagnostic> {
             result(m, i)?;
             split(m, i)?;
             seed(m, i)?;
+            called_layout(m, i, is_assigned)?;
         }
         origin(m, i)
     };
@@ -125,6 +127,56 @@ fn seed(m: &Module, i: InstructionId) -> Law {
     let (n, own) = (m.operands(i).len(), m.shape(i));
     Rule::RngSeed.require(n == 0, "no operands", n)?;
     Rule::RngSeed.require(own.as_array().is_some_and(is_seed), "the result u64[]", own.without_layout())
+}
+
+/// Nothing converts the operands and the result of a fusion or call: with another layout inside, the computation would
+/// read other elements.
+///
+/// Modules without fusions or a schedule may precede layout assignment, which first gives the row-major arrays of called
+/// computations the layouts of their callers.
+fn called_layout(m: &Module, i: InstructionId, is_assigned: bool) -> Law {
+    use Opcode::*;
+    let opcode = m.instructions()[i as usize].opcode;
+    if !matches!(opcode, Fusion | Call) {
+        return Ok(());
+    }
+    let Some(c) = m.called_computations(i).next() else { return Ok(()) };
+    let law = Rule::CalledLayout;
+    let fits = |inside: &Shape, outside: &Shape| same_order(inside, outside) || !is_assigned && is_row_major(inside);
+    for (k, (&p, operand)) in m.parameters(c).iter().zip(m.operands(i)).enumerate() {
+        let (found, operand) = (m.shape(p), m.shape(operand));
+        let expected = format_args!("parameter {k} with the layout of its operand, {operand}");
+        law.require(fits(found, operand), expected, found)?;
+    }
+    let (found, own) = (m.shape(m.root(c)), m.shape(i));
+    law.require(fits(found, own), format_args!("a root with the layout of the result, {own}"), found)
+}
+
+/// Whether arrays have their dimensions in one order in memory. XLA's parser takes an array without a layout to be
+/// row-major.
+fn same_order(a: &Shape, b: &Shape) -> bool {
+    match (a, b) {
+        (Shape::Array(x), Shape::Array(y)) if x.rank() == y.rank() => match (x.layout(), y.layout()) {
+            (Some(one), Some(other)) => one.minor_to_major == other.minor_to_major,
+            (one, other) => one.or(other).is_none_or(descends),
+        },
+        (Shape::Tuple(x), Shape::Tuple(y)) => x.iter().zip(y).all(|(x, y)| same_order(x, y)),
+        (Shape::Buffer(x), Shape::Buffer(y)) => same_order(x, y),
+        _ => true,
+    }
+}
+
+fn is_row_major(shape: &Shape) -> bool {
+    match shape {
+        Shape::Array(array) => array.layout().is_none_or(descends),
+        Shape::Tuple(parts) => parts.iter().all(is_row_major),
+        Shape::Buffer(inner) => is_row_major(inner),
+        Shape::Token | Shape::Opaque => true,
+    }
+}
+
+fn descends(layout: &Layout) -> bool {
+    layout.minor_to_major.is_sorted_by(|a, b| a > b)
 }
 
 /// An origin has the tuples of the shape.
