@@ -62,6 +62,7 @@ for _command in (show, check, query, analyze, verify, run, extract):
 @click.option(
     "--exit-code", is_flag=True, help="Exit with 1 if the programs differ, or may differ; layouts do not count."
 )
+@click.option("--runs", type=click.IntRange(min=0), default=0, help="Run both programs this often and compare values.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object with all results instead of text.")
 @click.option(
     "--format",
@@ -71,7 +72,7 @@ for _command in (show, check, query, analyze, verify, run, extract):
     show_default=True,
     help="github: one Markdown table of bytes, instructions, copies and collectives.",
 )
-def diff(before: Path, after: Path, exit_code: bool, as_json: bool, form: str) -> None:
+def diff(before: Path, after: Path, exit_code: bool, runs: int, as_json: bool, form: str) -> None:
     """Compare two stages of one module.
 
     Prints which instructions were removed, added, changed and fused, the bytes moved, the dependence of the entry's
@@ -87,7 +88,7 @@ def diff(before: Path, after: Path, exit_code: bool, as_json: bool, form: str) -
 
     if as_json and form != "text":
         raise click.BadParameter("excludes --json", param_hint="--format")
-    found = compare(*console.read_pair(before, after))
+    found = compare(*console.read_pair(before, after), runs)
     if as_json:
         console.print_json(found.to_dict())
     elif form == "github":

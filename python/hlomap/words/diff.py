@@ -15,7 +15,7 @@ from .._core import Attributes, Instruction, Module
 from ..analysis.value_numbers import Numbering, Value, _literal, _meaning
 from ..base.attached import Page
 from ..base.text import html, one_line, plural, printable
-from ..base.types import json_fields, module_hint, wrong_type
+from ..base.types import expect_ints, json_fields, module_hint, wrong_type
 from ..hlo.dump_directory import DumpedModule
 from ..hlo.unread import unread_reason
 from ..memory.cost import BytesMoved
@@ -28,6 +28,7 @@ __all__ = ["AttributeChange", "FusionChange", "Match", "ModuleDiff", "diff"]
 
 _MAX_LINES = 40
 _MAX_NAMES = 8
+_MAX_RUNS = 10_000
 
 
 @dataclass(frozen=True)
@@ -106,10 +107,13 @@ class ModuleDiff(Page):
     unchanged_fusions: tuple[Instruction, ...]
     #: How each output of the entry depends on each parameter; empty if the entries have other parameters or results.
     outputs: tuple[OutputDependence, ...]
-    #: The values in a few runs of outputs whose dependence on some parameter is not known.
+    #: The values in runs: of every output if ``runs`` were asked for, else of outputs whose dependence on some
+    #: parameter is not known.
     values: tuple[OutputValues, ...]
     #: The number of outputs that were not compared, in programs with very many.
     n_outputs_left_out: int
+    # The outputs whose values are proved equal, and the number of all.
+    _proved: tuple[int, int]
 
     @property
     def bytes_before(self) -> BytesMoved:
@@ -173,21 +177,29 @@ class ModuleDiff(Page):
         yield f"matched {plural(len(self.matches), 'instruction')}", [line for line in how if line]
 
     def _output_lines(self) -> Iterator[str]:
+        n_proved, n_all = self._proved
+        if n_all:
+            ran = any(values.status != "not run" for values in self.values)
+            more = "" if ran or n_proved == n_all else "; runs=8 compares values in runs"
+            yield f"values: {n_proved} of {plural(n_all, 'output')} proved equal{more}"
+        yield from self._value_lines()
         if not self.outputs:
             yield "not compared: the entries have other parameters or results, or no output depends on a parameter"
             return
         counts = Counter(output.status for output in self.outputs)
-        yield f"output-parameter pairs: {', '.join(f'{n} {status}' for status, n in counts.items())}"
+        yield f"dependence, in output-parameter pairs: {', '.join(f'{n} {status}' for status, n in counts.items())}"
         for output in self.outputs:
             if output.status != "equal":
                 yield str(output)
+        if self.n_outputs_left_out:
+            yield f"{plural(self.n_outputs_left_out, 'further output')} not compared"
+
+    def _value_lines(self) -> Iterator[str]:
         for values in self.values:
             if values.status != "not run":
                 yield str(values)
         not_run = dict.fromkeys(values.reason for values in self.values if values.status == "not run")
         yield from (f"values not compared: {reason}" for reason in not_run)
-        if self.n_outputs_left_out:
-            yield f"{plural(self.n_outputs_left_out, 'further output')} not compared"
 
     def __str__(self) -> str:
         lines = [self.title]
@@ -214,22 +226,26 @@ class ModuleDiff(Page):
         return f"<div><p>{html(self.title)}</p>{parts}</div>"
 
 
-def diff(before: Module | DumpedModule, /, after: Module | DumpedModule) -> ModuleDiff:
+def diff(before: Module | DumpedModule, /, after: Module | DumpedModule, runs: int = 0) -> ModuleDiff:
     """Compare two modules, such as two stages of one compilation.
 
     Args:
         before: a module, or an item of a :class:`DumpDirectory`.
         after: the same.
+        runs: how many times both modules run on random arguments, whatever is proved about them.
 
     Returns:
         A :class:`ModuleDiff`: the instructions that were removed, added, changed and fused, the bytes moved, how
-        instructions match, and for each output of the entry whether it depends on the same elements.  If maps do not
-        decide that, both modules run a few times, and ``.values`` has arguments for which the output differs, or the
-        number of runs with equal outputs.  Tests assert ``.is_empty``; it is False, with a ``.reason``, if the text of
-        a module leaves out constants or cannot be read.
+        instructions match, and for each output of the entry whether it depends on the same elements.  Equal dependence
+        does not mean equal values: another constant changes these alone.  ``has_same_values`` is a proof of equal
+        values, and ``runs`` are a test: ``.values`` then has for each output arguments for which it differs, or the
+        number of runs with equal values.  With ``runs=0`` the modules run only if maps do not decide the dependence of
+        an output, and ``.values`` has these outputs.  Tests assert ``.is_empty``; it is False, with a ``.reason``, if
+        the text of a module leaves out constants or cannot be read.
 
     Raises:
-        TypeError: an argument is not a module.
+        TypeError: an argument is not a module, or ``runs`` is not an int.
+        ValueError: ``runs`` is negative, or more than 10,000.
         HloSyntaxError: a dumped module cannot be parsed.
 
     >>> before = hm.parse('''HloModule m
@@ -258,11 +274,15 @@ def diff(before: Module | DumpedModule, /, after: Module | DumpedModule) -> Modu
       576 before
       192 after
     outputs:
-      output-parameter pairs: 1 equal
+      values: 1 of 1 output proved equal
+      dependence, in output-parameter pairs: 1 equal
     matched 2 instructions:
       2 by value
     """
     old, new = _as_module(before, "before"), _as_module(after, "after")
+    expect_ints("diff", runs=runs)
+    if not 0 <= runs <= _MAX_RUNS:
+        raise ValueError(f"hm.diff: expected 0 to {_MAX_RUNS} as `runs`, got {runs}")
     numbering = Numbering()
     a = numbering.values(old)
     b = a if new is old else numbering.values(new)
@@ -270,13 +290,15 @@ def diff(before: Module | DumpedModule, /, after: Module | DumpedModule) -> Modu
     duplicates = find_duplicates(matches, b)
     gone, kept = {match.before for match in matches}, {match.after for match in (*matches, *duplicates)}
     roots = a[old.entry.root].number, b[new.entry.root].number
+    leaves = array_leaves(old.entry.root.shape)
     proved = {
         output
-        for output in array_leaves(old.entry.root.shape)
+        for output in leaves
         if (array := numbering.array(roots[0], output)) is not None and array == numbering.array(roots[1], output)
     }
     outputs, n_left_out = compare_outputs(old, new, a, b, proved)
-    undecided = list(dict.fromkeys(output.output for output in outputs if output.status == "unknown"))
+    to_run = leaves if runs else list(dict.fromkeys(one.output for one in outputs if one.status == "unknown"))
+    n_outputs = len(leaves) if leaves == array_leaves(new.entry.root.shape) else 0
     fusions, same = _fusion_changes([*matches, *duplicates], a, b)
     return ModuleDiff(
         before=old,
@@ -294,8 +316,9 @@ def diff(before: Module | DumpedModule, /, after: Module | DumpedModule) -> Modu
         fusions=tuple(fusions),
         unchanged_fusions=tuple(match.after for match in same),
         outputs=tuple(outputs),
-        values=tuple(compare_values(old, new, undecided) if undecided else ()),
+        values=tuple(compare_values(old, new, to_run, runs) if to_run else ()),
         n_outputs_left_out=n_left_out,
+        _proved=(len(proved), n_outputs),
     )
 
 

@@ -124,9 +124,15 @@ class Value(NamesMethods):
     >>> y = (2 * x + 1)[1:3, -1]
     >>> y.shape, b.build(y).name
     (Shape('f32[2]'), 'm')
+
+    ``==`` writes a comparison, too, and so does ``in`` of a list: ``is`` tells whether two names stand for one Value,
+    and sets and dictionaries find Values by identity.
+
+    >>> y is x, y in {x, y}
+    (False, True)
     >>> if x == 2 * x: pass
     Traceback (most recent call last):
-    TypeError: a Value has no truth value while the program is being built: use select, conditional or while_
+    TypeError: a Value has no truth value: use select, conditional or while_ in the program, `is` to compare Values
     """
 
     builder: Builder
@@ -222,7 +228,7 @@ class Value(NamesMethods):
 
     def __bool__(self) -> bool:
         raise TypeError(
-            "a Value has no truth value while the program is being built: use select, conditional or while_"
+            "a Value has no truth value: use select, conditional or while_ in the program, `is` to compare Values"
         )
 
     def __len__(self) -> int:
