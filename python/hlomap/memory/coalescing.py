@@ -7,7 +7,7 @@ its hero.  A record that is not exact has upper bounds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,10 +18,11 @@ from ..analysis.structure import is_fusion
 from ..base.answers import Unknown
 from ..base.devices import Device, as_device
 from ..base.types import ShapeIndex, expect, subject_of
-from ..errors import ShapeError
+from ..errors import HlomapError, ShapeError
 from ..maps.map_set import MapSet
 from ..ops._shapes import arrays
-from ..schedules.schedule import Schedule, is_kernel, schedule
+from ..schedules.fusions import flat_kernel
+from ..schedules.schedule import Schedule, caller_of, is_kernel, schedule, schedule_of_flat
 
 
 @dataclass(frozen=True)
@@ -199,7 +200,7 @@ def _by_thread_map(root: Root, thread_map: IndexingMap | Unknown) -> Iterator[_A
 def _by_schedule(root: Root, device: Device) -> tuple[str, int, Iterator[_Access]]:
     """The kernel that XLA would make, its vectors and accesses; without a kernel, threads take outputs in memory
     order."""
-    found, outputs = schedule(root, device), _outputs(root)
+    found, outputs, flat = _flat_schedule(root, device)
     if isinstance(found, Unknown):
         reason = found.reason
     elif found.emitter == "triton_block":
@@ -209,7 +210,12 @@ def _by_schedule(root: Root, device: Device) -> tuple[str, int, Iterator[_Access
     else:
         kernel = f"{found.emitter}, vectors of {found.vector}"
         note = found.note
-        return f"{kernel}; {note}" if note else kernel, found.vector, _accesses(root, outputs, found)
+        accesses = _accesses(flat, outputs, found)
+        return (
+            f"{kernel}; {note}" if note else kernel,
+            found.vector,
+            accesses if flat is root else _outside(root, flat, accesses),
+        )
     threads = None
     if not isinstance(found, Unknown) or is_kernel(root):
         threads = MapSet.unknown(f"unknown schedule: {reason}; pass thread_map=")
@@ -222,6 +228,36 @@ def _by_schedule(root: Root, device: Device) -> tuple[str, int, Iterator[_Access
         )
     )
     return "not a kernel of XLA: threads in memory order", 1, accesses
+
+
+def _flat_schedule(root: Root, device: Device) -> tuple[Schedule | Unknown, list[tuple[ShapeIndex, Shape]], Root]:
+    """The schedule, the outputs, and the fusion without fusions and calls in it, whose instructions the schedule has."""
+    fusion = caller_of(root) if isinstance(root, Computation) else root
+    if fusion is None:
+        return schedule(root, device), _outputs(root), root
+    try:
+        flat = flat_kernel(fusion)
+    except HlomapError as error:
+        return Unknown(str(error)), _outputs(root), root
+    own: Root = root if flat is fusion else flat
+    return schedule_of_flat(fusion, flat, device), _outputs(root), own
+
+
+def _outside(root: Root, flat: Root, accesses: Iterable[_Access]) -> Iterator[_Access]:
+    """Accesses of a flat fusion as those of the one that it stands for, whose operands have the same names."""
+    fusion = caller_of(root) if isinstance(root, Computation) else root
+    numbers: dict[str, int] = {}
+    for number, operand in enumerate(() if fusion is None else fusion.operands):
+        numbers.setdefault(operand.name, number)
+    operands = _operands(root)
+    for access in accesses:
+        at, number, index, is_write = access.about
+        if is_write:
+            at = _value(root)
+        else:
+            number = numbers[at.name]
+            at = operands[number]
+        yield access._replace(about=(at, number, index, is_write))
 
 
 def _accesses(root: Root, outputs: Sequence[tuple[ShapeIndex, Shape]], found: Schedule) -> Iterator[_Access]:

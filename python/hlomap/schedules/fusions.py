@@ -9,7 +9,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
+from .. import _core
 from .._core import Instruction, Shape, reshape_is_bitcast
+from ..analysis.structure import fused_by, is_container
 from ..hlo.order import reachable
 from ..ops import lookup
 from . import reductions, transposes
@@ -35,8 +37,22 @@ class Hero(NamedTuple):
     """Its form if it is a transpose through shared memory."""
 
 
+def flat_kernel(instruction: Instruction) -> Instruction:
+    """A fusion with the instructions of the fusions and calls in it, as the root of another module; itself if there are
+    none.
+
+    Raises :class:`~hlomap.errors.HlomapError` if the fusion cannot be written, such as one whose text leaves out
+    operands.
+    """
+    fused = fused_by(instruction)
+    is_own_kernel = instruction.opcode == "fusion" and instruction.attributes.get("kind") != "kCustom"
+    if fused is None or not is_own_kernel or not any(map(is_container, fused)):
+        return instruction
+    return _core._fuse([instruction], [instruction], None).entry.root
+
+
 def region_of(instruction: Instruction) -> Region:
-    """The region of a fusion, or of an instruction that runs as its own kernel."""
+    """The region of a flat fusion, or of an instruction that runs as its own kernel."""
     called = instruction.called_computations
     if instruction.opcode != "fusion" or not called:
         return Region((instruction,), (instruction,), tuple(dict.fromkeys(instruction.operands)))

@@ -96,7 +96,8 @@ def schedule(subject: Instruction | Computation | Module, /, device: Device | st
     """The schedule that XLA would pick for a fusion, or for an instruction that runs as its own kernel.
 
     ``device`` is a :class:`~hlomap.Device` or the name of one.  The rules are XLA's for CUDA devices as of March 2026.
-    A fused computation stands for the fusion that calls it.  The answer is ``Unknown`` if the threads of the elements
+    A fused computation stands for the fusion that calls it.  Fusions and calls inside a fusion are one kernel with it, as
+    XLA has no kernels inside kernels: the record then has instructions of a module with the flat fusion.  The answer is ``Unknown`` if the threads of the elements
     are not known: for library kernels, for instructions that do not run as kernels, and for a device without the
     numbers of multiprocessors and threads.  The reason begins with the emitter if that is known.
 
@@ -134,18 +135,31 @@ def schedule_as_loop(fusion: Instruction | Computation, device: Device) -> Sched
     return _of(fusion, device, lambda instruction, kernel: _loop(kernel))
 
 
+def schedule_of_flat(fusion: Instruction, flat: Instruction, device: Device) -> Schedule | Unknown:
+    """:func:`schedule` of a fusion, with the instructions of ``flat``, see :func:`fusions.flat_kernel`."""
+    return _of(fusion, device, _scheduled, flat)
+
+
+def caller_of(computation: Computation) -> Instruction | None:
+    """The fusion for which a fused computation stands."""
+    return next((caller for caller in computation.callers if caller.opcode == "fusion"), None)
+
+
 def _of(
-    fusion: Instruction | Computation, device: Device, decide: Callable[[Instruction, _Kernel], Schedule | Unknown]
+    fusion: Instruction | Computation,
+    device: Device,
+    decide: Callable[[Instruction, _Kernel], Schedule | Unknown],
+    flat: Instruction | None = None,
 ) -> Schedule | Unknown:
     if reason := lacks_numbers(device):
         return Unknown(reason)
     if isinstance(fusion, Computation):
-        callers = [caller for caller in fusion.callers if caller.opcode == "fusion"]
-        if not callers:
+        caller = caller_of(fusion)
+        if caller is None:
             return Unknown(f"no fusion calls {fusion.name}: ask for its instructions, which run as their own kernels")
-        fusion = callers[0]
+        fusion = caller
     try:
-        region = fusions.region_of(fusion)
+        region = fusions.region_of(flat or fusions.flat_kernel(fusion))
         if reason := _no_kernel(fusion, region):
             return Unknown(f"{fusion.name} ({fusion.opcode}): {reason}")
         heroes = [fusions.hero_of(root, region) for root in region.roots]

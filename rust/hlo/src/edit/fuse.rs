@@ -11,6 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::draft::{Body, Called, Draft, Entry, Part, Row};
 use super::error::EditError;
 use super::extract::OF_VALUE;
+use super::flat::flat;
 use crate::attribute::schema;
 use crate::model::module::{InstructionId, Module};
 use crate::{Opcode, Trait};
@@ -298,11 +299,7 @@ pub fn fuse(
         let opened = m.called_computations(i).next().filter(|_| m.instructions()[i as usize].opcode == Opcode::Fusion);
         let body = match opened {
             None => None,
-            Some(c) => {
-                let within = m.instructions_of(c);
-                let row = |i| Row::of(m, i, |k| Some(k - within.start), |c| called.part(c));
-                Some((within.clone().map(row).collect::<Result<Vec<_>, _>>()?, m.root(c) - within.start))
-            }
+            Some(c) => Some(flat(m, c, &mut called)?),
         };
         let row = Row::of(m, i, Some, |c| if opened.is_some() { 0 } else { called.part(c) })?;
         members.push(Member { id: i, row, body });
