@@ -45,6 +45,7 @@ from .corpus.run import analyze_corpus as analyze_corpus
 from .corpus.scan import scan as scan
 from .errors import HlomapError as HlomapError
 from .explorer.page import explore as explore
+from .fusing.fusions import fusions as fusions
 from .guard.check import check as check
 from .hlo.dump_directory import DumpDirectory as DumpDirectory, DumpedModule as DumpedModule
 from .hlo.edit import extract as extract, fuse as fuse

@@ -8,6 +8,7 @@ from .analysis.table import Table as Table
 from .corpus.reports import CorpusReport as CorpusReport, CorpusSummary as CorpusSummary
 from .corpus.run import CorpusProgress as CorpusProgress
 from .explorer.page import ExplorerPage as ExplorerPage
+from .fusing.table import FusionCandidate as FusionCandidate, FusionTable as FusionTable
 from .guard.check import CheckReport as CheckReport, Limit as Limit, Violation as Violation
 from .guard.fixture import Hlo as Hlo
 from .layouts.bitcasts import BitcastFactors as BitcastFactors
