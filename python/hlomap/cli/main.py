@@ -20,6 +20,7 @@ from .analyze import analyze
 from .check import check
 from .console import FILE, OUTPUT, Commands, parse_indices
 from .extract import extract
+from .fusions import fusions
 from .query import query
 from .run import run
 from .selection import find_instruction
@@ -49,7 +50,7 @@ def main(max_bytes: int) -> None:
     """
 
 
-for _command in (show, check, query, analyze, verify, run, extract):
+for _command in (show, check, query, analyze, verify, run, extract, fusions):
     main.add_command(_command)
 
 
@@ -88,7 +89,8 @@ def diff(before: Path, after: Path, exit_code: bool, runs: int, as_json: bool, f
 
     if as_json and form != "text":
         raise click.BadParameter("excludes --json", param_hint="--format")
-    found = compare(*console.read_pair(before, after), runs)
+    old, new = console.read_pair(before, after)
+    found = compare(old, new, runs)
     if as_json:
         console.print_json(found.to_dict())
     elif form == "github":

@@ -5,7 +5,7 @@ Equal pairs of kernels are analyzed once: layers of a model repeat.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from math import inf
 from typing import Any, NamedTuple
@@ -42,8 +42,8 @@ def fusions(
     """What fusing a producer into a consumer would change: a row for each edge between kernels, most saved bytes first.
 
     ``subject`` is a module for its entry, or a computation, each with the loops and branches that it runs; or an
-    instruction, with the edges to it and from it.  A row has the facts that forbid the fusion (``why_not``), the rule by
-    which XLA's GPU fusion of August 2026 refuses it (``xla``), bytes before and after, how often the fused kernel
+    instruction, with the edges to it and from it.  A row has the facts that forbid the fusion (``why_not``), the rule
+    by which XLA's GPU fusion of August 2026 refuses it (``xla``), bytes before and after, how often the fused kernel
     evaluates an element of the producer, and whether it can work on tiles; with a ``device`` the emitters, the
     efficiency of memory accesses and lower bounds of the time.  The fused kernel is ``row.fused``.  ``columns`` are the
     columns of interest, by default all: others are not computed, and None.
@@ -141,7 +141,7 @@ _EFFICIENCY = {"efficiency_before", "efficiency_after"}
 class _Table:
     """One table: the numbers of the kernels of a module, each computed once for all equal ones."""
 
-    def __init__(self, module: Module, device: Device | None, columns: Collection[str]) -> None:
+    def __init__(self, module: Module, device: Device | None, columns: Set[str]) -> None:
         self.module, self.device, self.columns = module, device, columns
         self.compiler = Kernels(device or as_device("h100", "fusions"))
         self._kernels: dict[Instruction, _Kernel] = {}
@@ -155,7 +155,7 @@ class _Table:
     def rows(self, edges: Sequence[_Edge]) -> list[FusionCandidate]:
         """A row for each edge."""
         self._count(edges)
-        control = {}
+        control: dict[Instruction, str] = {}
         for computation in dict.fromkeys(edge.consumer.computation for edge in edges):
             control.update(facts.control_edges(computation))
         found = []
@@ -224,7 +224,7 @@ class _Table:
             self._no_kernel[instruction] = facts.of_kernel(instruction)
         return self._no_kernel[instruction]
 
-    def _why_not(self, edge: _Edge, control: Any) -> tuple[tuple[str, ...], _Fused | None]:
+    def _why_not(self, edge: _Edge, control: Mapping[Instruction, str]) -> tuple[tuple[str, ...], _Fused | None]:
         """The facts that forbid an edge, and the numbers of the fused kernel if there are none."""
         found = [reason for i in edge if (reason := self.no_kernel(i)) is not None]
         if found:
@@ -373,9 +373,10 @@ def _recomputed(fused: Instruction, edge: _Edge) -> float | Unknown:
     found = reached(Questions(start.module), start, indices, inside, ends=[part], ends_alone=True)[part]
     if found.is_unknown:
         return Unknown(found.reason or "not known")
-    reads, distinct = found.count(), found.count(distinct=True)
-    if isinstance(reads, Unknown) or isinstance(distinct, Unknown):
-        return reads if isinstance(reads, Unknown) else distinct
+    try:
+        reads, distinct = found.count(), found.count(distinct=True)
+    except HlomapError as error:
+        return Unknown(str(error))
     if not distinct.upper:
         return 0
     times, rest = divmod(reads.upper, distinct.upper)

@@ -1,8 +1,8 @@
 """Whether a kernel that updates a buffer in place may still need old elements of it, decided by maps.
 
 A thread writes element d of the buffer after it has read what d needs.  That is safe unless another thread may have
-written one of these elements before: d needs an element r of the same buffer, r is written too, and r is not d.  Elements
-that are not written stay as they are.
+written one of these elements before: d needs an element r of the same buffer, r is written too, and r is not d.
+Elements that are not written stay as they are.
 """
 
 from __future__ import annotations
@@ -124,8 +124,8 @@ def _other_written(needed: MapSet, written: MapSet, place: IndexingMap | None) -
     """A map to elements that are written by another thread than the one that needs them, as text; None if there is
     none.
 
-    ``needed`` leads from what a thread computes to elements of the buffer, ``written`` from its elements to those of the
-    update; ``place`` from what a thread computes to the element that it writes, None if that is not known.
+    ``needed`` leads from what a thread computes to elements of the buffer, ``written`` from its elements to those of
+    the update; ``place`` from what a thread computes to the element that it writes, None if that is not known.
     """
     if needed.is_unknown:
         return needed.reason
@@ -165,8 +165,8 @@ def _has_no_point(m: IndexingMap) -> bool:
 
 
 def _clamped_alike(runtime: Sequence[Variable], values: Sequence[Expr]) -> list[list[Constraint]]:
-    """What is known of values at run time that are one number, clamped to ranges of the same lower end: a list of cases,
-    one of which holds."""
+    """What is known of values at run time that are one number, clamped to ranges of the same lower end: a list of
+    cases, one of which holds."""
     cases: list[list[Constraint]] = [[]]
     first: dict[Hashable, int] = {}
     for k, v in sorted(enumerate(runtime), key=lambda one: -one[1].upper):

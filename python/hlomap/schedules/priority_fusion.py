@@ -144,9 +144,9 @@ def _roots(kernel: Instruction) -> Sequence[Instruction]:
 def _significant_reduction(kernel: Instruction) -> Instruction | None:
     """A reduction of so many elements for each result that XLA does not compute it inside another one."""
     for i in _parts(kernel):
-        if i.opcode == "reduce" and i.shape.is_array and i.operands:
-            if i.operands[0].shape.n_elements >= _SIGNIFICANT * max(1, i.shape.n_elements):
-                return i
+        n = max(1, i.shape.n_elements) if i.opcode == "reduce" and i.shape.is_array and i.operands else 0
+        if n and i.operands[0].shape.n_elements >= _SIGNIFICANT * n:
+            return i
     return None
 
 
