@@ -27,6 +27,9 @@ def of_kernel(instruction: Instruction) -> str | None:
         return f"{instruction.name}: {instruction.inconsistency or 'the text names no operands'}"
     fused = fused_by(instruction)
     if fused is None:
+        target = instruction.attributes.get("custom_call_target")
+        if target is not None and not instruction.attributes.get("custom_call_has_side_effect"):
+            return f"{instruction.name} is a kernel of a library, {target}"
         if instruction._has("acts"):
             return f"{instruction.name} ({instruction.opcode}) has a side effect"
         if instruction._has("no_kernel"):

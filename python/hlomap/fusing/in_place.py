@@ -158,10 +158,10 @@ def _has_no_point(m: IndexingMap) -> bool:
     values = [Expr.range(n + k) for k in range(len(m.runtime))]
     ranges = [*m.ranges, *(Variable(f"v{k}", v.lower, v.upper) for k, v in enumerate(m.runtime))]
     given = [Constraint(c.expr.substitute(runtime=values), c.lower, c.upper) for c in m.constraints]
-    return all(
-        IndexingMap(m.dims, [], ranges=ranges, constraints=[*given, *case]).is_empty().value is True
-        for case in _clamped_alike(m.runtime, values)
-    )
+    alike = _clamped_alike(m.runtime, values)
+    sets = (MapSet([IndexingMap(m.dims, [], ranges=ranges, constraints=[*given, *case])]) for case in alike)
+    # A set has no element in common with itself only if it is empty.
+    return all(one.overlap(one).value is False for one in sets)
 
 
 def _clamped_alike(runtime: Sequence[Variable], values: Sequence[Expr]) -> list[list[Constraint]]:
