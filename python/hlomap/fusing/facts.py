@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from .._core import Instruction
 from ..analysis.executions import effects
-from ..analysis.structure import fused_by
+from ..analysis.structure import fused_by, is_fusion
 from ..ops import lookup
 from ..ops._shapes import arrays
 from ..ops.asynchronous import is_done
@@ -35,7 +35,7 @@ def of_kernel(instruction: Instruction) -> str | None:
         if instruction._has("no_kernel"):
             return f"{instruction.name} ({instruction.opcode}) does not run as a fusion kernel"
         return None
-    if instruction.opcode != "fusion":
+    if not is_fusion(instruction):
         return f"{instruction.name} ({instruction.opcode}) does not run as a fusion kernel"
     acting = next(iter(effects(fused)), None)
     if acting is not None:
