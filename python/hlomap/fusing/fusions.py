@@ -20,7 +20,7 @@ from ..base.devices import Device, as_device
 from ..base.lazy import np
 from ..base.types import expect_items, subject_of
 from ..errors import HlomapError
-from ..memory.coalescing import coalescing
+from ..memory.coalescing import Coalescing, coalescing
 from ..memory.cost import CostReport, costs_within
 from ..ops._shapes import array_leaves
 from ..schedules.priority_fusion import Kernels
@@ -45,8 +45,9 @@ def fusions(
     instruction, with the edges to it and from it.  A row has the facts that forbid the fusion (``why_not``), the rule
     by which XLA's GPU fusion of August 2026 refuses it (``xla``), bytes before and after, how often the fused kernel
     evaluates an element of the producer, and whether it can work on tiles; with a ``device`` the emitters, the
-    efficiency of memory accesses and lower bounds of the time.  The fused kernel is ``row.fused``.  ``columns`` are the
-    columns of interest, by default all: others are not computed, and None.
+    efficiency of memory accesses and lower bounds of the time.  The fused kernel is ``row.fused``.  There are no kernels
+    inside a fusion.  ``columns`` are the columns of interest, by default all: others are not computed, and None.
+    Without ``bytes_saved`` among them rows are in the order of the program.
 
     Updates in place are decided by maps: in a fused kernel no element may be written that another thread still reads.
 
@@ -63,15 +64,14 @@ def fusions(
     producer -> consumer  before   after   saved  into all  recomputed  boxes
     a -> t                32,768  32,768       0         ?           1   True
     >>> table[0].n_others, table[0].saved_into_all
-    (1, Unknown('s (tuple) does not run as a fusion kernel'))
+    (1, Unknown(reason='s (tuple) does not run as a fusion kernel'))
     """
     start = subject_of(subject, "fusions", "read a file with hm.load(path)")
     chosen = None if device is None else as_device(device, "fusions")
     names = _columns(columns, chosen)
     table = _Table(start.module, chosen, set(names))
     rows = table.rows(_edges(start))
-    order = sorted(range(len(rows)), key=lambda k: (_rank(rows[k]), k))
-    return FusionTable([rows[k] for k in order], names)
+    return FusionTable(sorted(rows, key=_rank) if "bytes_saved" in names else rows, names)
 
 
 def _columns(given: Iterable[str] | None, device: Device | None) -> Sequence[str]:
@@ -98,6 +98,8 @@ class _Edge(NamedTuple):
 
 def _edges(start: Computation | Instruction) -> list[_Edge]:
     """The edges between kernels outside fusions, in the order of the text."""
+    if start.is_fusion if isinstance(start, Computation) else start.computation.is_fusion:
+        return []
     if isinstance(start, Instruction):
         readers = [start] if facts.is_value(start) else [start, *start.users]
         own = [edge for reader in dict.fromkeys(readers) for edge in _edges_to(reader)]
@@ -110,10 +112,6 @@ def _edges_to(consumer: Instruction) -> Iterator[_Edge]:
         for producer in dict.fromkeys(consumer.operands):
             if not facts.is_value(producer):
                 yield _Edge(producer, consumer)
-
-
-def _n_others(edge: _Edge) -> int:
-    return len({*edge.producer.users}) - 1 + edge.producer.is_root
 
 
 class _Kernel(NamedTuple):
@@ -149,29 +147,32 @@ class _Table:
         self._fused: dict[Hashable, _Fused | str] = {}
         self._no_kernel: dict[Instruction, str | None] = {}
         self._keys: dict[Instruction, Hashable] = {}
+        self._control: dict[Computation, Mapping[Instruction, str]] = {}
+        self._readers: dict[Instruction, int] = {}
+        self._saved: dict[Instruction, int | Unknown] = {}
 
     # ------------------------------------------------------------------ rows
 
     def rows(self, edges: Sequence[_Edge]) -> list[FusionCandidate]:
         """A row for each edge."""
         self._count(edges)
-        control: dict[Instruction, str] = {}
-        for computation in dict.fromkeys(edge.consumer.computation for edge in edges):
-            control.update(facts.control_edges(computation))
         found = []
         after: dict[_Edge, _Fused | None] = {}
         why: dict[_Edge, tuple[str, ...]] = {}
         for edge in edges:
-            reasons, fused = self._why_not(edge, control)
+            reasons, fused = self._why_not(edge)
             why[edge], after[edge] = reasons, fused
         for edge in edges:
             found.append(self._row(edge, why[edge], after))
         if "saved_into_all" in self.columns:
-            return [replace(row, saved_into_all=self._into_all(row, why, after)) for row in found]
+            for edge in edges:
+                if edge.producer not in self._saved:
+                    self._saved[edge.producer] = self._into_all(edge.producer, why, after)
+            return [replace(row, saved_into_all=self._saved[row.producer]) for row in found]
         return found
 
     def _row(self, edge: _Edge, why_not: tuple[str, ...], after: dict[_Edge, _Fused | None]) -> FusionCandidate:
-        p, c, n_others = self.kernel(edge.producer), self.kernel(edge.consumer), _n_others(edge)
+        p, c, n_others = self.kernel(edge.producer), self.kernel(edge.consumer), self._n_others(edge.producer)
         fused = after[edge]
         values: dict[str, Any] = {}
         before = _plus(p.bytes, c.bytes)
@@ -191,14 +192,13 @@ class _Table:
                 values["time_after"] = fused.kernel.time + (p.time if n_others else 0.0)
         if "xla" in self.columns:
             values["xla"] = self.compiler.refusal(edge.producer, edge.consumer)
-        shown = {name: value for name, value in values.items() if name in self.columns or name == "bytes_saved"}
+        shown = {name: value for name, value in values.items() if name in self.columns}
         return FusionCandidate(edge.producer, edge.consumer, n_others, why_not, **shown)
 
     def _into_all(
-        self, row: FusionCandidate, why: dict[_Edge, tuple[str, ...]], after: dict[_Edge, _Fused | None]
+        self, producer: Instruction, why: dict[_Edge, tuple[str, ...]], after: dict[_Edge, _Fused | None]
     ) -> int | Unknown:
         """The bytes saved if a producer is fused into each of its readers."""
-        producer = row.producer
         if producer.is_root:
             return Unknown(f"{producer.name} is the result of {producer.computation.name}")
         saved: int | Unknown = self.kernel(producer).bytes
@@ -209,7 +209,7 @@ class _Table:
                 if reason is not None or facts.is_value(reader):
                     return Unknown(reason or f"{reader.name} ({reader.opcode}) is not a kernel")
                 after[edge] = None  # an instruction as the subject: edges to other readers are not in the table
-                reasons, after[edge] = self._why_not(edge, facts.control_edges(reader.computation))
+                reasons, after[edge] = self._why_not(edge)
                 why[edge] = reasons
             fused = after[edge]
             if fused is None:
@@ -224,19 +224,31 @@ class _Table:
             self._no_kernel[instruction] = facts.of_kernel(instruction)
         return self._no_kernel[instruction]
 
-    def _why_not(self, edge: _Edge, control: Mapping[Instruction, str]) -> tuple[tuple[str, ...], _Fused | None]:
+    def _why_not(self, edge: _Edge) -> tuple[tuple[str, ...], _Fused | None]:
         """The facts that forbid an edge, and the numbers of the fused kernel if there are none."""
         found = [reason for i in edge if (reason := self.no_kernel(i)) is not None]
         if found:
             return tuple(found), None
+        control = self._control_edges(edge.consumer.computation)
         found = [control[i] for i in edge if i in control]
-        found += facts.of_edge(edge.producer, edge.consumer, _n_others(edge))
+        found += facts.of_edge(edge.producer, edge.consumer, self._n_others(edge.producer))
         hazard = self._in_place(edge)
         found += [hazard] if hazard is not None else []
         if found:
             return tuple(found), None
         fused = self.fused(edge)
         return ((fused,), None) if isinstance(fused, str) else ((), fused)
+
+    def _control_edges(self, computation: Computation) -> Mapping[Instruction, str]:
+        if computation not in self._control:
+            self._control[computation] = facts.control_edges(computation)
+        return self._control[computation]
+
+    def _n_others(self, producer: Instruction) -> int:
+        """The readers of a producer but one, and one more if it is the result of its computation."""
+        if producer not in self._readers:
+            self._readers[producer] = len({*producer.users})
+        return self._readers[producer] - 1 + producer.is_root
 
     def _in_place(self, edge: _Edge) -> str | None:
         """Why updates in place forbid an edge."""
@@ -289,11 +301,15 @@ class _Table:
     def _measured(self, kernel: Instruction, cost: CostReport | None) -> _Kernel:
         emitter: str | Unknown | None = None
         efficiency: float | Unknown | None = None
-        if self.device is not None and self.columns & _EMITTER:
+        if self.device is not None and self.columns & _EFFICIENCY:
+            accesses = coalescing(kernel, device=self.device)
+            efficiency = _efficiency(accesses)
+            emitter = next(
+                (one.kernel.split(",")[0] for one in accesses if one.kernel and one.sectors is not None), None
+            )
+        if self.device is not None and self.columns & _EMITTER and emitter is None:
             found = schedule(kernel, self.device)
             emitter = found if isinstance(found, Unknown) else found.emitter
-        if self.device is not None and self.columns & _EFFICIENCY:
-            efficiency = _efficiency(kernel, self.device)
         return _Kernel(_bytes(cost), _seconds(cost), emitter, efficiency)
 
     def fused(self, edge: _Edge) -> _Fused | str:
@@ -349,10 +365,17 @@ def _lower(a: float | Unknown | None, b: float | Unknown | None) -> float | Unkn
     return min(a, b)  # type: ignore[type-var]
 
 
-def _efficiency(kernel: Instruction, device: Device) -> float | Unknown:
+def _emitter(accesses: Iterable[Coalescing]) -> str | None:
+    """The emitter of a kernel with these accesses; None if they do not show it."""
+    known = (one.kernel for one in accesses if one.sectors is not None and one.kernel)
+    name, comma, _ = next(known, "").partition(", vectors of ")
+    return name if comma else None
+
+
+def _efficiency(accesses: Iterable[Coalescing]) -> float | Unknown:
     """The bytes used for each byte moved by all accesses of a kernel."""
     used = moved = 0
-    for access in coalescing(kernel, device=device):
+    for access in accesses:
         if access.bytes_used is None or access.bytes_moved is None:
             return Unknown(access.reason or "not known")
         used, moved = used + access.bytes_used, moved + access.bytes_moved

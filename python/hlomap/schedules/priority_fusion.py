@@ -7,6 +7,7 @@ the entry point.  Like the schedules, this describes a compiler and tests opcode
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from itertools import islice
 
 from .. import _core
 from .._core import Instruction
@@ -38,6 +39,7 @@ class Kernels:
     def __init__(self, device: Device) -> None:
         self.device = device
         self._emitters: dict[Hashable, str] = {}
+        self._refusals: dict[Instruction, Sequence[Instruction]] = {}
         self._edges: dict[tuple[Instruction, Instruction], str | None] = {}
 
     def refusal(self, producer: Instruction, consumer: Instruction) -> str | None:
@@ -45,12 +47,18 @@ class Kernels:
         found = self._of_producer(producer) or self._of_edge(producer, consumer)
         if found is not None:
             return found
-        for reader in dict.fromkeys(producer.users):
-            if reader != consumer and reader.opcode != "bitcast":
-                other = self._of_edge(producer, reader)
-                if other is not None:
-                    return f"into all readers or none: {reader.name}: {other}"
-        return None
+        reader = next((reader for reader in self._refusing(producer) if reader != consumer), None)
+        if reader is None:
+            return None
+        return f"into all readers or none: {reader.name}: {self._of_edge(producer, reader)}"
+
+    def _refusing(self, producer: Instruction) -> Sequence[Instruction]:
+        """Readers into which a producer is not fused, at most two."""
+        if producer not in self._refusals:
+            readers = (reader for reader in dict.fromkeys(producer.users) if reader.opcode != "bitcast")
+            found = (reader for reader in readers if self._of_edge(producer, reader) is not None)
+            self._refusals[producer] = tuple(islice(found, 2))
+        return self._refusals[producer]
 
     def _of_producer(self, producer: Instruction) -> str | None:
         if (found := _kind(producer)) is not None:
