@@ -45,8 +45,8 @@ def fusions(
     instruction, with the edges to it and from it.  A row has the facts that forbid the fusion (``why_not``), the rule
     by which XLA's GPU fusion of August 2026 refuses it (``xla``), bytes before and after, how often the fused kernel
     evaluates an element of the producer, and whether it can work on tiles; with a ``device`` the emitters, the
-    efficiency of memory accesses and lower bounds of the time.  The fused kernel is ``row.fused``.  There are no kernels
-    inside a fusion.  ``columns`` are the columns of interest, by default all: others are not computed, and None.
+    efficiency of memory accesses and lower bounds of the time.  The fused kernel is ``row.fused``; there are none
+    inside fusions.  ``columns`` are the columns of interest, by default all: others are not computed, and None.
     Without ``bytes_saved`` among them rows are in the order of the program.
 
     Updates in place are decided by maps: in a fused kernel no element may be written that another thread still reads.
@@ -334,8 +334,16 @@ class _Table:
             k = number.setdefault(operand, len(number))
             # A scalar constant moves into the kernel.
             is_inside = operand._has("literal") and not operand.shape.dimensions
-            operands.append((k, str(operand.shape), str(operand.literal)) if is_inside else k)
+            operands.append((k, str(operand.shape), _value(operand)) if is_inside else k)
         return self._key(edge.producer), self._key(edge.consumer), tuple(operands)
+
+
+def _value(constant: Instruction) -> Hashable:
+    """Equal for scalar constants of equal value, as far as the text has it."""
+    try:
+        return str(constant.literal)
+    except HlomapError:
+        return constant.number
 
 
 def _bytes(cost: CostReport | None) -> int | Unknown:
