@@ -45,6 +45,7 @@ VALUES: dict[str, Any] = {
     "<Module m of 1 computation, 2 instructions>": MODULE,
     "<Module mmmm": WIDE,
     "<Value x: f32[2]>": BUILDER.parameter(0, "f32[2]", "x"),
+    "<FusionTable of 0 edges>": hm.fusions(MODULE),
     "<hlomap.Table: 1 rows, 40 columns>": hm.analyze(MODULE),
     "Attributes({": MODULE.attributes,
     "BufferDonor(parameter_number=0, parameter_index=(1,))": hlo.BufferDonor(0, (1,)),

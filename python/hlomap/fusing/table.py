@@ -8,6 +8,7 @@ from typing import Any, overload
 
 from .._core import Instruction
 from ..base.answers import Unknown
+from ..base.attached import Page
 from ..base.text import plural, printable, table_lines
 from ..base.types import is_index, json_value
 from ..errors import NotFoundError
@@ -81,7 +82,7 @@ class FusionCandidate:
         return "\n".join(_lines([self], self.emitter_before is not None))
 
 
-class FusionTable(Sequence[FusionCandidate]):
+class FusionTable(Page, Sequence[FusionCandidate]):
     """The edges between kernels, the one whose fusion saves most bytes first; ``print`` shows the first rows.
 
     ``table[0]`` is a :class:`~hlomap.results.FusionCandidate`, ``table["bytes_saved"]`` a list with the values of a

@@ -15,6 +15,7 @@ from ..analysis.loops import Loop
 from ..analysis.table import Table
 from ..base.text import bytes_text, html, plural
 from ..errors import HlomapError
+from ..fusing.table import FusionTable
 from ..memory.overview import overview
 from ..tiles.tiling import Tiling
 from ..verification.verify import CheckResult
@@ -59,7 +60,7 @@ def _page(value: Any) -> str | None:
         return _page(explain(value))
     if isinstance(value, (Explanation, ModuleDiff)):
         return _div(value._html(), notebook_svg(value))
-    if isinstance(value, Table):
+    if isinstance(value, (Table, FusionTable)):
         return _rows(value)
     if isinstance(value, Tiling):
         params = [(p.name, p.size, p.kind, f"{p.origin[0].name} {p.origin[1]}") for p in value.params]
@@ -77,7 +78,7 @@ def _page(value: Any) -> str | None:
     return None
 
 
-def _rows(table: Table) -> str:
+def _rows(table: Table | FusionTable) -> str:
     """The first rows, without columns that are empty in all of them."""
     n = min(len(table), _MAX_ROWS)
     columns = {name: list(islice(table[name], n)) for name in table.columns}
@@ -90,6 +91,8 @@ def _rows(table: Table) -> str:
 def _cell(value: object) -> str:
     if isinstance(value, tuple):
         return "; ".join(map(str, value[:4])) + ("; …" if len(value) > 4 else "")
+    if isinstance(value, Instruction):
+        return value.name
     return "" if value is None else f"{value:,}" if type(value) is int else str(value)
 
 
