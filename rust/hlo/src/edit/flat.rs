@@ -6,7 +6,7 @@ use crate::model::module::{ComputationId, InstructionId, Module};
 use crate::Opcode;
 
 /// The most rows of a flat computation: calls that share computations multiply.
-const MAX_ROWS: usize = 1 << 20;
+const MAX_ROWS: usize = 1 << 17;
 /// The most fusions and calls inside each other.
 const MAX_DEPTH: usize = 100;
 
