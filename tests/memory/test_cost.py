@@ -7,6 +7,7 @@ the figures of XLA's cost analysis; ``differs.hlo`` also has hlomap's and says w
 from __future__ import annotations
 
 import math
+import pickle
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,8 @@ from pathlib import Path
 import pytest
 
 import hlomap as hm
+from hlomap.memory.cost import _Run
+from hlomap.memory.figures import Figures
 from hlomap.ops import lookup, registered
 
 CASES = Path(__file__).parents[1] / "cases" / "cost"
@@ -193,3 +196,25 @@ def test_an_update_that_adds_reads_what_was_there() -> None:
       index_vector_dim=1, to_apply=add"""
     assert hm.cost(_module(text.format("2,1", added))).bytes_read == 4 * (2 + 2 + 2)
     assert hm.cost(_module(text.format("", "dynamic-update-slice(x, u, i)"))).bytes_read == 4 * (1 + 2)
+
+
+def test_equal_instructions_are_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reports of parts are made when they are read; a pickle has them."""
+    measured: list[str] = []
+    measure = _Run.measure
+
+    def noted(run: _Run, instruction: hm.Instruction) -> Figures:
+        measured.append(instruction.name)
+        return measure(run, instruction)
+
+    monkeypatch.setattr(_Run, "measure", noted)
+    lines = "\n".join(f"  n{i + 1} = f32[5] {'exponential' if i % 3 else 'negate'}(n{i})" for i in range(60))
+    module = hm.parse(f"ENTRY e {{\n  n0 = f32[5] parameter(0)\n{lines}\n  ROOT r = f32[5] add(n60, n60)\n}}")
+    found = hm.cost(module)
+    assert measured == ["n1", "n2", "r"] and found.flops == 20 * 5 + 5 and found.transcendentals == 40 * 5
+    assert callable(vars(found)["parts"])
+    assert [part.name for part in pickle.loads(pickle.dumps(found)).parts] == [part.name for part in found.parts]
+    assert [(part.name, part.flops, part.bytes_read) for part in found.parts[-3:]] == [
+        ("n59", 0, 20), ("n60", 0, 20), ("r", 5, 20),
+    ]  # fmt: skip
+    assert len(measured) == 3

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Generic, Protocol, TypeAlias, TypeVar
+from functools import cached_property, lru_cache
+from itertools import chain
+from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from .._core import Computation, Instruction, Module
 from ..base.answers import Unknown
@@ -30,10 +31,74 @@ class Amount(Protocol):
 
 
 A = TypeVar("A", bound=Amount)
+V = TypeVar("V")
+W = TypeVar("W")
 Path: TypeAlias = tuple[tuple[Instruction, Computation], ...]
 """Calling instructions, outermost first, each with the computation that it runs."""
 _Calls: TypeAlias = list[tuple[Computation, int]]
 """The computations that are run, each with its number of runs."""
+
+
+class Group(NamedTuple):
+    """Instructions of one computation with equal amounts: the first of them, and the numbers of all in order."""
+
+    first: Instruction
+    numbers: Sequence[int]
+
+
+class Each(Mapping[Instruction, V]):
+    """A value for each of some instructions, in the order of a walk; it is computed once for each group of them."""
+
+    def __init__(self, groups: Sequence[tuple[Group, V]], walk: Callable[[], Iterable[Instruction]]) -> None:
+        """The walk meets the instructions, and maybe others."""
+        self.groups = groups
+        self._walk = walk
+
+    @cached_property
+    def _values(self) -> dict[int, V]:
+        return {number: value for group, value in self.groups for number in group.numbers}
+
+    @cached_property
+    def _module(self) -> Module | None:
+        return self.groups[0][0].first.module if self.groups else None
+
+    def __getitem__(self, instruction: Instruction) -> V:
+        if instruction.module != self._module or instruction.number not in self._values:
+            raise KeyError(instruction)
+        return self._values[instruction.number]
+
+    def __iter__(self) -> Iterator[Instruction]:
+        values = self._values
+        return (i for i in self._walk() if i.number in values)
+
+    def __len__(self) -> int:
+        return sum(len(group.numbers) for group, _ in self.groups)
+
+    def pairs(self) -> Iterator[tuple[Instruction, V]]:
+        """The items, sooner than :meth:`items` finds them."""
+        values = self._values
+        return ((i, values[i.number]) for i in self)
+
+    def map(self, of: Callable[[Instruction, V], W]) -> Each[W]:
+        """The results of a function of an instruction and its value, called once for each group."""
+        return Each([(group, of(group.first, value)) for group, value in self.groups], self._walk)
+
+    def where(self, holds: Callable[[V], object]) -> Each[V]:
+        """The instructions whose value fulfils a condition."""
+        return Each([(group, value) for group, value in self.groups if holds(value)], self._walk)
+
+    def first(self) -> Instruction | None:
+        """The instruction that the walk meets first."""
+        firsts = [group.first for group, _ in self.groups]
+        if len({i.computation for i in firsts}) < 2:  # the walk meets those of one computation in order
+            return min(firsts, key=lambda i: i.number, default=None)
+        wanted = set(firsts)
+        return next(i for i in self._walk() if i in wanted)
+
+    def heaviest(self, weight: Callable[[V], float]) -> Instruction | None:
+        """The first of the instructions with the largest weight."""
+        most = max((weight(value) for _, value in self.groups), default=None)
+        return self.where(lambda value: weight(value) == most).first()
 
 
 class Run(ABC, Generic[A]):
@@ -77,6 +142,10 @@ class Run(ABC, Generic[A]):
         """The instructions of a computation that may count, or may run computations."""
         return computation
 
+    def calling(self, computation: Computation) -> Iterable[Instruction]:
+        """The instructions of :meth:`within` that call computations."""
+        return computation._calling
+
     def run_by(self, instruction: Instruction) -> Sequence[Computation]:
         """The computations whose instructions count, run by a call, a loop or a conditional."""
         return () if runs_once(instruction) else instruction.called_computations
@@ -86,44 +155,74 @@ class Run(ABC, Generic[A]):
         return runs_once(instruction) and not lookup(instruction.opcode).memory.moves_nothing
 
     def key(self, instruction: Instruction) -> Hashable:
-        """A key that is equal for instructions with equal amounts; an instruction without named operands has a unique
-        key."""
-        return instruction.number if instruction.has_unnamed_operands else instruction.signature()
+        """A key that is equal for instructions with equal amounts.
+
+        What :meth:`measure` asks about an instruction may tell it apart from others.
+        """
+        return self.questions.key(instruction.number)
 
     def of_instruction(self, instruction: Instruction) -> A:
         """:meth:`measure`, once for all instructions with the same key."""
         key = self.key(instruction)
         if key not in self._known:
-            self._known[key] = self.measure(instruction)
+            found = self.measure(instruction)
+            key = self.key(instruction)
+            self._known[key] = found
         return self._known[key]
 
-    def of_program(self, start: Computation | Instruction) -> tuple[A, dict[Instruction, int]]:
+    def groups(self, computation: Computation) -> list[tuple[Group, A]]:
+        """The counting instructions of a computation, those with equal amounts together, with the amount of each.
+
+        The groups come in the order of their first instructions.
+        """
+        at = computation.module.instruction
+        found: list[tuple[Group, A]] = []
+        for alike in self.questions.alike(computation.number):
+            if not self.counts(at(alike[0])):
+                continue
+            parts = [alike]
+            while True:
+                amounts = [self.of_instruction(at(numbers[0])) for numbers in parts]
+                apart = self.questions.told_apart(alike)
+                if len(apart) == len(parts):  # what rules read only ever tells more instructions apart
+                    break
+                parts = apart
+            found += zip((Group(at(numbers[0]), numbers) for numbers in parts), amounts, strict=True)
+        return sorted(found, key=lambda item: item[0].first.number)
+
+    def of_program(self, start: Computation | Instruction) -> tuple[A, Each[int]]:
         """The total amount, and the number of runs of each counting instruction, in the order of :meth:`met`."""
         known: dict[Computation, A] = {}
         calls: dict[Computation, _Calls] = {}
+        groups: dict[Computation, list[tuple[Group, A]]] = {}
         first = [start] if isinstance(start, Computation) else list(self.run_by(start))
-        order = postorder(first, lambda c: (d for i in self.within(c) for d in self.run_by(i)))
+        order = postorder(first, lambda c: (d for i in self.calling(c) for d in self.run_by(i)))
         for computation in order:
             calls[computation] = []
-            known[computation] = self._of_computation(computation, known, calls[computation])
+            parts = [self._of_calls(i, known, calls[computation]) for i in self.calling(computation) if self.run_by(i)]
+            groups[computation] = self.groups(computation)
+            own = (amount.times(len(group.numbers)) for group, amount in groups[computation])
+            known[computation] = self.total([*parts, *own])
         times: Counter[Computation] = Counter()
+        counted: list[tuple[Group, int]] = []
         if isinstance(start, Computation):
             total = known[start]
             times[start] = 1
         else:
-            own: _Calls = []
-            parts = [self._of_calls(start, known, own)] if first else []
+            run: _Calls = []
+            parts = [self._of_calls(start, known, run)] if first else []
             if self.counts(start):
                 parts.append(self.of_instruction(start))
+                counted.append((Group(start, [start.number]), 1))
             total = self.total(parts)
-            for called, n in own:
+            for called, n in run:
                 times[called] += n
         for computation in reversed(order):
             n = times[computation]
             for called, factor in calls[computation]:
                 times[called] += n * factor
-        met = (i for i, _ in self.met(start, lambda c: times[c] > 0) if self.counts(i))
-        return total, {i: 1 if i == start else times[i.computation] for i in met}
+        counted += ((group, n) for c in order if (n := times[c]) > 0 for group, _ in groups[c])
+        return total, Each(counted, lambda: (i for i, _ in self.met(start, lambda c: times[c] > 0)))
 
     def met(
         self, start: Computation | Instruction, enters: Callable[[Computation], bool] = lambda computation: True
@@ -133,20 +232,27 @@ class Run(ABC, Generic[A]):
         This is the order of the text, which is the schedule of a scheduled module; the instructions of a computation
         follow the first instruction that runs it.
         """
-        stack: list[tuple[Iterator[Instruction], Path]] = [
-            (iter(self.within(start) if isinstance(start, Computation) else [start]), ())
+        stack: list[tuple[Iterator[Instruction], Container[Instruction], Path]] = [
+            (iter([start]), [start], ())
+            if isinstance(start, Instruction)
+            else (iter(self.within(start)), {*self.calling(start)}, ())
         ]
         entered: set[Computation | Instruction] = {start}
         while stack:
-            instructions, path = stack[-1]
-            instruction = next(instructions, None)
-            if instruction is None:
+            instructions, calling, path = stack[-1]
+            for instruction in instructions:
+                yield instruction, path
+                if instruction not in calling:
+                    continue
+                inner = [c for c in dict.fromkeys(self.run_by(instruction)) if c not in entered and enters(c)]
+                if inner:
+                    entered.update(inner)
+                    stack += [
+                        (iter(self.within(c)), {*self.calling(c)}, (*path, (instruction, c))) for c in reversed(inner)
+                    ]
+                    break
+            else:
                 stack.pop()
-                continue
-            yield instruction, path
-            inner = [c for c in dict.fromkeys(self.run_by(instruction)) if c not in entered and enters(c)]
-            entered.update(inner)
-            stack += [(iter(self.within(c)), (*path, (instruction, c))) for c in reversed(inner)]
 
     def uncounted(self) -> dict[Computation, str]:
         """After a walk, the computations that run an unknown number of times, with the reason."""
@@ -158,25 +264,17 @@ class Run(ABC, Generic[A]):
 
     def _below(self, computations: Iterable[Computation]) -> Iterator[Computation]:
         """Computations, with all computations that they run."""
-        return reachable(computations, lambda c: (d for i in self.within(c) for d in self.run_by(i)))
+        return reachable(computations, lambda c: (d for i in self.calling(c) for d in self.run_by(i)))
 
-    def of_text(self, start: Computation | Instruction) -> tuple[A, dict[Instruction, int]]:
+    def of_text(self, start: Computation | Instruction) -> tuple[A, Each[int]]:
         """The sum of the amounts of all instructions that may run, each once."""
-        first = [start] if isinstance(start, Computation) else self.run_by(start)
         own = [start] if isinstance(start, Instruction) and self.counts(start) else []
-        runs = dict.fromkeys((*own, *(i for c in self._below(first) for i in self.within(c) if self.counts(i))), 1)
-        return self.total(map(self.of_instruction, runs)), runs
-
-    def _of_computation(self, computation: Computation, known: Mapping[Computation, A], calls: _Calls) -> A:
-        same: Counter[Hashable] = Counter()
-        parts: list[A] = []
-        for instruction in self.within(computation):
-            if self.run_by(instruction):
-                parts.append(self._of_calls(instruction, known, calls))
-            if self.counts(instruction):
-                self.of_instruction(instruction)
-                same[self.key(instruction)] += 1
-        return self.total([*parts, *(self._known[key].times(n) for key, n in same.items())])
+        below = list(self._below([start] if isinstance(start, Computation) else self.run_by(start)))
+        groups = [(Group(i, [i.number]), self.of_instruction(i)) for i in own]
+        groups += (item for c in below for item in self.groups(c))
+        total = self.total(amount.times(len(group.numbers)) for group, amount in groups)
+        runs = [(group, 1) for group, _ in groups]
+        return total, Each(runs, lambda: chain(own, (i for c in below for i in self.within(c))))
 
     def _of_calls(self, instruction: Instruction, known: Mapping[Computation, A], calls: _Calls) -> A:
         """The amount of the computations that an instruction, such as a loop, runs; adds these and their runs to
@@ -250,11 +348,18 @@ class CountRun(Run[Executions]):
     def choice(self, heaviest: Executions, every: Sequence[Executions]) -> Executions:
         return Executions(heaviest.n, self.total(every).unknown)
 
+    def calling(self, computation: Computation) -> Iterable[Instruction]:
+        return (i for i in self.within(computation) if i.called_computations)
+
     def counts(self, instruction: Instruction) -> bool:
         return instruction in self.wanted
 
     def key(self, instruction: Instruction) -> Hashable:
         return None  # each counts as one
+
+    def groups(self, computation: Computation) -> list[tuple[Group, Executions]]:
+        wanted = [i for i in self.within(computation) if self.counts(i)]
+        return [(Group(wanted[0], [i.number for i in wanted]), Executions(1))] if wanted else []
 
 
 def leading_to(instructions: Iterable[Instruction]) -> dict[Computation, list[Instruction]]:

@@ -78,11 +78,11 @@ def executed_computations(start: Module | Computation) -> list[Computation]:
     """The entry or a computation, and the computations that calls, loops and branches run."""
 
     def run(computation: Computation) -> Iterable[Computation]:
-        return (c for i in computation for c in run_by(i))
+        return (c for i in computation._calling for c in run_by(i))
 
     return list(reachable([start.entry if isinstance(start, Module) else start], run))
 
 
 def inlined(computation: Computation) -> Iterable[Computation]:
     """The computations that the fusions and calls in a computation stand for."""
-    return (called for i in computation if is_container(i) for called in i.called_computations)
+    return (called for i in computation._calling if is_container(i) for called in i.called_computations)

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from .._core import Computation, Instruction, Module, known_opcodes
 from ..analysis.bitcasts import is_bitcast
-from ..analysis.executions import CountRun
+from ..analysis.executions import CountRun, Each
 from ..analysis.questions import Questions
 from ..analysis.structure import executed_computations, is_container, run_by
 from ..base.answers import Answer, Unknown
@@ -273,17 +273,26 @@ class _Checks:
         """Whether instructions count as often as they run."""
         self.limits: list[Limit] = []
         self.violations: list[Violation] = []
-        if isinstance(subject, Instruction):
-            below = dict.fromkeys(one for c in run_by(subject) for one in executed_computations(c))
-            self.module = subject.module
-            self.executed = [subject, *(i for c in below for i in c)]
-        else:
-            self.module = subject if isinstance(subject, Module) else subject.module
-            self.executed = [i for c in executed_computations(subject) for i in c]
+        first = run_by(subject) if isinstance(subject, Instruction) else [subject]
+        self.computations = list(dict.fromkeys(one for c in first for one in executed_computations(c)))
+        self.module = subject if isinstance(subject, Module) else subject.module
         self.start = self.module.entry if isinstance(subject, Module) else subject
-        self.unread = unread_reason(self.module, set(self.executed))
-        within = reachable((c for i in self.executed for c in i.called_computations), callees)
-        self.unread_within = self.unread or unread_reason(self.module, {i for c in within for i in c})
+        own = [subject] if isinstance(subject, Instruction) else []
+        self.unread = unread_reason(self.module, {*own, *self.computations})
+        within = reachable((*(d for i in own for d in i.called_computations), *self.computations), callees)
+        self.unread_within = self.unread or unread_reason(self.module, set(within))
+
+    def executed(self, pattern: str = "*", *, containers: bool = False) -> list[Instruction]:
+        """The instructions that run and whose opcode matches a pattern, with ``containers`` also fusions and calls."""
+        own = [self.subject] if isinstance(self.subject, Instruction) else []
+        found = [i for i in own if _matches(i.opcode, pattern) or containers]
+        at = self.module.instruction
+        for computation in self.computations:
+            by_opcode = computation._by_opcode().items()
+            numbers = {k for opcode, numbers in by_opcode if _matches(opcode, pattern) for k in numbers}
+            numbers |= {i.number for i in computation._calling} if containers else set()
+            found += map(at, sorted(numbers))
+        return found
 
     def max_bytes(self, limit: int) -> None:
         computation = self.start.computation if isinstance(self.start, Instruction) else self.start
@@ -314,12 +323,12 @@ class _Checks:
     def _unread_around(self, computation: Computation) -> str | None:
         """Text that was not read in a computation, its callers and callees, which all may read its parameters."""
         above = reachable([computation], callers)
-        return unread_reason(self.module, {i for c in reachable(above, callees) for i in c})
+        return unread_reason(self.module, set(reachable(above, callees)))
 
     def forbid(self, pattern: str) -> None:
         self._expect_opcode(pattern, "forbid")
         found = []
-        for instruction in self.executed:
+        for instruction in self.executed(pattern, containers=True):
             for inner in (instruction, *_roots(instruction)):
                 if _matches(inner.opcode, pattern):
                     found.append((instruction, inner))
@@ -327,7 +336,7 @@ class _Checks:
 
     def max_count(self, pattern: str, limit: int) -> None:
         self._expect_opcode(pattern, "max_count")
-        wanted = (i for i in self.executed if _matches(i.opcode, pattern))
+        wanted: Iterable[Instruction] = self.executed(pattern)
         # An asynchronous operation counts once.
         wanted = (i for i in wanted if i.opcode == pattern or not is_later_step(i))
         run = CountRun(Questions(self.module), wanted)
@@ -346,8 +355,9 @@ class _Checks:
         self._add_bytes("max_wire_bytes", limit, total, moved, why)
 
     def bitcasts_only(self, pattern: str) -> None:
-        inside = [i for one in self.executed if is_container(one) for c in one.called_computations for i in c]
-        every = [*self.executed, *(i for i in inside if i.parameter_number is None)]
+        executed = self.executed()
+        inside = [i for one in executed if is_container(one) for c in one.called_computations for i in c]
+        every = [*executed, *(i for i in inside if i.parameter_number is None)]
         named = [i for i in every if i.name == pattern]
         if not named:
             self._expect_opcode(pattern, "bitcasts_only", "and no instruction that runs has this name")
@@ -367,16 +377,16 @@ class _Checks:
         raise NotFoundError(f"hm.check: no parameter `{printable(name)}` in max_reads; there are {there}: {advice}")
 
     def _expect_opcode(self, pattern: str, rule: str, also: str = "") -> None:
-        if not any(_matches(opcode, pattern) for opcode in (*known_opcodes(), *(i.opcode for i in self.executed))):
+        if not any(_matches(opcode, pattern) for opcode in known_opcodes()) and not self.executed(pattern):
             raise NotFoundError(f"hm.check: no opcode matches `{printable(pattern)}` in {rule}{also and ', ' + also}")
 
-    def _add_bytes(self, rule: str, limit: int, total: _Bytes, moved: Mapping[Instruction, _Bytes], why: str) -> None:
+    def _add_bytes(self, rule: str, limit: int, total: _Bytes, moved: Each[Any], why: str) -> None:
         """Adds a limit of bytes, with the instruction that moves the most, or one whose bytes are unknown."""
-        at = max(moved, key=lambda i: moved[i].total, default=None)
-        if at is not None and moved[at].total:
-            why += f"; the most in {printable(at.name, 60)} ({moved[at].total:,} bytes)"
-        if total.total <= limit:
-            at = next((i for i, n in moved.items() if n.unknown), at)
+        most = moved.heaviest(lambda n: n.total)
+        if most is not None and (n := max(n.total for _, n in moved.groups)):
+            why += f"; the most in {printable(most.name, 60)} ({n:,} bytes)"
+        unknown = moved.where(lambda n: n.unknown).first() if total.total <= limit else None
+        at = most if unknown is None else unknown
         self._add(rule, limit, total.total, at, why, _first(total.unknown) or self.unread_within)
 
     def _add(

@@ -15,7 +15,7 @@ _Numbered = TypeVar("_Numbered", Instruction, Computation)
 
 def callees(computation: Computation) -> Iterator[Computation]:
     """The computations that the instructions of a computation call."""
-    return (called for instruction in computation.instructions for called in instruction.called_computations)
+    return (called for instruction in computation._calling for called in instruction.called_computations)
 
 
 def callers(computation: Computation) -> Iterator[Computation]:

@@ -8,18 +8,19 @@ The numbers are exact if ``exact`` is true, else upper bounds of the necessary c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from .._core import Computation, Count, Instruction, Module, Shape
-from ..analysis.executions import Run, effects
+from ..analysis.executions import Each, Run, effects
 from ..analysis.queries import operand_maps, reached
 from ..analysis.questions import Questions
 from ..analysis.structure import fused_by, runs_once
 from ..base.answers import Unknown
 from ..base.devices import Device, as_device
+from ..base.later import Later, deferred, later
 from ..base.text import table_lines
 from ..base.types import ReadOnlyDict, json_fields, subject_of
 from ..hlo.unread import unread_reason
@@ -51,7 +52,7 @@ _MAX_LINES = 10
 
 
 @dataclass(frozen=True)
-class CostReport:
+class CostReport(Later):
     """The result of :func:`cost`, with a part for each instruction of the subject; ``str()`` is a table.
 
     All numbers are for ``times`` runs.  They are exact if ``exact`` is true; otherwise they are upper bounds, unless
@@ -89,7 +90,7 @@ class CostReport:
     #: that is, in the order of their first run, so that the body of a loop takes the place of the loop.  The order
     #: inside a computation is that of the text.  For a fusion, the reports of the instructions inside, which move no
     #: bytes.
-    parts: tuple[CostReport, ...] = field(repr=False)
+    parts: tuple[CostReport, ...] = later()
     #: Whether an unknown part is left out, so that the numbers are not upper bounds.
     _is_partial: bool = False
 
@@ -97,6 +98,12 @@ class CostReport:
     def name(self) -> str:
         """The name of the subject."""
         return self.subject.name
+
+    def _of(self, subject: Instruction, parts: tuple[CostReport, ...] = ()) -> CostReport:
+        """The report of a subject with equal numbers; :func:`dataclasses.replace` takes five times as long."""
+        copy = object.__new__(CostReport)
+        vars(copy).update(vars(self), subject=subject, parts=parts)
+        return copy
 
     @property
     def wire_bytes(self) -> Count | Unknown:
@@ -209,8 +216,20 @@ def cost(subject: Instruction | Computation | Module, /, device: Device | str | 
         return run.report(subject, figures, 1, run.inner_of(counts))
     total, times = run.of_program(subject)
     total += _skipped(subject.module)
-    parts = [run.report(i, run.of_instruction(i).times(n), n, run.inner(i, n)) for i, n in times.items()]
-    return run.report(subject, total, 1, parts)
+    reports = times.map(lambda i, n: (run.report(i, run.of_instruction(i).times(n), n), tuple(run.inner(i, n))))
+    return run.report(subject, total, 1, lambda: tuple(_about(i, *report) for i, report in reports.pairs()))
+
+
+def _about(instruction: Instruction, report: CostReport, inner: tuple[CostReport, ...]) -> CostReport:
+    """The report of an instruction from the one of another with equal costs, and the reports inside that."""
+    first = report.subject
+    own, other = (fused_by(instruction), fused_by(first)) if inner and isinstance(first, Instruction) else (None, None)
+    if own is not None and other is not None and own != other:
+        # Computations with equal fingerprints have equal instructions in the same order.
+        at, shift = instruction.module.instruction, own.root.number - other.root.number
+        subjects = [at(part.subject.number + shift) for part in inner]
+        inner = tuple(part._of(subject) for subject, part in zip(subjects, inner, strict=True))
+    return report._of(instruction, inner)
 
 
 def costs_within(
@@ -222,7 +241,7 @@ def costs_within(
     for instruction in instructions:
         once = runs_once(instruction)
         figures = run.of_instruction(instruction) if once else run.of_program(instruction)[0]
-        found[instruction] = run.report(instruction, figures, 1, ())
+        found[instruction] = run.report(instruction, figures, 1)
     return found
 
 
@@ -262,9 +281,11 @@ class BytesMoved:
         return f"{self.total:,}" + (" + unknown" if self.unknown else "")
 
 
-def bytes_moved(
-    subject: Instruction | Computation, *, executed: bool = True
-) -> tuple[BytesMoved, dict[Instruction, BytesMoved]]:
+Moved: TypeAlias = tuple[BytesMoved, Each[BytesMoved]]
+"""The bytes that a program and each of its instructions move."""
+
+
+def bytes_moved(subject: Instruction | Computation, *, executed: bool = True) -> Moved:
     """The bytes that a program and each of its instructions move; a conditional counts its branch that moves most.
 
     An instruction has the bytes of all its runs; instructions in other branches are left out.  Unless ``executed``,
@@ -272,9 +293,8 @@ def bytes_moved(
     """
     run = _BytesRun(Questions(subject.module), None)
     total, times = run.of_program(subject) if executed else run.of_text(subject)
-    return _as_bytes(total + _skipped(subject.module)), {
-        i: _as_bytes(run.of_instruction(i).times(n)) for i, n in times.items()
-    }
+    moved = times.map(lambda i, n: _as_bytes(run.of_instruction(i).times(n)))
+    return _as_bytes(total + _skipped(subject.module)), moved
 
 
 def _as_bytes(figures: Figures) -> BytesMoved:
@@ -297,6 +317,7 @@ class _Run(Run[Figures]):
     def __init__(self, questions: Questions, device: Device | None) -> None:
         super().__init__(questions)
         self.device = device
+        self._counted: dict[Computation, list[_Counted]] = {}
 
     def total(self, amounts: Iterable[Figures]) -> Figures:
         return total(amounts)
@@ -321,7 +342,10 @@ class _Run(Run[Figures]):
     def measure(self, instruction: Instruction) -> Figures:
         """The figures of one run of an operation or a fusion."""
         fused = fused_by(instruction)
-        figures = self._of_operation(instruction) if fused is None else self.of_fused(fused, instruction)[0]
+        if fused is None:
+            figures = self._of_operation(instruction)
+        else:
+            figures, self._counted[fused] = self.of_fused(fused, instruction)
         is_clear = instruction.inconsistency is None and not instruction.has_unnamed_operands
         return figures if is_clear else figures + _unread([instruction])
 
@@ -451,14 +475,19 @@ class _Run(Run[Figures]):
     # ------------------------------------------------------------------ reports
 
     def report(
-        self, subject: Instruction | Computation, figures: Figures, times: int, parts: Iterable[CostReport]
+        self,
+        subject: Instruction | Computation,
+        figures: Figures,
+        times: int,
+        parts: Iterable[CostReport] | Callable[[], tuple[CostReport, ...]] = (),
     ) -> CostReport:
         """The report of these figures, which are for all runs."""
         flops, others = figures.numbers[0] or 0, figures.numbers[1] or 0
         evaluated, read, reread, written = figures.numbers[2:]
         recomputed = None if evaluated is None else ratio(evaluated, flops + others) if flops + others else 1.0
         seconds = None if self.device is None else figures.seconds(self.device)
-        about = (self.device, seconds, figures.exact, figures.notes, tuple(parts))
+        found = deferred(parts) if callable(parts) else tuple(parts)
+        about = (self.device, seconds, figures.exact, figures.notes, found)
         is_partial = bool(figures.unknown) or figures.lacks_operations
         by_space: Mapping[int, int] | Unknown = ReadOnlyDict({0: 0, **dict(sorted(figures.by_space.items()))})
         if read is None or written is None:
@@ -470,12 +499,16 @@ class _Run(Run[Figures]):
     def inner(self, instruction: Instruction, times: int = 1) -> Iterator[CostReport]:
         """The reports of the operations evaluated inside a fusion."""
         fused = fused_by(instruction)
-        return iter(()) if fused is None else self.inner_of(self.of_fused(fused, with_bytes=False)[1], times)
+        if fused is None:
+            return iter(())
+        if fused not in self._counted:
+            self._counted[fused] = self.of_fused(fused, with_bytes=False)[1]
+        return self.inner_of(self._counted[fused], times)
 
     def inner_of(self, counted: Sequence[_Counted], times: int = 1) -> Iterator[CostReport]:
         """The reports of instructions inside, in the order of the text."""
         for one in sorted(counted, key=lambda one: one.instruction.number):
-            yield self.report(one.instruction, self._arithmetic([one]).times(times), times, ())
+            yield self.report(one.instruction, self._arithmetic([one]).times(times), times)
 
 
 class _BytesRun(_Run):

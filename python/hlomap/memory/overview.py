@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +12,7 @@ from ..analysis.rows import analyze
 from ..analysis.structure import executed_computations, is_fusion
 from ..base.text import plural, printable
 from ..base.types import ReadOnlyDict, json_fields
-from .cost import BytesMoved, bytes_moved
+from .cost import BytesMoved, Moved, bytes_moved
 
 _MAX_NAMES = 3
 
@@ -35,9 +36,7 @@ class Overview:
     @property
     def title(self) -> str:
         """The name of the module and its size."""
-        n = sum(is_fusion(i) for c in self.module.computations for i in c)
-        fusions = f", {plural(n, 'fusion')}" if n else ""
-        return f"{printable(self.module._title, 60)}: {plural(self.module.n_instructions, 'instruction')}{fusions}"
+        return module_title(self.module)
 
     def share(self, instruction: Instruction) -> str:
         """The share of all bytes that an instruction moves, such as ``67 %``."""
@@ -73,8 +72,16 @@ class Overview:
         return "\n".join([self.title, *(f"  {line}" for line in self.lines())])
 
 
-def overview(module: Module) -> Overview:
-    """An overview of a module.
+def module_title(module: Module) -> str:
+    """The name of a module and its size."""
+    alike = (numbers for c in module.computations for numbers in c._by_opcode().values())
+    n = sum(len(numbers) for numbers in alike if is_fusion(module.instruction(numbers[0])))
+    fusions = f", {plural(n, 'fusion')}" if n else ""
+    return f"{printable(module._title, 60)}: {plural(module.n_instructions, 'instruction')}{fusions}"
+
+
+def overview(module: Module, bytes_of: Callable[[Computation], Moved] = bytes_moved) -> Overview:
+    """An overview of a module; ``bytes_of`` is :func:`~hlomap.memory.cost.bytes_moved`, or knows its answer.
 
     >>> module = hm.parse('''HloModule m
     ... ENTRY e {
@@ -90,7 +97,7 @@ def overview(module: Module) -> Overview:
     computations = executed_computations(module)
     table = analyze(module)
     by_name = {(c.name, i.name): i for c in computations for i in c}
-    total, moved = bytes_moved(module.entry)
+    total, moved = bytes_of(module.entry)
     statuses: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
     columns = ("computation", "instruction", "exact", "unknown", "error")
@@ -102,6 +109,6 @@ def overview(module: Module) -> Overview:
         statuses[status] += 1
         if error or unknown:
             reasons[f"{instruction.opcode}: {error or unknown}"] += 1
-    order = sorted(moved.items(), key=lambda item: -item[1].total)
+    order = sorted(moved.pairs(), key=lambda item: -item[1].total)
     about = ReadOnlyDict(order), ReadOnlyDict(statuses), ReadOnlyDict(reasons)
     return Overview(module, tuple(computations), total, *about)

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias
 
 from .._core import Computation, Count, Instruction, Module
-from ..analysis.executions import Run, leading_to
+from ..analysis.executions import Each, Group, Run, leading_to
 from ..analysis.questions import Questions
 from ..analysis.traits import asked
 from ..base.answers import Unknown
@@ -213,7 +212,13 @@ class WireRun(Run[WireBytes]):
         return not amount.most and not amount.unknown
 
     def key(self, instruction: Instruction) -> Hashable:
-        return instruction.number  # signatures do not include shardings and groups
+        return instruction.number  # what rules read does not include shardings and groups
+
+    def calling(self, computation: Computation) -> Iterable[Instruction]:
+        return (i for i in self.within(computation) if i.called_computations)
+
+    def groups(self, computation: Computation) -> list[tuple[Group, WireBytes]]:
+        return [(Group(i, [i.number]), self.of_instruction(i)) for i in self.within(computation)]
 
 
 @lru_cache(maxsize=2)
@@ -253,10 +258,7 @@ def may_send(computation: Computation) -> Sequence[Instruction]:
     return _may_send(computation.module)[0].get(computation, ())
 
 
-Moved: TypeAlias = Mapping[Instruction, WireBytes]
-
-
-def wire_bytes(subject: Instruction | Computation, *, executed: bool = True) -> tuple[WireBytes, Moved]:
+def wire_bytes(subject: Instruction | Computation, *, executed: bool = True) -> tuple[WireBytes, Each[WireBytes]]:
     """The wire bytes of a program, and of each instruction that sends any.
 
     Instructions count as often as they run, in a conditional only in the branch that sends most; unless ``executed``,
@@ -268,9 +270,9 @@ def wire_bytes(subject: Instruction | Computation, *, executed: bool = True) -> 
         and subject not in _may_send(module)[1]
         and module.attributes.get("is_scheduled")
     ):
-        return _NOTHING, {}
+        return _NOTHING, Each((), tuple)
     run = WireRun(module)
     total, times = run.of_program(subject) if executed else run.of_text(subject)
     total = run.whole(total)
-    amounts = ((i, run.of_instruction(i).times(n)) for i, n in times.items())
-    return total, {i: amount for i, amount in amounts if amount.most or amount.unknown}
+    amounts = times.map(lambda i, n: run.of_instruction(i).times(n))
+    return total, amounts.where(lambda amount: amount.most or amount.unknown)

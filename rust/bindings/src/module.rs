@@ -6,7 +6,8 @@ use flow::watch::What;
 use hlo::{ComputationId, Ids, InstructionId, Module};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyIterator, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyIterator, PyString, PyTuple};
+use rustc_hash::FxHashMap;
 
 use crate::argument::Arg;
 use crate::attribute::{Attributes, Owner};
@@ -348,6 +349,38 @@ impl PyComputation {
     /// Whether the computation forwards the part ``index`` of its parameter unchanged and in place.
     fn _forwards(&self, index: Vec<usize>) -> bool {
         self.module.forwards(self.id, &index)
+    }
+
+    /// The instructions that call computations, in text order.
+    #[getter]
+    fn _calling<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let calls = |id: &InstructionId| self.module.called_computations(*id).next().is_some();
+        tuple_of(py, self.module.instructions_of(self.id).filter(calls).map(|id| self.within(py, id)))
+    }
+
+    /// The numbers of its instructions by opcode, each in the order of the text.
+    fn _by_opcode<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.read(What::Itself);
+        let m: &Module = &self.module;
+        let mut places: FxHashMap<&str, usize> = FxHashMap::default();
+        let mut by_opcode: Vec<(&str, Vec<InstructionId>)> = Vec::new();
+        for id in m.instructions_of(self.id) {
+            let opcode = m.opcode_name(id);
+            let place = *places.entry(opcode).or_insert(by_opcode.len());
+            match by_opcode.get_mut(place) {
+                Some((_, ids)) => ids.push(id),
+                None => by_opcode.push((opcode, vec![id])),
+            }
+        }
+        let found = PyDict::new(py);
+        by_opcode.into_iter().try_for_each(|(opcode, ids)| found.set_item(opcode, ids))?;
+        Ok(found)
+    }
+
+    /// For each instruction, the numbers of its operands.
+    fn _operand_numbers(&self) -> Vec<Vec<InstructionId>> {
+        self.read(What::Itself);
+        self.module.instructions_of(self.id).map(|id| self.module.operands(id).collect()).collect()
     }
 
     /// The computation without recording of reads.

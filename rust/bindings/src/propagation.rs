@@ -12,6 +12,7 @@ use flow::{Propagator, Query, Questions, ShapeIndex, Subject};
 use hlo::{ComputationId, InstructionId};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use quasiaffine::{Interval, Map};
 
 use crate::detach::{locked, unlocked};
@@ -193,6 +194,30 @@ impl PyPropagation {
     #[pyo3(signature = (computation, /))]
     fn once(slf: &Bound<'_, Self>, computation: ComputationId) -> PyResult<OperationsOrReason> {
         count(slf, [Subject::Computation(computation)], |counter| counter.once(computation)).map(in_python)
+    }
+
+    /// A key that is equal for instructions with equal answers and equal values at the same operands.
+    ///
+    /// What rules read tells instructions apart, so that the key holds for the questions that were asked by now.
+    #[pyo3(signature = (instruction, /))]
+    fn key<'py>(slf: &Bound<'py, Self>, instruction: InstructionId) -> PyResult<Bound<'py, PyBytes>> {
+        let key = ask(slf, [Subject::Instruction(instruction)], |questions| questions.key(instruction))?;
+        let bytes: Vec<u8> = key.iter().flat_map(|word| word.to_le_bytes()).collect();
+        Ok(PyBytes::new(slf.py(), &bytes))
+    }
+
+    /// The instructions of a computation by number, those with equal keys together, in the order of the first of each.
+    #[pyo3(signature = (computation, /))]
+    fn alike(slf: &Bound<'_, Self>, computation: ComputationId) -> PyResult<Vec<Vec<InstructionId>>> {
+        let about = [Subject::Computation(computation)];
+        ask(slf, about, |questions| questions.alike(questions.m.instructions_of(computation)))
+    }
+
+    /// Some instructions of one such group by the keys that they have by now.
+    #[pyo3(signature = (instructions, /))]
+    fn told_apart(slf: &Bound<'_, Self>, instructions: Vec<InstructionId>) -> PyResult<Vec<Vec<InstructionId>>> {
+        let about = [Subject::Instruction(instructions.iter().copied().max().unwrap_or_default())];
+        ask(slf, about, |questions| questions.told_apart(instructions))
     }
 
     /// What a fused computation evaluates.

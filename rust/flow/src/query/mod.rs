@@ -12,6 +12,7 @@ use crate::indexing::{Direction, InstructionIndexing};
 use crate::provider::RuleProvider;
 use crate::shapes::ShapeIndex;
 
+mod alike;
 mod cache;
 mod computations;
 mod deep_calls;
