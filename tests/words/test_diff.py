@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from support.corpus import read_corpus
 
 import hlomap as hm
 from hlomap.analysis.value_numbers import Numbering
+from hlomap.words.diff import _by_numbers
 from hlomap.words.outputs import compare_outputs, compare_values
 
 PAIRS = ["attention_causal", "remat_grad", "while_simple"]
@@ -65,6 +67,39 @@ def test_same_module_has_no_changes() -> None:
         assert found.is_empty and {match.how for match in found.matches} == {"value"}
         assert all(match.before.name == match.after.name for match in found.matches)
         assert found.bytes_before == found.bytes_after
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_equal_modules_are_compared_as_others_are(name: str) -> None:
+    """What is found by place agrees with what the numbers of values tell, and a pickle has it as well."""
+    text = read_corpus("opt")[f"{name}.hlo"]
+    old, new = hm.parse(text), hm.parse(text)
+    found, expected = hm.diff(old, new), _by_numbers(old, new, None)
+    assert (found.matches, found.unchanged_fusions) == (expected.matches, expected.unchanged_fusions)
+    assert found.to_dict() == expected.to_dict() and str(found) == str(expected)
+    assert str(pickle.loads(pickle.dumps(hm.diff(old, new)))) == str(expected)
+
+
+def test_equal_modules_are_not_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other names and another spelling leave modules equal; random numbers are matched, and not proved to be equal."""
+    turn = "{0} = f32[6,4] parameter(0)\n {1} = f32[4,6] transpose({0}), dimensions={{1,0}}\n"
+    turn += " ROOT r = f32[4,6] negate({1})"
+    draw = "p = f32[] parameter(0)\n ROOT {0} = f32[5] rng(p, p), distribution=rng_uniform"
+    text = turn.format(*"pt")
+    drawn = hm.diff(module(draw.format("r")), module(draw.format("r")))
+    assert drawn.is_empty and [match.how for match in drawn.matches] == ["value", "use"]
+    renamed = hm.diff(module(draw.format("r")), module(draw.format("s")))
+    assert [(m.before.name, m.after.name, m.how) for m in renamed.matches] == [("p", "p", "value"), ("r", "s", "use")]
+
+    def number(*_: object) -> None:
+        raise AssertionError("values are numbered")
+
+    monkeypatch.setattr(Numbering, "values", number)
+    for after in (text, turn.format(*"xy"), text.replace("{1,0}", "{1, 0}")):
+        found = hm.diff(module(text), module(after))
+        assert found.is_empty and str(found).endswith("3 by value")
+        places = [(match.before.number, match.after.number, match.how) for match in found.matches]
+        assert places == [(0, 0, "value"), (1, 1, "value"), (2, 2, "value")]
 
 
 def test_history_of_what_is_counted_nowhere_else(tmp_path: Path) -> None:

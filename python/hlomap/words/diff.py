@@ -9,17 +9,19 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from functools import cache
+from typing import Any, NamedTuple, cast
 
 from .._core import Attributes, Instruction, Module
-from ..analysis.value_numbers import Numbering, Value, _literal, _meaning
+from ..analysis.value_numbers import Numbering, Value, _literal, _meaning, identifies_all, numbered
 from ..base.attached import Page
+from ..base.later import Later, deferred, later
 from ..base.text import html, one_line, plural, printable
 from ..base.types import expect_ints, json_fields, module_hint, wrong_type
 from ..hlo.dump_directory import DumpedModule
 from ..hlo.unread import unread_reason
-from ..memory.cost import BytesMoved
-from ..memory.overview import Overview, overview
+from ..memory.cost import BytesMoved, bytes_moved
+from ..memory.overview import Overview, module_title, overview
 from ..ops._shapes import array_leaves
 from .matching import Match, computed, find_duplicates, match_instructions
 from .outputs import OutputDependence, OutputValues, compare_outputs, compare_values
@@ -77,16 +79,19 @@ class AttributeChange:
         return json_fields(self, "instruction name before after")
 
 
-@dataclass(frozen=True)
-class ModuleDiff(Page):
-    """The changes from one module to another; ``str()`` is text for people, ``to_dict()`` JSON values."""
+@dataclass(frozen=True, kw_only=True)
+class ModuleDiff(Later, Page):
+    """The changes from one module to another; ``str()`` is text for people, ``to_dict()`` JSON values.
+
+    What only describes the modules, and for equal modules what matches, is computed when it is first read.
+    """
 
     before: Module
     after: Module
     #: Overviews of the modules, with the bytes that their instructions move.
-    overviews: tuple[Overview, Overview]
+    overviews: tuple[Overview, Overview] = later()
     #: Instructions that exist before and after, in the order of the text before.
-    matches: tuple[Match, ...]
+    matches: tuple[Match, ...] = later()
     #: Instructions after the change that compute a matched value again.
     duplicates: tuple[Match, ...]
     #: Instructions that exist only before, and only after, without fusions and calls themselves.
@@ -104,31 +109,32 @@ class ModuleDiff(Page):
     #: The fusions after the change whose contents no fusion had before.
     fusions: tuple[FusionChange, ...]
     #: The fusions after the change that existed before.
-    unchanged_fusions: tuple[Instruction, ...]
+    unchanged_fusions: tuple[Instruction, ...] = later()
     #: How each output of the entry depends on each parameter; empty if the entries have other parameters or results.
-    outputs: tuple[OutputDependence, ...]
+    outputs: tuple[OutputDependence, ...] = later()
     #: The values in runs: of every output if ``runs`` were asked for, else of outputs whose dependence on some
     #: parameter is not known.
-    values: tuple[OutputValues, ...]
+    values: tuple[OutputValues, ...] = later()
     #: The number of outputs that were not compared, in programs with very many.
-    n_outputs_left_out: int
+    n_outputs_left_out: int = later()
     # The outputs whose values are proved equal, and the number of all.
-    _proved: tuple[int, int]
+    _proved: tuple[int, int] = later()
+    _bytes: tuple[BytesMoved, BytesMoved] = later()
 
     @property
     def bytes_before(self) -> BytesMoved:
         """The bytes that the instructions before move."""
-        return self.overviews[0].total
+        return self._bytes[0]
 
     @property
     def bytes_after(self) -> BytesMoved:
         """The bytes that the instructions after move."""
-        return self.overviews[1].total
+        return self._bytes[1]
 
     @property
     def title(self) -> str:
         """The names and sizes of both modules."""
-        return " -> ".join(one.title for one in self.overviews)
+        return f"{module_title(self.before)} -> {module_title(self.after)}"
 
     @property
     def is_empty(self) -> bool:
@@ -283,9 +289,70 @@ def diff(before: Module | DumpedModule, /, after: Module | DumpedModule, runs: i
     expect_ints("diff", runs=runs)
     if not 0 <= runs <= _MAX_RUNS:
         raise ValueError(f"hm.diff: expected 0 to {_MAX_RUNS} as `runs`, got {runs}")
+    reason = None if new is old else _reason(old, new)
+    is_same = reason is None and (old.same_as(new) or (old.same_as(new, names=False) and identifies_all(old)))
+    return _same(old, new) if is_same and not runs else _by_numbers(old, new, reason, runs)
+
+
+class _Counterparts(NamedTuple):
+    """What equal modules have in common."""
+
+    matches: tuple[Match, ...]
+    unchanged_fusions: tuple[Instruction, ...]
+    outputs: tuple[OutputDependence, ...]
+    values: tuple[OutputValues, ...]
+    n_outputs_left_out: int
+    proved: tuple[int, int]
+
+
+def _same(old: Module, new: Module) -> ModuleDiff:
+    """The diff of modules that are the same up to names: each instruction matches the one in its place."""
+
+    @cache
+    def common() -> _Counterparts:
+        # Values of their own, such as random numbers, are matched, but not proved to be equal.
+        if new is not old and not identifies_all(old):
+            diff = _by_numbers(old, new, None, 0)
+            fields = diff.matches, diff.unchanged_fusions, diff.outputs, diff.values, diff.n_outputs_left_out
+            return _Counterparts(*fields, diff._proved)
+        at = new.instruction
+        inside = list(numbered(old))
+        matches = tuple(Match(i, at(i.number), "value") for i, _ in inside)
+        fusions = dict.fromkeys(fusion for _, fusion in inside if fusion is not None)
+        leaves = array_leaves(old.entry.root.shape)
+        outputs, n_left_out = compare_outputs(old, new, {}, {}, leaves)
+        proved = len(leaves), len(leaves)
+        unchanged = tuple(at(one.number) for one in fusions)
+        return _Counterparts(matches, unchanged, tuple(outputs), (), n_left_out, proved)
+
+    moved = cache(bytes_moved)
+    return ModuleDiff(
+        before=old,
+        after=new,
+        overviews=deferred(lambda: (first := overview(old, moved), first if new is old else overview(new, moved))),
+        matches=deferred(lambda: common().matches),
+        duplicates=(),
+        removed=(),
+        added=(),
+        changed=(),
+        attributes=(),
+        has_same_values=True,
+        reason=None,
+        fusions=(),
+        unchanged_fusions=deferred(lambda: common().unchanged_fusions),
+        outputs=deferred(lambda: common().outputs),
+        values=deferred(lambda: common().values),
+        n_outputs_left_out=deferred(lambda: common().n_outputs_left_out),
+        _proved=deferred(lambda: common().proved),
+        _bytes=deferred(lambda: (moved(old.entry)[0], moved(old.entry)[0])),
+    )
+
+
+def _by_numbers(old: Module, new: Module, reason: str | None, runs: int) -> ModuleDiff:
+    """The diff of two modules, by the numbers of their values."""
     numbering = Numbering()
     a = numbering.values(old)
-    b = a if new is old else numbering.values(new)
+    b = numbering.values(new)
     matches = match_instructions(a, b, old.entry.root, new.entry.root)
     duplicates = find_duplicates(matches, b)
     gone, kept = {match.before for match in matches}, {match.after for match in (*matches, *duplicates)}
@@ -299,18 +366,19 @@ def diff(before: Module | DumpedModule, /, after: Module | DumpedModule, runs: i
     outputs, n_left_out = compare_outputs(old, new, a, b, proved)
     to_run = leaves if runs else list(dict.fromkeys(one.output for one in outputs if one.status == "unknown"))
     n_outputs = len(leaves) if leaves == array_leaves(new.entry.root.shape) else 0
+    moved = cache(bytes_moved)
     fusions, same = _fusion_changes([*matches, *duplicates], a, b)
     return ModuleDiff(
         before=old,
         after=new,
-        overviews=(first := overview(old), first if new is old else overview(new)),
+        overviews=deferred(lambda: (overview(old, moved), overview(new, moved))),
         matches=tuple(matches),
         duplicates=tuple(duplicates),
         removed=tuple(v.instruction for v in computed(a) if v.instruction not in gone),
         added=tuple(v.instruction for v in computed(b) if v.instruction not in kept),
         changed=tuple(match for match in matches if match.how != "value" and _is_changed(match)),
-        attributes=tuple(_attribute_changes(old, new, (*matches, *same))) if new is not old else (),
-        reason=None if new is old else _reason(old, new),
+        attributes=tuple(_attribute_changes(old, new, (*matches, *same))),
+        reason=reason,
         has_same_values=old.entry.fingerprint == new.entry.fingerprint
         or (a[old.entry.root].number == b[new.entry.root].number and all(match.how == "value" for match in matches)),
         fusions=tuple(fusions),
@@ -319,6 +387,7 @@ def diff(before: Module | DumpedModule, /, after: Module | DumpedModule, runs: i
         values=tuple(compare_values(old, new, to_run, runs) if to_run else ()),
         n_outputs_left_out=n_left_out,
         _proved=(len(proved), n_outputs),
+        _bytes=deferred(lambda: (moved(old.entry)[0], moved(new.entry)[0])),
     )
 
 
@@ -327,6 +396,8 @@ def _is_changed(match: Match) -> bool:
     before, after = match.before, match.after
     if before.opcode == after.opcode and before._has("literal") and _literal(before) != _literal(after):
         return True
+    if before.signature() == after.signature():
+        return False
     one, other = (cast("tuple[Hashable, ...]", _meaning(i, ())) for i in (before, after))
     return one[:-1] != other[:-1]  # the last item is an instruction if nothing else identifies the value
 

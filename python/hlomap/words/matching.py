@@ -84,6 +84,7 @@ class _Matching:
         self.found: dict[Instruction, Match] = {}
         self.taken: set[Instruction] = set()
         self.callers = _callers(old) | _callers(new)
+        self._sources: dict[Instruction, Instruction] = {}
 
     def by_key(self, how: How, key: Callable[[Value], Hashable]) -> None:
         """Pairs values with equal keys in the order of the text; a key of None matches nothing."""
@@ -154,6 +155,12 @@ class _Matching:
 
     def _source(self, instruction: Instruction) -> Instruction:
         """The instruction that computes a value, followed into and out of fusions and through copies."""
+        found = self._sources.get(instruction)
+        if found is None:
+            found = self._sources[instruction] = self._followed(instruction)
+        return found
+
+    def _followed(self, instruction: Instruction) -> Instruction:
         for _ in range(_MAX_STEPS):
             if is_container(instruction):
                 instruction = instruction.called_computations[0].root

@@ -39,6 +39,9 @@ impl Module {
 
     /// The first difference of two modules, for a message.
     pub fn difference(&self, other: &Module, names: Names) -> Option<String> {
+        if self.own_text() == other.own_text() {
+            return None;
+        }
         let count = names == Names::Count;
         if self.computations().len() != other.computations().len() || self.entry() != other.entry() {
             return Some("the computations".into());
