@@ -17,6 +17,7 @@ from conftest import CASES
 from pyarrow import parquet
 from support.datasets import BROKEN, GOOD, module_text
 
+from hlomap.corpus import single_file, tables
 from hlomap.corpus.reports import CorpusReport
 from hlomap.corpus.run import analyze_corpus
 from hlomap.errors import UnsupportedError
@@ -123,6 +124,17 @@ def test_any_number_of_workers_gives_the_same_rows(tmp_path: Path) -> None:
     three, rows_three = analyze(tmp_path, tree, jobs=3)
     assert rows_one == rows_three
     assert (one.rows, one.unknown, one.skipped) == (three.rows, three.unknown, three.skipped)
+
+
+def test_rows_do_not_depend_on_the_size_of_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = tmp_path / "tree"
+    shutil.copytree(DUMPS, tree / "dumps")
+    (tree / "broken.txt").write_text(BROKEN)
+    _, rows = analyze(tmp_path, tree)
+    monkeypatch.setattr(tables, "_ROWS_TOGETHER", 7)
+    monkeypatch.setattr(single_file, "_BATCH_ROWS", 5)
+    _, in_small_batches = analyze(tmp_path, tree)
+    assert rows == in_small_batches and len(rows) > 100
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])

@@ -12,7 +12,7 @@ from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
-from .._core import __version__, _row_columns
+from .._core import __version__, _row_columns, _rows_message
 from ..base.attached import Page
 from ..base.text import UNSAFE, one_line, plural, table_lines
 from ..base.types import expect, needs
@@ -197,10 +197,7 @@ class Table(Page):
             return arrow.prepend_columns(facts, joined, arrow_schema(files=True))
         if self._rows is None:
             return arrow.from_values({name: self._column(name) for name in self._names}, self._schema())
-        found = arrow.from_message(self._rows.message(), arrow_schema())
-        if self._add_shardings(self._rows):
-            found = arrow.with_values(found, {name: self._columns[name] for name in _SHARDING_COLUMNS})
-        return found
+        return joined_rows([self])
 
     def _schema(self) -> pyarrow.Schema:
         return arrow_schema(files="file" in self._names)
@@ -237,6 +234,39 @@ class Table(Page):
         names = _SHOWN_COLUMNS if "file" in self._names else _SHOWN_COLUMNS[1:]
         columns = [islice(self._column(name), SHOWN_ROWS) for name in names]
         return first_rows(names, columns, len(self), len(self._names))
+
+
+_FEW_ROWS = 1 << 12
+_COLUMN_BYTES = 1 << 31  # more than the texts of a column
+
+
+def completed(table: Table) -> Table:
+    """The table of a module with the columns that are not part of the compiled rows, such as those about shardings."""
+    if table._rows is not None:
+        table._add_shardings(table._rows)
+    return table
+
+
+def is_small(table: Table) -> bool:
+    """Whether the rows of a module certainly fit into an Arrow table, and are so few that a conversion of their own
+    would take longer than theirs with others."""
+    return table._rows is not None and len(table) < _FEW_ROWS and table._rows.most_bytes() < _COLUMN_BYTES
+
+
+def joined_rows(tables: Sequence[Table]) -> pyarrow.Table:
+    """The rows of the tables of some modules in Arrow's layout, one table after the other.
+
+    Raises :class:`~hlomap.errors.UnsupportedError` if they are too long for Arrow.
+    """
+    from ..interop import arrow
+
+    rows = [table._rows for table in tables if table._rows is not None]
+    found = arrow.from_message(_rows_message(rows), arrow_schema())
+    is_sharded = [table._add_shardings(own) for table, own in zip(tables, rows, strict=True)]
+    if any(is_sharded):
+        sharded = {name: [v for table in tables for v in table._columns[name]] for name in _SHARDING_COLUMNS}
+        found = arrow.with_values(found, sharded)
+    return found
 
 
 def first_rows(names: Sequence[str], columns: Sequence[Iterable[object]], n: int, n_columns: int) -> str:

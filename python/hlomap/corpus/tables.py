@@ -14,8 +14,9 @@ from typing import Any, Final, Literal
 import pyarrow as pa
 
 from .._core import __version__
-from ..analysis.table import FILE_COLUMNS, SCHEMA_VERSION, Table, arrow_schema
-from ..interop.arrow import repeated
+from ..analysis.table import FILE_COLUMNS, SCHEMA_VERSION, Table, arrow_schema, is_small, joined_rows
+from ..errors import UnsupportedError
+from ..interop.arrow import column
 from ..interop.row_files import PartWriter
 
 Status = Literal["done", "skipped", "duplicate", "error", "timed out", "crashed"]
@@ -79,6 +80,9 @@ _OF_FILE = ("content_hash", *(f"file_{name}" for name in FILE_COLUMNS if name !=
 """The columns of ``files`` that the rows of a file begin with."""
 
 
+_ROWS_TOGETHER = 1 << 12  # of small tables that are converted in one call
+
+
 class RowsWriter(PartWriter):
     """Writes the rows of modules, each after the columns of its file."""
 
@@ -86,19 +90,43 @@ class RowsWriter(PartWriter):
         super().__init__(path, rows_schema(), form)
         self._files: list[list[Any]] = []
         self._lengths: list[int] = []
+        self._small: list[Table] = []
+        self._n_small = 0
 
     def append(self, file: Mapping[str, Any], tables: Sequence[Table]) -> None:
         """Adds the rows of all modules of a file with this row of ``files``, or none if it raises.
 
         Raises :class:`~hlomap.errors.UnsupportedError` for rows that Arrow cannot hold.
         """
-        for table in [table.to_arrow() for table in tables]:
-            self.add(table)
+        # Small tables are many: converting each would take longer than its rows.
+        found = [None if is_small(table) else table.to_arrow() for table in tables]
+        for table, converted in zip(tables, found, strict=True):
+            if converted is None:
+                self._small.append(table)
+                self._n_small += len(table)
+            if converted is not None or self._n_small >= _ROWS_TOGETHER:
+                self._convert()
+            if converted is not None:
+                self.add(converted)
         self._files.append([file[name] for name in _OF_FILE])
         self._lengths.append(sum(map(len, tables)))
 
+    def _convert(self) -> None:
+        """Adds the rows of small tables."""
+        small, self._small, self._n_small = self._small, [], 0
+        try:
+            found = [joined_rows(small)] if small else []
+        except UnsupportedError:  # together they are too long
+            found = [joined_rows([table]) for table in small]
+        for table in found:
+            self.add(table)
+
+    def _flush(self) -> None:
+        self._convert()
+        super()._flush()
+
     def _rows(self) -> pa.Table:
         cells = zip(zip(*self._files, strict=True), rows_schema().types[: len(_OF_FILE)], strict=True)
-        files = [repeated(values, self._lengths, kind) for values, kind in cells]
+        files = [column(values, kind, self._lengths) for values, kind in cells]
         self._files, self._lengths = [], []
         return pa.Table.from_arrays([*files, *super()._rows().columns], schema=rows_schema())

@@ -19,7 +19,7 @@ from typing import Any
 
 from .._core import Module
 from ..analysis.rows import analyze
-from ..analysis.table import Table, count_problems
+from ..analysis.table import Table, completed, count_problems
 from ..errors import DatasetError, HlomapError, NotFoundError
 from ..hlo.content import content_of
 from ..hlo.dump_directory import name_columns
@@ -218,7 +218,7 @@ class _Shard:
                     row.update(status="skipped", kind="trace without the program", file_error=str(error))
                     return []
                 with self.timed("analyze"):
-                    tables = [analyze(module) for module in modules]
+                    tables = [completed(analyze(module)) for module in modules]
             with self.timed("write"):
                 self._writers.rows.append(row, tables)
         except _OutOfTime:

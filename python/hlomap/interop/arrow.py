@@ -49,27 +49,32 @@ def from_message(message: npt.NDArray[np.uint8], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_batches([pa.ipc.read_record_batch(pa.py_buffer(message), schema)])
 
 
-def column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    """An array of strings, bytes or numbers with nulls, or of nulls alone.
+def column(values: Sequence[Any], kind: pa.DataType, times: Sequence[int] | None = None) -> pa.Array:
+    """An array of strings, bytes or numbers with nulls, or of nulls alone; each value is repeated some times.
 
     ``pyarrow.array`` imports pandas if installed, which takes longer than the analysis of a small module.
     """
-    valid = np.array([value is not None for value in values], bool)
+
+    def repeated(numbers: Sequence[Any] | npt.NDArray[Any], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        array = np.asarray(numbers, dtype)
+        return array if times is None else np.repeat(array, times)
+
+    valid = repeated([value is not None for value in values], bool)
     if not valid.any():
-        return pa.nulls(len(values), kind)
+        return pa.nulls(len(valid), kind)
     buffers: list[Any] = [np.packbits(valid, bitorder="little")]
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        buffers.append(np.array([0 if value is None else value for value in values], str(kind).replace("double", "f8")))
+        numbers = [0 if value is None else value for value in values]
+        buffers.append(repeated(numbers, str(kind).replace("double", "f8")))
     else:
         texts = [value.encode() if isinstance(value, str) else value or b"" for value in values]
         width = np.int64 if pa.types.is_large_binary(kind) else np.int32
-        buffers += [np.cumsum([0, *map(len, texts)]).astype(width), b"".join(texts)]
-    return pa.Array.from_buffers(kind, len(values), [pa.py_buffer(buffer) for buffer in buffers])
-
-
-def repeated(values: Sequence[Any], times: Sequence[int], kind: pa.DataType) -> pa.Array:
-    """An array of each value repeated, with values as for :func:`column`."""
-    return pa.concat_arrays([pa.nulls(0, kind), *map(pa.repeat, column(values, kind), times)])
+        ends = np.concatenate([[0], np.cumsum(repeated([len(text) for text in texts], np.int64))])
+        if ends[-1] > np.iinfo(width).max:
+            raise pa.ArrowCapacityError(f"a column of {ends[-1]} bytes of text")
+        buffers.append(ends.astype(width))
+        buffers.append(b"".join(texts if times is None else (text * n for text, n in zip(texts, times, strict=True))))
+    return pa.Array.from_buffers(kind, len(valid), [pa.py_buffer(buffer) for buffer in buffers])
 
 
 def from_rows(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
@@ -78,11 +83,15 @@ def from_rows(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
+_LEAST_ROWS = 1 << 10  # of a chunk, on average: many small chunks are slow to write
+
+
 def joined(tables: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
-    """The rows of all tables, each column in one chunk, since many small chunks are slow to write."""
+    """The rows of all tables; those of small tables are copied together."""
     if not tables:
         return pa.Table.from_batches([], schema)
-    return tables[0] if len(tables) == 1 else pa.concat_tables(tables).combine_chunks()
+    found = pa.concat_tables(tables)
+    return found if found.num_rows >= _LEAST_ROWS * len(tables) else found.combine_chunks()
 
 
 def from_values(columns: Mapping[str, Sequence[Any]], schema: pa.Schema) -> pa.Table:

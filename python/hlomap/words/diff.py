@@ -352,7 +352,7 @@ def _by_numbers(old: Module, new: Module, reason: str | None, runs: int) -> Modu
     """The diff of two modules, by the numbers of their values."""
     numbering = Numbering()
     a = numbering.values(old)
-    b = numbering.values(new)
+    b = a if new is old else numbering.values(new)
     matches = match_instructions(a, b, old.entry.root, new.entry.root)
     duplicates = find_duplicates(matches, b)
     gone, kept = {match.before for match in matches}, {match.after for match in (*matches, *duplicates)}

@@ -89,7 +89,7 @@ mod _core {
         propagation::PyPropagation,
         reads::{_extent, _reads},
         records::{Evaluated, FusedRecord, NeededRecord, OperationsRecord, Record, TilesRecord},
-        rows::{_row_columns, PyRows},
+        rows::{_row_columns, _rows_message, PyRows},
         rule_cache::PyRuleCache,
         set_questions::{_coalesce, _covers, _eliminate_ranges, _image_many, _is_injective, _overlap},
         sharding::{PyMesh, PyReplicaGroups, PySharding},

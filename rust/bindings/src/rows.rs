@@ -68,17 +68,9 @@ impl PyRows {
         Ok(found)
     }
 
-    /// All rows as one message of Arrow's IPC format, a record batch, in an array of bytes.
-    ///
-    /// Raises :class:`~hlomap.errors.UnsupportedError` if the texts exceed the 32-bit offsets of a column.
-    fn message<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u8>>> {
-        let found = unlocked(py, || message(&View::new(&self.module, &self.found, COLUMNS)))?;
-        let found = found.map_err(|TooLong(n)| {
-            let message =
-                format!("the texts of the module take {n} bytes in one column, more than an Arrow column can hold");
-            UnsupportedError::new_err(message)
-        })?;
-        Ok(PyArray1::from_vec(py, found))
+    /// An upper bound on the bytes of a column, found without reading the rows.
+    fn most_bytes(&self) -> u64 {
+        View::most_bytes(&self.module, &self.found)
     }
 
     /// The number of rows with an error, and the number of rows whose maps are unknown, by opcode and reason.
@@ -95,6 +87,25 @@ impl PyRows {
         }
         (n_errors, unknown)
     }
+}
+
+/// All rows of some tables as one message of Arrow's IPC format, a record batch, in an array of bytes.
+///
+/// Raises :class:`~hlomap.errors.UnsupportedError` if the texts exceed the 32-bit offsets of a column.
+#[pyfunction]
+#[pyo3(signature = (tables, /))]
+pub fn _rows_message<'py>(py: Python<'py>, tables: Vec<Bound<'py, PyRows>>) -> PyResult<Bound<'py, PyArray1<u8>>> {
+    let tables: Vec<&PyRows> = tables.iter().map(Bound::get).collect();
+    let found = unlocked(py, || {
+        let views: Vec<View<'_>> = tables.iter().map(|rows| View::new(&rows.module, &rows.found, COLUMNS)).collect();
+        message(&views)
+    })?;
+    let found = found.map_err(|TooLong(n)| {
+        let message =
+            format!("the texts of the module take {n} bytes in one column, more than an Arrow column can hold");
+        UnsupportedError::new_err(message)
+    })?;
+    Ok(PyArray1::from_vec(py, found))
 }
 
 fn into_python<'py>(py: Python<'py>, value: Value<'_>) -> PyResult<Bound<'py, PyAny>> {

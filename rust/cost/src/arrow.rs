@@ -4,25 +4,26 @@
 //! however many columns it has. The message has no schema, since both sides know the columns. Source: the Arrow
 //! columnar format and its flatbuffers `Message.fbs` and `Schema.fbs`, metadata version 5.
 
+use std::borrow::Cow;
 use std::iter::{once, repeat_n};
 
 use cancel::poll;
 
-use crate::columns::{Kind, Run, Value, View, COLUMNS};
+use crate::columns::{Column, Kind, Run, Value, View, COLUMNS};
 use crate::tuning::RUNS_OF_A_STEP;
 
 /// A column has this many bytes of text, or list items: more than its 32-bit offsets can express.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLong(pub u64);
 
-/// All columns of the rows of a module, in order: a mark, the size of the head, the head and the body. The head is the
+/// All columns of the rows of some modules, in order: a mark, the size of the head, the head and the body. The head is the
 /// flatbuffer `Message { version, header: RecordBatch { length, nodes, buffers }, bodyLength }`; its numbers are
 /// little-endian.
 ///
 /// # Errors
 /// A column becomes too long.
-pub fn message(view: &View<'_>) -> Result<Vec<u8>, TooLong> {
-    let n = view.n_rows();
+pub fn message(views: &[View<'_>]) -> Result<Vec<u8>, TooLong> {
+    let n: usize = views.iter().map(View::n_rows).sum();
     let (n_nodes, n_buffers) = COLUMNS.iter().fold((0, 0), |(nodes, buffers), column| match column.kind {
         Kind::Bool | Kind::Int | Kind::Float => (nodes + 1, buffers + 2),
         Kind::Text => (nodes + 1, buffers + 3),
@@ -33,7 +34,8 @@ pub fn message(view: &View<'_>) -> Result<Vec<u8>, TooLong> {
     let (nodes, buffers) = (Vec::new(), Vec::new());
     let mut body = Body { n, bytes: vec![0; start + n_zeros(n)], start, nodes, buffers };
     for column in COLUMNS {
-        body.column(column.kind, &view.values(column), view.runs(column))?;
+        let (values, runs) = joined(views, column);
+        body.column(column.kind, &values, &runs)?;
     }
     let mut message = body.bytes;
     let mut head = Head::default();
@@ -57,6 +59,20 @@ pub fn message(view: &View<'_>) -> Result<Vec<u8>, TooLong> {
     message[4..8].copy_from_slice(&head.at().to_le_bytes());
     message[8..start].copy_from_slice(&head.0);
     Ok(message)
+}
+
+/// The values of a column in all modules, and all rows by value.
+fn joined<'v>(views: &'v [View<'_>], column: &Column) -> (Vec<Value<'v>>, Cow<'v, [Run]>) {
+    if let [view] = views {
+        return (view.values(column), Cow::Borrowed(view.runs(column)));
+    }
+    let (mut values, mut runs) = (Vec::new(), Vec::new());
+    for view in views {
+        let before = values.len() as u32;
+        values.append(&mut view.values(column));
+        runs.extend(view.runs(column).iter().map(|run| Run { key: run.key + before, n: run.n }));
+    }
+    (values, Cow::Owned(runs))
 }
 
 /// The bytes of the longest buffer of zeros for n rows.

@@ -267,6 +267,24 @@ impl<'m> View<'m> {
         }
     }
 
+    /// An upper bound on the bytes of a column, found without reading the rows.
+    pub fn most_bytes(m: &Module, rows: &Rows) -> u64 {
+        // Names, origins and frames are parts of the text; a frame also has two numbers.
+        let label = (m.own_text().len() as u64 + 64) * if m.has_stacks() { MAX_FRAMES as u64 } else { 1 };
+        let answer = |answer: &Answer| match &answer.reads {
+            Ok(reads) => {
+                let maps: u64 = reads.union.texts.iter().map(|text| text.len() as u64 + 8).sum();
+                maps.max(reads.unknown.as_ref().map_or(0, |reason| reason.len() as u64))
+            }
+            Err(message) => message.len() as u64,
+        };
+        let longest = rows.answers.iter().map(answer).max().unwrap_or(0);
+        let shapes = rows.outputs.iter().map(|o| 8 * o.index.len() + o.shape.len());
+        let shapes = shapes.chain(rows.operands.iter().flatten().map(|o| 8 * o.index.len() + o.shape.len()));
+        let longest = longest.max(shapes.max().unwrap_or(0) as u64).max(label);
+        longest.saturating_mul(rows.rows.len() as u64)
+    }
+
     /// The number of rows.
     pub fn n_rows(&self) -> usize {
         self.rows.rows.len()

@@ -138,6 +138,11 @@ impl Module {
         vec![Frame { file: m.source_file, line, column, end_line, end_column, function: None }]
     }
 
+    /// Whether the text has tables of stack frames.
+    pub fn has_stacks(&self) -> bool {
+        !self.frames.frames.is_empty()
+    }
+
     /// The stack frames from the one with this id outwards, at most the innermost 1000; none for an id that the
     /// tables do not resolve, up to the outermost frame.
     pub fn stack(&self, id: i64) -> impl Iterator<Item = Frame<'_>> {
