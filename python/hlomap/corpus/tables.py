@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import groupby
 from typing import Any, Final, Literal
 
 import pyarrow as pa
@@ -90,8 +91,8 @@ class RowsWriter(PartWriter):
         super().__init__(path, rows_schema(), form)
         self._files: list[list[Any]] = []
         self._lengths: list[int] = []
-        self._small: list[Table] = []
-        self._n_small = 0
+        self._waiting: list[Table | pa.Table] = []
+        self._n_waiting = 0
 
     def append(self, file: Mapping[str, Any], tables: Sequence[Table]) -> None:
         """Adds the rows of all modules of a file with this row of ``files``, or none if it raises.
@@ -99,27 +100,29 @@ class RowsWriter(PartWriter):
         Raises :class:`~hlomap.errors.UnsupportedError` for rows that Arrow cannot hold.
         """
         # Small tables are many: converting each would take longer than its rows.
-        found = [None if is_small(table) else table.to_arrow() for table in tables]
-        for table, converted in zip(tables, found, strict=True):
-            if converted is None:
-                self._small.append(table)
-                self._n_small += len(table)
-            if converted is not None or self._n_small >= _ROWS_TOGETHER:
-                self._convert()
-            if converted is not None:
-                self.add(converted)
+        found = [table if is_small(table) else table.to_arrow() for table in tables]
+        self._waiting += found
+        self._n_waiting += sum(len(table) if isinstance(table, Table) else _ROWS_TOGETHER for table in found)
         self._files.append([file[name] for name in _OF_FILE])
         self._lengths.append(sum(map(len, tables)))
 
+    def write_full(self) -> None:
+        if self._n_waiting >= _ROWS_TOGETHER:
+            self._convert()
+        super().write_full()
+
     def _convert(self) -> None:
-        """Adds the rows of small tables."""
-        small, self._small, self._n_small = self._small, [], 0
-        try:
-            found = [joined_rows(small)] if small else []
-        except UnsupportedError:  # together they are too long
-            found = [joined_rows([table]) for table in small]
-        for table in found:
-            self.add(table)
+        """Adds the rows that wait for others."""
+        waiting, self._waiting, self._n_waiting = self._waiting, [], 0
+        for is_waiting, group in groupby(waiting, lambda table: isinstance(table, Table)):
+            tables = list(group)
+            if is_waiting:
+                try:
+                    tables = [joined_rows(tables)]
+                except UnsupportedError:  # they fit, but not together
+                    tables = [table.to_arrow() for table in tables]
+            for table in tables:
+                self.add(table)
 
     def _flush(self) -> None:
         self._convert()
