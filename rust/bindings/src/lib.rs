@@ -56,6 +56,8 @@ mod rules;
 
 mod propagation;
 
+mod sharder;
+
 #[pyo3::pymodule]
 mod _core {
     use pyo3::prelude::*;
@@ -92,6 +94,7 @@ mod _core {
         rows::{_row_columns, _rows_message, PyRows},
         rule_cache::PyRuleCache,
         set_questions::{_coalesce, _covers, _eliminate_ranges, _image_many, _is_injective, _overlap},
+        sharder::PySharder,
         sharding::{PyMesh, PyReplicaGroups, PySharding},
         tiling::{_over_all_parameters, _tile_reasons, PyTilePlan},
         view::{PyComputation, PyInstruction, PyModule_},

@@ -189,6 +189,7 @@ pub(crate) mod decide;
 #[cfg(feature = "tile")]
 pub mod tile;
 
+pub use affine::mixed_radix::{digits_of_variables, VarDigit};
 pub use answer::Answer;
 pub use decide::coalesce::{coalesce, fewest, merge, plainly_contains, Coalesced, Counting};
 pub use decide::common_element::{CommonElement, Point};

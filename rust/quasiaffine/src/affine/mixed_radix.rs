@@ -10,8 +10,58 @@ use crate::affine::context::AffineContext;
 use crate::affine::form::AffineForm;
 use crate::affine::summands::summands;
 use crate::error::{Error, Result};
-use crate::expr::Expr;
+use crate::expr::{Expr, Op, Var};
 use crate::span::Interval;
+
+/// A digit of a variable: `(var floordiv low) mod modulus`, or without a modulus all of `var floordiv low`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct VarDigit {
+    /// The variable.
+    pub var: Var,
+    /// The place value of the digit in the variable, at least 1.
+    pub low: i64,
+    /// The number of values of the digit; `None` for the most significant one.
+    pub modulus: Option<i64>,
+}
+
+impl VarDigit {
+    fn of(atom: &Expr) -> Option<VarDigit> {
+        let (a, n, is_mod) = match (atom, atom.op()) {
+            (Expr::Var(var), _) => return Some(VarDigit { var: *var, low: 1, modulus: None }),
+            (_, Some(Op::FloorDiv(a, n))) => (a, n.as_const()?, false),
+            (_, Some(Op::Mod(a, n))) => (a, n.as_const()?, true),
+            _ => return None,
+        };
+        let digit = VarDigit::of(a)?;
+        let divides = |m: &i64| m % n == 0;
+        match (is_mod, digit.modulus) {
+            // (x mod n*k) mod n = x mod n
+            (true, None) => Some(VarDigit { modulus: Some(n), ..digit }),
+            (true, Some(m)) => divides(&m).then_some(VarDigit { modulus: Some(n), ..digit }),
+            // (x mod n*k) floordiv n = (x floordiv n) mod k
+            (false, modulus) => {
+                let modulus = modulus.map(|m| divides(&m).then_some(m / n)).map_or(Some(None), |m| m.map(Some))?;
+                Some(VarDigit { low: digit.low.checked_mul(n)?, modulus, ..digit })
+            }
+        }
+    }
+}
+
+/// The summands of an expression as multiples of digits of its variables, besides its constant, if all are.
+///
+/// In a simplified map, digits that a sum keeps apart are such summands already.
+///
+/// ```
+/// use quasiaffine::{digits_of_variables, Map};
+/// let map: Map = "(d0, d1) -> ((d0 mod 2) * 3 + d1, d0 * d1), domain: d0 in [0, 7], d1 in [0, 2]".parse()?;
+/// let digits = digits_of_variables(&map.results()[0]).expect("a sum of digits");
+/// assert_eq!(digits.iter().map(|(factor, digit)| (*factor, digit.modulus)).collect::<Vec<_>>(), [(3, Some(2)), (1, None)]);
+/// assert_eq!(digits_of_variables(&map.results()[1]), None);
+/// # Ok::<(), quasiaffine::TextError>(())
+/// ```
+pub fn digits_of_variables(e: &Expr) -> Option<Vec<(i64, VarDigit)>> {
+    e.terms().map(|(factor, atom)| Some((factor, VarDigit::of(atom)?))).collect()
+}
 
 /// A multiple `factor * unit` of a value in an interval.
 #[derive(Clone)]

@@ -1,0 +1,679 @@
+//! One application of a rule at given shardings: what it passes on, and what it sends if it must.
+//!
+//! An *assignment* gives parts of axes to factors; an operation computed by it needs its arrays in the shardings of
+//! [`needed`]. Shardings of the arrays claim parts for factors. Where one part is claimed for two factors, the
+//! candidates give it to one of them or to none, and the one that sends the fewest bytes wins.
+
+use cancel::poll;
+use rustc_hash::FxHashMap;
+use smallvec::{smallvec, SmallVec};
+
+use crate::mesh::{ceil_div, Collective, Mesh, Part, Parts, ShapeId, Sharding, ShardingId};
+use crate::rule::{Combine, Factor, FactorKind, Halo, Rule};
+
+/// The number of a rule in [`Rules`].
+pub type RuleId = u32;
+/// The shardings of all arrays of a rule.
+pub type Shardings = SmallVec<[ShardingId; 6]>;
+/// The parts of axes that split each factor.
+type Assignment = SmallVec<[Parts; 6]>;
+
+/// Candidates are combinations of choices; of more than this many the rest is not tried.
+const MAX_CANDIDATES: usize = 64;
+/// Answers are forgotten beyond this many, so that memory stays bounded for any number of plans.
+const MAX_ANSWERS: usize = 1 << 20;
+
+/// Why an instruction moves data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Why {
+    /// An operand is needed in another sharding.
+    Operand,
+    /// Devices have partial results.
+    PartialResult,
+    /// Devices read beyond their blocks.
+    Halo,
+    /// The result is wanted in another sharding.
+    Result,
+}
+
+/// How conflicts are resolved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// As XLA does.
+    Propagate,
+    /// With the fewest bytes of each instruction.
+    Least,
+}
+
+/// A move of one application.
+#[derive(Clone, Debug)]
+pub struct Step {
+    pub why: Why,
+    /// The number of the array in the rule.
+    pub tensor: usize,
+    pub collective: Collective,
+    pub bytes: f64,
+    pub source: ShardingId,
+    pub target: ShardingId,
+    /// The parts along which devices have partial results, or read from each other.
+    pub parts: Parts,
+}
+
+/// A rule with what follows from it alone.
+#[derive(Clone)]
+struct Known {
+    rule: Rule,
+    shapes: Vec<ShapeId>,
+    /// The arrays, the largest first.
+    order: Vec<usize>,
+    is_partial: Vec<bool>,
+    has_halo: Vec<bool>,
+    grows: bool,
+}
+
+impl Known {
+    fn bytes(&self, tensor: usize) -> f64 {
+        f64::from(self.rule.arrays[tensor].element_bits) / 8.0
+    }
+
+    fn n_factors(&self) -> usize {
+        self.rule.sizes.len()
+    }
+}
+
+/// What an application passes on: whether claims conflict, and the sharding that it wants of each array.
+#[derive(Clone)]
+pub struct Wanted {
+    pub conflicts: bool,
+    pub shardings: Shardings,
+}
+
+/// The resolution of an application.
+#[derive(Clone)]
+pub struct Resolved {
+    /// The shardings that its assignment gives the arrays, without factors that every device needs whole.
+    pub passed_on: Shardings,
+    pub steps: SmallVec<[Step; 2]>,
+}
+
+/// The rules of a program on a mesh, and all answers so far.
+#[derive(Clone)]
+pub struct Rules {
+    pub mesh: Mesh,
+    policy: Policy,
+    rules: Vec<Known>,
+    numbers: FxHashMap<Rule, RuleId>,
+    wanted: FxHashMap<(RuleId, Shardings), Wanted>,
+    resolved: FxHashMap<(RuleId, bool, Shardings), Resolved>,
+}
+
+impl Rules {
+    /// No rules yet.
+    pub fn new(part_sizes: Vec<i64>, policy: Policy) -> Rules {
+        let (wanted, resolved) = (FxHashMap::default(), FxHashMap::default());
+        let (mesh, rules, numbers) = (Mesh::new(part_sizes), Vec::new(), FxHashMap::default());
+        Rules { mesh, policy, rules, numbers, wanted, resolved }
+    }
+
+    /// The number of a rule; equal rules have the same.
+    pub fn add(&mut self, rule: Rule) -> RuleId {
+        if let Some(known) = self.numbers.get(&rule) {
+            return *known;
+        }
+        self.numbers.insert(rule.clone(), self.rules.len() as RuleId);
+        let size = |t: &usize| {
+            let array = &rule.arrays[*t];
+            elements(&array.dimensions).saturating_mul(i64::from(array.element_bits))
+        };
+        let mut order: Vec<usize> = (0..rule.arrays.len()).collect();
+        order.sort_by_key(|t| std::cmp::Reverse(size(t)));
+        let mut has_halo = vec![false; rule.sizes.len()];
+        for (f, _) in rule.halos.iter().flat_map(|halo| halo.factors.iter().flatten()) {
+            has_halo[usize::from(*f)] = true;
+        }
+        let known = Known {
+            shapes: rule.arrays.iter().map(|array| self.mesh.shape(&array.dimensions)).collect(),
+            is_partial: (0..rule.sizes.len()).map(|f| rule.is_partial(f as Factor)).collect(),
+            grows: rule.grows(),
+            order,
+            has_halo,
+            rule,
+        };
+        self.rules.push(known);
+        (self.rules.len() - 1) as RuleId
+    }
+
+    /// The number of operands.
+    pub fn n_inputs(&self, id: RuleId) -> usize {
+        self.rules[id as usize].rule.n_inputs
+    }
+
+    /// Whether the output takes its sharding from its users first.
+    pub fn grows(&self, id: RuleId) -> bool {
+        self.rules[id as usize].grows
+    }
+
+    /// Drops the answers if there are very many.
+    pub fn trim(&mut self) {
+        if self.wanted.len() + self.resolved.len() > MAX_ANSWERS {
+            self.wanted.clear();
+            self.resolved.clear();
+        }
+    }
+
+    /// The number of answers, for choosing the better informed of two.
+    pub fn n_answers(&self) -> usize {
+        self.wanted.len() + self.resolved.len()
+    }
+
+    /// What an application passes on.
+    pub fn wanted(&mut self, id: RuleId, shardings: &Shardings) -> &Wanted {
+        // The key is cloned only once, for an answer that is new.
+        let key = (id, shardings.clone());
+        if !self.wanted.contains_key(&key) {
+            let found = self.find_wanted(id, shardings);
+            self.wanted.insert(key.clone(), found);
+        }
+        &self.wanted[&key]
+    }
+
+    fn find_wanted(&mut self, id: RuleId, shardings: &Shardings) -> Wanted {
+        poll();
+        let known = &self.rules[id as usize];
+        let claims = Claims::of(known, &self.mesh, shardings);
+        let is_contested = !claims.contested.is_empty();
+        // Contested parts are passed on to nobody.
+        let assignment = claims.assignment(known, &self.mesh, &[]);
+        let conflicts = is_contested || !stuck_parts(known, &self.mesh, shardings, self.policy).is_empty();
+        let wanted = passed_on(known, &self.mesh, &assignment);
+        Wanted { conflicts, shardings: self.numbers(&wanted) }
+    }
+
+    fn numbers(&mut self, shardings: &[Sharding]) -> Shardings {
+        shardings.iter().map(|s| self.mesh.number(s)).collect()
+    }
+
+    /// How an application computes, and what it sends; `is_open`: the shardings of its outputs are not decided yet.
+    pub fn resolved(&mut self, id: RuleId, shardings: &Shardings, is_open: bool) -> &Resolved {
+        let key = (id, is_open, shardings.clone());
+        if !self.resolved.contains_key(&key) {
+            let found = self.resolve(id, shardings, is_open);
+            self.resolved.insert(key.clone(), found);
+        }
+        &self.resolved[&key]
+    }
+
+    fn resolve(&mut self, id: RuleId, shardings: &Shardings, is_open: bool) -> Resolved {
+        poll();
+        let all = self.candidates(id, shardings, is_open);
+        let mut best: Option<(f64, usize, usize, SmallVec<[Step; 2]>)> = None;
+        for (k, assignment) in all.iter().enumerate() {
+            let steps = self.steps(id, shardings, assignment, is_open);
+            let bytes = steps.iter().map(|s| s.bytes).sum::<f64>();
+            let split = assignment.iter().map(|parts| parts.len()).sum::<usize>();
+            let is_better = best.as_ref().is_none_or(|(b, s, ..)| bytes < *b || (bytes == *b && split > *s));
+            if is_better {
+                best = Some((bytes, split, k, steps));
+            }
+        }
+        let (.., k, steps) = best.expect("there is always a candidate");
+        let passed_on = passed_on(&self.rules[id as usize], &self.mesh, &all[k]);
+        Resolved { passed_on: self.numbers(&passed_on), steps }
+    }
+
+    /// The assignments that are tried, in the order in which ties are decided.
+    fn candidates(&self, id: RuleId, shardings: &Shardings, is_open: bool) -> Vec<Assignment> {
+        let (known, mesh) = (&self.rules[id as usize], &self.mesh);
+        let rule = &known.rule;
+        let claims = Claims::of(known, mesh, shardings);
+        let mut all = claims.candidates(known, mesh);
+        let n_claimed = all.len();
+        // An operand is gathered along a factor instead of leaving partial results or reading from other devices.
+        for k in 0..n_claimed {
+            for f in 0..known.n_factors() {
+                let kind = rule.kinds[f];
+                let may_gather = matches!(kind, FactorKind::Reduced | FactorKind::Selected) || known.has_halo[f];
+                if !all[k][f].is_empty() && may_gather && !self.stays_partial(known, &claims, f) {
+                    let mut gathered = all[k].clone();
+                    gathered[f].clear();
+                    all.push(gathered);
+                }
+            }
+        }
+        let stuck = stuck_parts(known, mesh, shardings, self.policy);
+        if !stuck.is_empty() && rule.arrays.len() > rule.n_inputs {
+            for k in 0..n_claimed {
+                let mut base = all[k].clone();
+                for f in (0..known.n_factors()).filter(|f| rule.kinds[*f] == FactorKind::Selected) {
+                    base[f].clear();
+                }
+                if base.iter().flatten().any(|p| stuck.contains(p)) {
+                    continue;
+                }
+                for f in 0..known.n_factors() {
+                    let ways = mesh.ways(&base[f]).saturating_mul(mesh.ways(&stuck));
+                    let fits = rule.sizes[f] % ways == 0 && !known.is_partial[f];
+                    if rule.kinds[f] == FactorKind::PassThrough && fits {
+                        let mut moved = base.clone();
+                        moved[f].extend_from_slice(&stuck);
+                        all.push(moved);
+                    }
+                }
+            }
+        }
+        if !is_open {
+            // Exactly the part of the output that is wanted, where that is less.
+            let n_free = all.len();
+            let asked = claims.of_tensor.last().cloned().unwrap_or_default();
+            for k in 0..n_free {
+                let mut trimmed = all[k].clone();
+                for f in (0..known.n_factors()).filter(|f| rule.kinds[*f] == FactorKind::PassThrough) {
+                    let none = Parts::new();
+                    let wanted = asked.get(f).unwrap_or(&none);
+                    trimmed[f] = all[k][f].iter().zip(wanted).filter(|(a, b)| a == b).map(|(a, _)| *a).collect();
+                }
+                drop_minor(known, mesh, &mut trimmed);
+                if trimmed != all[k] {
+                    all.push(trimmed);
+                }
+            }
+        }
+        all
+    }
+
+    /// Whether XLA leaves partial results along a factor: always of a selected one, and of a reduced one if all its
+    /// operands are split alike.
+    fn stays_partial(&self, known: &Known, claims: &Claims, f: usize) -> bool {
+        let reads = |t: &usize| known.rule.dims[*t].iter().flatten().any(|g| usize::from(*g) == f);
+        let mut by = (0..known.rule.n_inputs).filter(reads).map(|t| &claims.of_tensor[t][f]);
+        let is_alike = by.next().is_some_and(|first| by.all(|other| other == first));
+        let kind = known.rule.kinds[f];
+        self.policy == Policy::Propagate && (kind == FactorKind::Selected || kind == FactorKind::Reduced && is_alike)
+    }
+
+    /// The moves of an application that computes by an assignment.
+    fn steps(
+        &mut self,
+        id: RuleId,
+        shardings: &Shardings,
+        assignment: &Assignment,
+        is_open: bool,
+    ) -> SmallVec<[Step; 2]> {
+        let needed = needed(&self.rules[id as usize], &self.mesh, assignment);
+        let numbers = self.numbers(&needed);
+        let mut steps = SmallVec::new();
+        let n_inputs = self.n_inputs(id);
+        for t in 0..n_inputs {
+            self.change(id, t, Why::Operand, shardings[t], numbers[t], &mut steps);
+        }
+        steps.extend(self.halo(id, assignment, &needed, &numbers));
+        let rule = &self.rules[id as usize].rule;
+        let is_summed = |f: &usize| matches!(rule.kinds[*f], FactorKind::Reduced | FactorKind::Selected);
+        let partial: Parts = (0..rule.sizes.len()).filter(is_summed).flat_map(|f| assignment[f].clone()).collect();
+        let gathers = rule.combine == Combine::Gather;
+        for t in n_inputs..shardings.len() {
+            let target = if is_open { numbers[t] } else { shardings[t] };
+            let mut held = numbers[t];
+            if !partial.is_empty() {
+                held = self.combine(id, t, held, target, &partial, gathers, &mut steps);
+            }
+            self.change(id, t, Why::Result, held, target, &mut steps);
+        }
+        steps
+    }
+
+    fn change(
+        &mut self,
+        id: RuleId,
+        tensor: usize,
+        why: Why,
+        source: ShardingId,
+        target: ShardingId,
+        steps: &mut SmallVec<[Step; 2]>,
+    ) {
+        let known = &self.rules[id as usize];
+        let (bytes, shape) = (known.bytes(tensor), known.shapes[tensor]);
+        let (collective, n) = self.mesh.change(shape, source, target);
+        if n > 0 {
+            let bytes = n as f64 * bytes;
+            steps.push(Step { why, tensor, collective, bytes, source, target, parts: Parts::new() });
+        }
+    }
+
+    /// Combines the partial results of an output, and returns its sharding afterwards.
+    #[allow(clippy::too_many_arguments, reason = "one step of one array")]
+    fn combine(
+        &self,
+        id: RuleId,
+        tensor: usize,
+        held: ShardingId,
+        target: ShardingId,
+        partial: &Parts,
+        gathers: bool,
+        steps: &mut SmallVec<[Step; 2]>,
+    ) -> ShardingId {
+        let (known, mesh) = (&self.rules[id as usize], &self.mesh);
+        let (have, want) = (mesh.sharding(held), mesh.sharding(target));
+        let size = mesh.block_elements(&known.rule.arrays[tensor].dimensions, have) as f64 * known.bytes(tensor);
+        let n = mesh.ways(partial) as f64;
+        let mut push = |collective, bytes, target, parts: Parts| {
+            steps.push(Step { why: Why::PartialResult, tensor, collective, bytes, source: held, target, parts });
+        };
+        let extends = want.iter().zip(have).all(|(w, h)| w.starts_with(h));
+        let scattered: Parts = if extends && !gathers {
+            let further = want.iter().zip(have).flat_map(|(w, h)| &w[h.len()..]);
+            further.filter(|p| partial.contains(p)).copied().collect()
+        } else {
+            Parts::new()
+        };
+        if gathers {
+            push(Collective::AllGather, (n - 1.0) * size, held, partial.clone());
+            return held;
+        }
+        if scattered.is_empty() {
+            push(Collective::AllReduce, 2.0 * (n - 1.0) / n * size, held, partial.clone());
+            return held;
+        }
+        let m = mesh.ways(&scattered) as f64;
+        push(Collective::ReduceScatter, size * (m - 1.0) / m, target, scattered.clone());
+        let rest: Parts = partial.iter().filter(|p| !scattered.contains(p)).copied().collect();
+        if !rest.is_empty() {
+            let r = n / m;
+            push(Collective::AllReduce, 2.0 * (r - 1.0) / r * size / m, target, rest);
+        }
+        target
+    }
+
+    /// The elements that the busiest device reads beyond its blocks, over all operands.
+    fn halo(&self, id: RuleId, assignment: &Assignment, needed: &[Sharding], numbers: &Shardings) -> Option<Step> {
+        let (known, mesh) = (&self.rules[id as usize], &self.mesh);
+        let (mut along, mut all) = (Parts::new(), Parts::new());
+        let is_split =
+            |halo: &&Halo| halo.factors.iter().flatten().any(|(f, _)| !assignment[usize::from(*f)].is_empty());
+        let halos: SmallVec<[&Halo; 2]> = known.rule.halos.iter().filter(is_split).collect();
+        for halo in &halos {
+            along.extend(halo.factors.iter().flatten().flat_map(|(f, _)| assignment[usize::from(*f)].clone()));
+            all.extend(needed[halo.tensor].iter().flatten().copied());
+        }
+        all.extend_from_slice(&along);
+        for parts in [&mut along, &mut all] {
+            parts.sort_unstable();
+            parts.dedup();
+        }
+        let first = halos.first()?.tensor;
+        let mut most = 0.0;
+        mesh.for_each_device(&all, |at| {
+            let read =
+                |halo: &&Halo| known.bytes(halo.tensor) * missing(known, mesh, halo, assignment, needed, at) as f64;
+            most = f64::max(most, halos.iter().map(read).sum());
+        });
+        let (collective, sharding) = (Collective::CollectivePermute, numbers[first]);
+        let step = |bytes| Step {
+            why: Why::Halo,
+            tensor: first,
+            collective,
+            bytes,
+            source: sharding,
+            target: sharding,
+            parts: along,
+        };
+        (most > 0.0).then(|| step(most))
+    }
+}
+
+/// The elements of one operand that a device reads and does not hold.
+fn missing(known: &Known, mesh: &Mesh, halo: &Halo, assignment: &Assignment, needed: &[Sharding], at: &[i64]) -> i64 {
+    let shape = &known.rule.arrays[halo.tensor].dimensions;
+    let held: SmallVec<[(i64, i64); 4]> =
+        shape.iter().zip(&needed[halo.tensor]).map(|(n, parts)| mesh.block(*n, parts, at)).collect();
+    let mut total = 0i64;
+    for map in &halo.maps {
+        // The elements read, and those of them that the device holds, are boxes: products over dimensions.
+        let (mut read, mut own) = (1i64, 1i64);
+        for (j, (low, high)) in held.iter().enumerate() {
+            let (r, o) = match (map[j], halo.factors[j]) {
+                (Some(piece), Some((f, n_out))) => {
+                    let (first, end) = mesh.block(n_out, &assignment[usize::from(f)], at);
+                    read_of(piece, first.max(piece.first), (end - 1).min(piece.last), shape[j], (*low, *high))
+                }
+                _ => (high - low, high - low),
+            };
+            read = read.saturating_mul(r);
+            own = own.saturating_mul(o);
+        }
+        total = total.saturating_add(read - own);
+    }
+    total
+}
+
+/// The elements of `scale * [first, last] + [low, high]` within `[0, n)`, and those of them in a block.
+fn read_of(piece: crate::rule::Piece, first: i64, last: i64, n: i64, (own_low, own_end): (i64, i64)) -> (i64, i64) {
+    if first > last {
+        return (0, 0);
+    }
+    let width = piece.high.saturating_sub(piece.low).saturating_add(1);
+    let within = |low: i64, end: i64| {
+        let (a, b) = (piece.scale.saturating_mul(first), piece.scale.saturating_mul(last));
+        let whole = (a.min(b).saturating_add(piece.low), a.max(b).saturating_add(piece.high));
+        if piece.scale.abs() <= width {
+            return (end.min(whole.1.saturating_add(1)) - low.max(whole.0)).max(0);
+        }
+        // Windows with gaps: those that begin before `end` and end at `low` or later.
+        let step = piece.scale.abs();
+        let start = a.min(b).saturating_add(piece.low);
+        let n_windows = last - first + 1;
+        let from = ceil_div(low - start - width + 1, step).clamp(0, n_windows);
+        let to = ceil_div(end - start, step).clamp(from, n_windows);
+        let clipped = |k: i64| {
+            let w = start + k * step;
+            (end.min(w + width) - low.max(w)).max(0)
+        };
+        match to - from {
+            0 => 0,
+            1 => clipped(from),
+            more => clipped(from) + clipped(to - 1) + (more - 2).saturating_mul(width),
+        }
+    };
+    (within(0, n), within(own_low, own_end))
+}
+
+/// The parts that the shardings of arrays claim for factors.
+struct Claims {
+    /// For each array the parts of each factor.
+    of_tensor: Vec<Assignment>,
+    /// For each factor the claimed parts, those of the largest array first.
+    of_factor: Assignment,
+    /// For each part its claimants, that of the largest array first.
+    claimants: Vec<SmallVec<[Factor; 2]>>,
+    /// The parts with several claimants, in the order of the claims.
+    contested: Parts,
+}
+
+impl Claims {
+    fn of(known: &Known, mesh: &Mesh, shardings: &Shardings) -> Claims {
+        let rule = &known.rule;
+        let none = || -> Assignment { smallvec![Parts::new(); known.n_factors()] };
+        let mut of_factor = none();
+        let mut claimants: Vec<SmallVec<[Factor; 2]>> = vec![SmallVec::new(); mesh.sizes.len()];
+        let mut met = Parts::new();
+        let mut of_tensor = vec![Assignment::new(); shardings.len()];
+        for &t in &known.order {
+            let mut own = none();
+            let sharding = mesh.sharding(shardings[t]);
+            for (factors, parts) in rule.dims[t].iter().zip(sharding) {
+                match &factors[..] {
+                    _ if parts.is_empty() => {}
+                    [] => {}
+                    [f] => own[usize::from(*f)] = parts.clone(),
+                    _ => {
+                        let mut left = parts.iter().copied().peekable();
+                        for f in factors {
+                            let mut size = rule.sizes[usize::from(*f)];
+                            let mut got = Parts::new();
+                            while let Some(p) = left.next_if(|p| size % mesh.sizes[usize::from(*p)] == 0) {
+                                size /= mesh.sizes[usize::from(p)];
+                                got.push(p);
+                            }
+                            if !got.is_empty() {
+                                own[usize::from(*f)] = got;
+                            }
+                            if size > 1 {
+                                break;
+                            }
+                        }
+                    }
+                }
+            }
+            for (f, parts) in own.iter().enumerate().filter(|(f, _)| rule.kinds[*f] != FactorKind::Whole) {
+                for p in parts {
+                    if !of_factor[f].contains(p) {
+                        of_factor[f].push(*p);
+                    }
+                    let claimed = &mut claimants[usize::from(*p)];
+                    if !claimed.contains(&(f as Factor)) {
+                        claimed.push(f as Factor);
+                    }
+                    if !met.contains(p) {
+                        met.push(*p);
+                    }
+                }
+            }
+            of_tensor[t] = own;
+        }
+        let contested = met.into_iter().filter(|p| claimants[usize::from(*p)].len() > 1).collect();
+        Claims { of_tensor, of_factor, claimants, contested }
+    }
+
+    /// The assignment by claims that nobody contests, and by `chosen` for contested parts.
+    fn assignment(&self, known: &Known, mesh: &Mesh, chosen: &[(Part, Factor)]) -> Assignment {
+        let owns = |p: Part, f: Factor| match &self.claimants[usize::from(p)][..] {
+            [only] => *only == f,
+            _ => chosen.contains(&(p, f)),
+        };
+        let mut found: Assignment = smallvec![Parts::new(); known.n_factors()];
+        for (f, parts) in self.of_factor.iter().enumerate() {
+            for p in parts {
+                let size = known.rule.sizes[f];
+                let ways = mesh.ways(&found[f]) * mesh.sizes[usize::from(*p)];
+                let fits = ways <= size && (size % ways == 0 || !known.is_partial[f]);
+                if owns(*p, f as Factor) && fits {
+                    found[f].push(*p);
+                }
+            }
+        }
+        drop_minor(known, mesh, &mut found);
+        found
+    }
+
+    /// All ways to give contested parts to a claimant or to none; parts with the same claimants go together.
+    fn candidates(&self, known: &Known, mesh: &Mesh) -> Vec<Assignment> {
+        let mut groups: Vec<(SmallVec<[Factor; 2]>, Parts)> = Vec::new();
+        for p in &self.contested {
+            let mut claimants = self.claimants[usize::from(*p)].clone();
+            claimants.sort_unstable();
+            match groups.iter_mut().find(|(c, _)| *c == claimants) {
+                Some((_, parts)) => parts.push(*p),
+                None => groups.push((claimants, smallvec![*p])),
+            }
+        }
+        let mut at = vec![0; groups.len()];
+        let mut found = Vec::new();
+        loop {
+            let mut chosen: SmallVec<[(Part, Factor); 8]> = SmallVec::new();
+            for ((claimants, parts), k) in groups.iter().zip(&at) {
+                if let Some(f) = claimants.get(*k) {
+                    chosen.extend(parts.iter().map(|p| (*p, *f)));
+                }
+            }
+            found.push(self.assignment(known, mesh, &chosen));
+            let next = (0..at.len()).rev().find(|g| {
+                at[*g] = (at[*g] + 1) % (groups[*g].0.len() + 1);
+                at[*g] > 0
+            });
+            if next.is_none() || found.len() == MAX_CANDIDATES {
+                return found;
+            }
+        }
+    }
+}
+
+/// Drops the parts of a minor factor of a dimension whose major factors are not split in full.
+fn drop_minor(known: &Known, mesh: &Mesh, assignment: &mut Assignment) {
+    let mut again = true;
+    while again {
+        again = false;
+        for factors in known.rule.dims.iter().flatten().filter(|factors| factors.len() > 1) {
+            let mut is_full = true;
+            for f in factors.iter().map(|f| usize::from(*f)) {
+                if !is_full && !assignment[f].is_empty() {
+                    assignment[f].clear();
+                    again = true;
+                }
+                is_full = is_full && mesh.ways(&assignment[f]) == known.rule.sizes[f];
+            }
+        }
+    }
+}
+
+/// The parts on dimensions of operands that every device needs whole.
+fn stuck_parts(known: &Known, mesh: &Mesh, shardings: &Shardings, policy: Policy) -> Parts {
+    let rule = &known.rule;
+    let is_stuck = |f: Factor| match rule.kinds[usize::from(f)] {
+        FactorKind::Whole => true,
+        FactorKind::Selected => policy == Policy::Least,
+        _ => false,
+    };
+    let mut found = Parts::new();
+    for (dims, id) in rule.dims[..rule.n_inputs].iter().zip(shardings) {
+        for (factors, parts) in dims.iter().zip(mesh.sharding(*id)) {
+            if factors.first().is_some_and(|f| is_stuck(*f)) {
+                found.extend_from_slice(parts);
+            }
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// The sharding of each array that an assignment needs.
+fn needed(known: &Known, mesh: &Mesh, assignment: &Assignment) -> Vec<Sharding> {
+    let rule = &known.rule;
+    let of_dims = |dims: &Vec<crate::rule::Factors>| {
+        let mut used = Parts::new();
+        let of_dim = |factors: &crate::rule::Factors| {
+            let mut found = Parts::new();
+            for f in factors.iter().map(|f| usize::from(*f)) {
+                let parts: &[Part] = if rule.kinds[f] == FactorKind::Whole { &[] } else { &assignment[f] };
+                // A factor may be two dimensions of one array, as in a diagonal: its blocks are split once.
+                if parts.iter().any(|p| used.contains(p)) {
+                    break;
+                }
+                found.extend_from_slice(parts);
+                used.extend_from_slice(parts);
+                if factors.len() > 1 && mesh.ways(parts) != rule.sizes[f] {
+                    break;
+                }
+            }
+            found
+        };
+        dims.iter().map(of_dim).collect()
+    };
+    rule.dims.iter().map(of_dims).collect()
+}
+
+/// [`needed`], without factors that pass nothing on.
+fn passed_on(known: &Known, mesh: &Mesh, assignment: &Assignment) -> Vec<Sharding> {
+    let mut kept = assignment.clone();
+    for (f, kind) in known.rule.kinds.iter().enumerate() {
+        if !matches!(kind, FactorKind::PassThrough | FactorKind::Reduced) {
+            kept[f].clear();
+        }
+    }
+    needed(known, mesh, &kept)
+}
+
+/// The number of elements of an array; a number that does not fit counts as the largest.
+pub fn elements(dimensions: &[i64]) -> i64 {
+    dimensions.iter().fold(1, |n, size| n.saturating_mul(*size))
+}
