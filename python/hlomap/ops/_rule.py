@@ -228,6 +228,10 @@ class Semantics(NamedTuple):
     matrix_product: Callable[[Instruction], MatrixProduct | Computation | Unknown | None] | None = None
     """The product of matrices that the operation computes; a computation of another module in which it is; None where
     there is none, as where the attribute itself is None."""
+    partial_results: Callable[[Instruction], str | None] | None = None
+    """How results that devices compute from different elements of the operands combine to the whole: ``"reduce"`` by an
+    operation of an all-reduce, ``"gather"`` only by applying the operation's computation to all of them.  None, and
+    without this function, if they do not."""
     builder_methods: tuple[str | ElementwiseMethod, ...] = ()
     """The methods of :class:`hlomap.Builder` that write the operation: names of methods in :mod:`hlomap.builder`, or
     :class:`ElementwiseMethod`.  If empty, the method is named like the opcode, and is derived from the

@@ -21,6 +21,7 @@ from ._indexing.contraction import extra_operand, whole_index
 from ._indexing.maps import inverted, single_map
 from ._indexing.window import operand_index, output_index, windows_along
 from ._numpy.contraction import dense_operands, sum_of_products
+from ._numpy.reduction import partial_sums
 from ._numpy.window import sliding_windows
 from ._op import Array, EvalContext, Maps, RuleContext, RuleResult, Semantics, ShapeIndex, Value, Values, register
 from ._products import known_values, used
@@ -223,6 +224,12 @@ def _products(windows: Array, kernel: Array, n: int, to: Any) -> Array:
 register(
     "convolution",
     Maps(output_to_input, input_to_output),
-    Semantics(evaluate, operations="multiply-adds", builder_methods=("conv",), matrix_product=matrix_product),
+    Semantics(
+        evaluate,
+        operations="multiply-adds",
+        builder_methods=("conv",),
+        matrix_product=matrix_product,
+        partial_results=partial_sums,
+    ),
     values=Values(known=known_values, used=used),
 )

@@ -55,6 +55,16 @@ def is_annotation(instruction: Instruction) -> bool:
     )
 
 
+def constrains_sharding(instruction: Instruction) -> bool:
+    """Whether the call gives its operand the sharding of its attribute."""
+    return target_of(instruction) == "Sharding" and is_annotation(instruction)
+
+
+def has_parts_of_devices(instruction: Instruction) -> bool:
+    """Whether the call takes arrays apart into those of devices, or puts them together."""
+    return target_of(instruction) in SHARDS
+
+
 def evaluate(instruction: Instruction, operands: list[Value], context: EvalContext) -> Steps:
     """The function for the target, applied to the operands; without one the definition of a library call."""
     target = target_of(instruction)

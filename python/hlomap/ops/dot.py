@@ -18,6 +18,7 @@ from ._folding import on_integers
 from ._indexing.contraction import extra_operand, whole_index
 from ._indexing.maps import dim_exprs, inverted, range_exprs, single_map
 from ._numpy.contraction import dense_operands, sum_of_products
+from ._numpy.reduction import partial_sums
 from ._op import EvalContext, Maps, RuleContext, RuleResult, Semantics, ShapeIndex, Value, Values, register
 from ._products import known_values, used
 from ._rule import Bounds, ExprLike, OperandIndexing
@@ -130,7 +131,11 @@ register(
     "dot",
     Maps(output_to_input, inverted(output_to_input)),
     Semantics(
-        evaluate, operations="multiply-adds", builder_methods=("dot", "dot_general"), matrix_product=matrix_product
+        evaluate,
+        operations="multiply-adds",
+        builder_methods=("dot", "dot_general"),
+        matrix_product=matrix_product,
+        partial_results=partial_sums,
     ),
     values=Values(known=known_values, used=used, folds=on_integers(evaluate)),
 )

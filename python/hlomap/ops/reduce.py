@@ -34,7 +34,7 @@ from ._known import (
     uniform,
     used_where,
 )
-from ._numpy.reduction import in_any_order, monoid, pack_results, reduce_axes
+from ._numpy.reduction import in_any_order, monoid, pack_results, partial_results, reduce_axes
 from ._op import EvalContext, Maps, RuleContext, RuleResult, Semantics, ShapeIndex, Value, Values, register
 from ._rule import Footprint, OperandIndexing
 from ._shapes import result_shape
@@ -187,6 +187,6 @@ def _folds(instruction: Instruction, operands: Sequence[Folded], context: EvalCo
 register(
     "reduce",
     Maps(output_to_input, inverted(output_to_input)),
-    Semantics(evaluate, operations="reduced"),
+    Semantics(evaluate, operations="reduced", partial_results=partial_results),
     values=Values(known=known_values, used=used, folds=_folds),
 )

@@ -14,7 +14,7 @@ from ._folding import on_integers
 from ._indexing.applied import combined
 from ._indexing.maps import map_to_all, map_to_scalar
 from ._indexing.window import map_by_windows, operand_index, output_index
-from ._numpy.reduction import in_any_order, pack_results, reduce_axes
+from ._numpy.reduction import in_any_order, pack_results, partial_updates, reduce_axes
 from ._numpy.window import sliding_windows
 from ._op import EvalContext, Maps, RuleContext, RuleResult, Semantics, ShapeIndex, Value, Values, register
 from ._rule import Footprint
@@ -73,6 +73,6 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
 register(
     "reduce-window",
     Maps(output_to_input, input_to_output),
-    Semantics(evaluate, operations="reduced"),
+    Semantics(evaluate, operations="reduced", partial_results=partial_updates),
     values=Values(folds=on_integers(evaluate, in_any_order)),
 )

@@ -15,6 +15,7 @@ from ._attributes import matrix_product, product_labels, product_sides
 from ._indexing.contraction import map_by_labels
 from ._indexing.maps import single_map
 from ._numpy.contraction import sum_of_products
+from ._numpy.reduction import partial_sums
 from ._op import Array, EvalContext, Maps, RuleContext, RuleResult, Semantics, ShapeIndex, Value, register
 
 
@@ -74,5 +75,5 @@ def _scaled(side: Array, scales: Array) -> Array:
 register(
     "scaled-dot",
     Maps(output_to_input, input_to_output),
-    Semantics(evaluate, operations="multiply-adds", matrix_product=matrix_product),
+    Semantics(evaluate, operations="multiply-adds", matrix_product=matrix_product, partial_results=partial_sums),
 )

@@ -20,7 +20,7 @@ from ._indexing.applied import combined
 from ._indexing.index_vectors import KnownIntegers, outside_windows, window_to_operand
 from ._indexing.maps import identity_map, inverted, map_keeping
 from ._known import ANYTHING, Known, KnownContext, leaves
-from ._numpy.reduction import as_list, in_any_order, pack_results
+from ._numpy.reduction import as_list, in_any_order, pack_results, partial_updates
 from ._numpy.window import index_vectors, window_indices
 from ._op import (
     Array,
@@ -154,7 +154,7 @@ def _rounds(target: Array, vector: Array, updates: Array) -> list[Array]:
 register(
     "scatter",
     Maps(output_to_input, inverted(output_to_input)),
-    Semantics(evaluate, operations=scattered),
+    Semantics(evaluate, operations=scattered, partial_results=partial_updates),
     values=Values(used=used, folds=_folds),
     memory=Memory(
         in_place=updated_operands, updated_operand=lambda i: len(i.operands) // 2 + 1 if len(i.operands) == 3 else None

@@ -15,6 +15,7 @@ from ._attributes import WindowedDim, windowed_dims
 from ._indexing.applied import combined, inexact
 from ._indexing.maps import inverted, map_to_scalar
 from ._indexing.window import map_by_windows, operand_index
+from ._numpy.reduction import partial_updates
 from ._numpy.window import sliding_windows
 from ._op import Array, EvalContext, Maps, RuleContext, RuleResult, Semantics, ShapeIndex, Value, register
 from ._operations import selected_and_scattered
@@ -91,5 +92,5 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
 register(
     "select-and-scatter",
     Maps(output_to_input, inverted(output_to_input)),
-    Semantics(evaluate, operations=selected_and_scattered),
+    Semantics(evaluate, operations=selected_and_scattered, partial_results=partial_updates),
 )

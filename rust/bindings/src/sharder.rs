@@ -1,5 +1,6 @@
 //! The Python class that plans the shardings of a program.
 
+use std::collections::HashMap;
 use std::sync::Mutex;
 
 use pyo3::prelude::*;
@@ -10,6 +11,7 @@ use shard::rule::{Array, Combine, OperandMaps, Rule};
 
 use crate::detach::{n_threads, unlocked};
 use crate::map::PyMap;
+use crate::module::PyModule_;
 
 /// The dimensions of an array, and the bits of an element.
 type ArrayLike = (Vec<i64>, u32);
@@ -160,4 +162,16 @@ impl PySharder {
         let candidates: Vec<_> = candidates.into_iter().map(stages).collect();
         self.with_rules(py, |rules| evaluate(&self.program, rules, &self.closed, &candidates, n_threads(threads)))
     }
+}
+
+/// The text of a module with other attributes of some instructions: by number, names with values, ``None`` for none.
+#[pyfunction]
+#[pyo3(signature = (module, replaced, /))]
+pub fn _print_replaced(
+    py: Python<'_>,
+    module: &PyModule_,
+    replaced: HashMap<u32, Vec<(String, Option<String>)>>,
+) -> PyResult<String> {
+    let replaced = replaced.into_iter().collect();
+    unlocked(py, || hlo::print_replaced(&module.0, &replaced))
 }

@@ -41,6 +41,22 @@ def monoid(computation: Computation) -> str | None:
     return root.opcode if sorted(-1 if k is None else k for k in numbers) == [0, 1] else None
 
 
+def partial_results(instruction: Instruction) -> str | None:
+    """Results of parts of the elements combine by the computation: ``"reduce"`` if it is one operation, ``"gather"`` if
+    only the computation itself can combine them."""
+    return "gather" if monoid(instruction.called_computations[-1]) is None else "reduce"
+
+
+def partial_updates(instruction: Instruction) -> str | None:
+    """Results of parts of the elements combine by the computation only if it is one operation."""
+    return None if monoid(instruction.called_computations[-1]) is None else "reduce"
+
+
+def partial_sums(instruction: Instruction) -> str | None:
+    """Results of parts of the elements add up."""
+    return "reduce"
+
+
 def in_any_order(instruction: Instruction) -> bool:
     """Whether the order in which elements are combined makes no difference to integers."""
     return monoid(instruction.called_computations[0]) is not None

@@ -1,0 +1,292 @@
+"""Names of axes and values: what callers write, as parts of axes, and back.
+
+Every axis consists of parts of prime size, the most significant first; a sharding is a tuple with the numbers of the
+parts of each dimension.  :class:`Axes` converts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from itertools import accumulate, groupby
+from math import prod
+from operator import mul
+from typing import Any, TypeAlias
+
+from .._core import Mesh, Shape, Sharding
+from ..base.answers import Unknown
+from ..base.text import one_line
+from ..base.types import is_index, wrong_type
+from ..errors import NotFoundError, ShapeError, UnsupportedError
+from ..shardings.assignment import assign
+
+Parts: TypeAlias = tuple[tuple[int, ...], ...]
+"""The numbers of the parts that split each dimension."""
+Spec: TypeAlias = "Sequence[str | Sequence[str] | None] | Sharding | str"
+"""A sharding as callers write it: the entries of a ``PartitionSpec``, its text, or a sharding."""
+
+MAX_DEVICES = 1 << 20
+"""The bytes of a move are those of the device with most, so all positions in the mesh are looked at."""
+
+_WORD = re.compile(r"(?:jax\.sharding\.)?(?:P|PartitionSpec)\((.*)\)", re.DOTALL)
+_ENTRY = re.compile(r"\s*(?:(None)|'([^']*)'|\"([^\"]*)\"|\(([^()]*)\))\s*(?:,|$)")
+
+
+class Axes:
+    """The axes of a mesh, and their parts."""
+
+    def __init__(self, mesh: Mapping[str, int] | Mesh, function: str) -> None:
+        self.function = function
+        self.sizes: dict[str, int] = _sizes(mesh, function)
+        self.n_devices = prod(self.sizes.values())
+        if self.n_devices > MAX_DEVICES:
+            raise UnsupportedError(f"hm.{function}: a mesh of {self.n_devices:,} devices; at most {MAX_DEVICES:,}")
+        self.parts: list[tuple[str, int]] = [(name, p) for name, n in self.sizes.items() for p in primes(n)]
+        self.of_axis: dict[str, tuple[int, ...]] = {
+            name: tuple(k for k, (axis, _) in enumerate(self.parts) if axis == name) for name in self.sizes
+        }
+        self._before = [
+            prod(self.parts[q][1] for q in self.of_axis[name] if q < k) for k, (name, _) in enumerate(self.parts)
+        ]
+        strides = list(accumulate([size for _, size in reversed(self.parts[1:])], mul, initial=1))[::-1]
+        self._strides = strides[: len(self.parts)]
+
+    def __str__(self) -> str:
+        return "{" + ", ".join(f"{name}: {n}" for name, n in self.sizes.items()) + "}"
+
+    def error(self, problem: str) -> ShapeError:
+        return ShapeError(f"hm.{self.function}: {problem}")
+
+    def ways(self, parts: Iterable[int]) -> int:
+        """The number of blocks along a dimension."""
+        return prod(self.parts[p][1] for p in parts)
+
+    # ------------------------------------------------------------------------------------------------------- reading
+
+    def read(self, spec: Spec, shape: Shape, name: str) -> Parts:
+        """The parts that a spec asks for.
+
+        Raises :class:`~hlomap.errors.ShapeError` if it does not fit the mesh or the array.
+        """
+        mesh_spec = getattr(spec, "spec", None)
+        if isinstance(spec, Sharding):
+            return self._of_sharding(spec, shape, name)
+        if isinstance(spec, str) and not _WORD.fullmatch(spec.strip()):
+            spec = (spec,)
+        entries = entries_of(spec if mesh_spec is None else mesh_spec, self.function, name)
+        if len(entries) > shape.rank:
+            n = f"{shape.rank} dimension{'' if shape.rank == 1 else 's'}"
+            raise self.error(f"{name} has {n}, the spec {_shown(entries)} has {len(entries)}")
+        found: list[tuple[int, ...]] = []
+        used: set[str] = set()
+        for entry in entries:
+            own: list[int] = []
+            for axis in entry:
+                if axis in used:
+                    raise self.error(f"axis {axis!r} is used twice in {_shown(entries)} of {name}")
+                used.add(axis)
+                own += self._parts_of(axis)
+            found.append(tuple(own))
+        flat = [p for own in found for p in own]
+        if len(set(flat)) != len(flat):
+            raise self.error(f"a part of an axis is used twice in {_shown(entries)} of {name}")
+        return (*found, *((),) * (shape.rank - len(found)))
+
+    def _parts_of(self, axis: str) -> tuple[int, ...]:
+        """The parts of an axis, or of a part of one: ``model:(1)2``."""
+        name, _, part = axis.partition(":")
+        if axis in self.of_axis:
+            return self.of_axis[axis]
+        said = re.fullmatch(r"\((\d+)\)(\d+)", part)
+        if name not in self.of_axis or said is None:
+            raise self.error(f"no axis {axis!r} in the mesh {self}")
+        before, size = int(said[1]), int(said[2])
+        own = self.of_axis[name]
+        found = tuple(p for p in own if before <= self._before[p] < before * size)
+        if not found or self._before[found[0]] != before or self.ways(found) != size:
+            raise self.error(f"axis {name!r} of size {self.sizes[name]} has no part {part}")
+        return found
+
+    def _of_sharding(self, sharding: Sharding, shape: Shape, name: str) -> Parts:
+        """The parts that split each dimension by tiles that follow the axes."""
+        if sharding.kind == "named" and sharding.mesh is not None and dict(sharding.mesh.axes) == self.sizes:
+            if not sharding.unreduced_axes and not sharding.manual_axes and list(sharding.mesh.devices) == list(
+                range(self.n_devices)
+            ):
+                entries = [tuple(a for a in axes if a != "?") for axes in sharding.dimension_axes]
+                if not entries or len(entries) == shape.rank:
+                    return self.read(entries, shape, name)
+        found = assign(sharding, shape, self.n_devices)
+        problem = self.error(f"the sharding {one_line(str(sharding), 80)} of {name} follows no axes of the mesh {self}")
+        if isinstance(found, Unknown) or found.uncertain or found.n_devices != self.n_devices:
+            raise problem
+        if prod(found.tiles) == 1:
+            return ((),) * shape.rank
+        if found.last_device >= self.n_devices:
+            raise problem
+        # A part splits a dimension if the device at its position 1, and 0 elsewhere, has another tile of it.
+        dims: list[list[tuple[int, int]]] = [[] for _ in range(shape.rank)]
+        for part, stride in enumerate(self._strides):
+            at = found.coordinates(stride)
+            for k, c in enumerate(at or ()):
+                if k < shape.rank and c:
+                    dims[k].append((-c, part))
+        parts = tuple(tuple(p for _, p in sorted(own)) for own in dims)
+        n_listed = min(self.n_devices, 1 << 12)
+        step = max(1, self.n_devices // n_listed)
+        for device in range(0, self.n_devices, step):
+            at = found.coordinates(device)
+            if at is None or tuple(at[: shape.rank]) != tuple(self._tile(own, device) for own in parts):
+                raise problem
+        return parts
+
+    def _tile(self, parts: Iterable[int], device: int) -> int:
+        tile = 0
+        for p in parts:
+            size = self.parts[p][1]
+            tile = tile * size + device // self._strides[p] % size
+        return tile
+
+    # ------------------------------------------------------------------------------------------------------- writing
+
+    def names(self, parts: Sequence[int]) -> tuple[str, ...]:
+        """The axes, or parts of axes, of a dimension."""
+        found: list[str] = []
+        rest = list(parts)
+        while rest:
+            axis = self.parts[rest[0]][0]
+            n = 1
+            while n < len(rest) and rest[n] == rest[0] + n and self.parts[rest[n]][0] == axis:
+                n += 1
+            run, rest = rest[:n], rest[n:]
+            whole = tuple(run) == self.of_axis[axis]
+            found.append(axis if whole else f"{axis}:({self._before[run[0]]}){self.ways(run)}")
+        return tuple(found)
+
+    def entries(self, parts: Parts) -> tuple[str | tuple[str, ...] | None, ...]:
+        """The entries of a ``PartitionSpec``."""
+        names = [self.names(own) for own in parts]
+        return tuple(None if not own else own[0] if len(own) == 1 else own for own in names)
+
+    def text(self, parts: Parts) -> str:
+        """``P('data', None)``."""
+        return spec_text(self.entries(parts))
+
+    def sharding(self, parts: Parts) -> Sharding:
+        """A sharding by the axes of the mesh."""
+        axes = ",".join(f"'{name}'={n}" for name, n in self.sizes.items())
+        dims = ", ".join("{" + ", ".join(self._quoted(name) for name in self.names(own)) + "}" for own in parts)
+        return Sharding.parse(f"{{mesh[{axes}], [{dims}]}}")
+
+    def _quoted(self, name: str) -> str:
+        axis, colon, part = name.partition(":") if name not in self.sizes else (name, "", "")
+        return f"'{axis}'{colon}{part}"
+
+    def tiles_text(self, parts: Parts) -> str:
+        """The sharding as tiles, in the form that every version of XLA reads."""
+        used = [p for own in parts for p in own]
+        if not used:
+            return "{replicated}"
+        rest = [p for p in range(len(self.parts)) if p not in used]
+        sizes = [self.ways(own) for own in parts]
+        last = self.ways(rest)
+        tiles = ",".join(map(str, [*sizes, *([last] if last > 1 else [])]))
+        # Neighbours in the order of the mesh that stay neighbours are one digit.
+        order = [*used, *rest]
+        runs = [[k for _, k in run] for _, run in groupby(enumerate(order), lambda pair: pair[1] - pair[0])]
+        starts = sorted(run[0] for run in runs)
+        reshape = [self.ways(next(run for run in runs if run[0] == start)) for start in starts]
+        transpose = [starts.index(run[0]) for run in runs]
+        if transpose == list(range(len(runs))):
+            devices = f"[{self.n_devices}]"
+        else:
+            devices = f"[{','.join(map(str, reshape))}]T({','.join(map(str, transpose))})"
+        return f"{{devices=[{tiles}]<={devices}{' last_tile_dim_replicate' if last > 1 else ''}}}"
+
+
+def primes(n: int) -> list[int]:
+    """The prime factors of a number, in ascending order.
+
+    >>> primes(12), primes(1)
+    ([2, 2, 3], [])
+    """
+    found, p = [], 2
+    while n > 1:
+        if p * p > n:
+            p = n
+        while n % p == 0:
+            found.append(p)
+            n //= p
+        p += 1
+    return found
+
+
+def _sizes(mesh: Mapping[str, int] | Mesh, function: str) -> dict[str, int]:
+    if isinstance(mesh, Mesh):
+        if list(mesh.devices) != list(range(len(mesh.devices))):
+            raise UnsupportedError(f"hm.{function}: the devices of {mesh} are not in row-major order")
+        return dict(mesh.axes)
+    shape = getattr(mesh, "shape", mesh)  # of a jax.sharding.Mesh
+    if not isinstance(shape, Mapping):
+        raise wrong_type(function, "a mapping of axis to size, or a Mesh, as `mesh`", mesh)
+    for name, n in shape.items():
+        if not isinstance(name, str) or not is_index(n):
+            raise wrong_type(function, "a mapping of str to int as `mesh`", name if not isinstance(name, str) else n)
+        if n < 1:
+            raise ShapeError(f"hm.{function}: axis {name!r} has size {n}")
+    return {name: int(n) for name, n in shape.items()}
+
+
+def entries_of(spec: Any, function: str, name: str) -> list[tuple[str, ...]]:
+    """The axes of each entry of a spec or of its text.
+
+    >>> entries_of("P('data', ('x', 'y'), None)", "shard", "w"), entries_of(("data",), "shard", "w")
+    ([('data',), ('x', 'y'), ()], [('data',)])
+    """
+    if isinstance(spec, str):
+        said = _WORD.fullmatch(spec.strip())
+        found, rest = [], "" if said is None else said[1].strip()
+        while rest:
+            entry = _ENTRY.match(rest)
+            if entry is None:
+                raise ShapeError(f"hm.{function}: cannot read the spec {one_line(spec, 60)} of {name}")
+            none, single, double, several = entry.groups()
+            if none:
+                found.append(())
+            elif several is not None:
+                found.append(tuple(item.strip(" '\"") for item in several.split(",") if item.strip()))
+            else:
+                found.append((double if single is None else single,))
+            rest = rest[entry.end() :]
+        return found
+    takes = f"a tuple of axes, a PartitionSpec or a Sharding for {name}"
+    if not isinstance(spec, Iterable) or isinstance(spec, Mapping):
+        raise wrong_type(function, takes, spec)
+    entries: list[tuple[str, ...]] = []
+    for entry in spec:
+        own = () if entry is None else (entry,) if isinstance(entry, str) else entry
+        if not isinstance(own, (tuple, list)) or not all(isinstance(axis, str) for axis in own):
+            raise wrong_type(function, takes, entry, "as an entry")
+        entries.append(tuple(own))
+    return entries
+
+
+def spec_text(entries: Iterable[str | tuple[str, ...] | None]) -> str:
+    """Entries as the text of a ``PartitionSpec``.
+
+    >>> spec_text(["data", None, ("x", "y")])
+    "P('data', None, ('x', 'y'))"
+    """
+    return "P(" + ", ".join(map(repr, entries)) + ")"
+
+
+def _shown(entries: Iterable[tuple[str, ...]]) -> str:
+    return repr(tuple(None if not own else own[0] if len(own) == 1 else own for own in entries))
+
+
+def no_value(function: str, name: str, known: Iterable[str]) -> NotFoundError:
+    """The error for a name that no parameter has."""
+    near = get_close_matches(name, list(known), 1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return NotFoundError(f"hm.{function}: no parameter {name!r}{hint}")
