@@ -259,7 +259,7 @@ class _Reader:
         if self.note(instruction) is not None:
             return unknown
         try:
-            sets = operand_maps(self._questions, instruction, self.graph.values[results[0]].shape_index)
+            sets = self._sets(instruction, results)
         except HlomapError as error:
             self.graph.notes[instruction] = str(error)
             return unknown
@@ -271,6 +271,23 @@ class _Reader:
             for index, _ in self._leaves(operand.shape):
                 found.append(_at(maps, index))
         return found
+
+
+    def _sets(self, instruction: Instruction, results: _Values) -> dict[int, MapSet]:
+        """The maps from output 0; to an operand that it does not read, from the next output of the same shape."""
+        values = self.graph.values
+        found: dict[int, MapSet] = {}
+        for v in results:
+            if values[v].shape.dimensions == values[results[0]].shape.dimensions:
+                sets = operand_maps(self._questions, instruction, values[v].shape_index)
+                found.update((k, maps) for k, maps in sets.items() if not _is_read(found.get(k)))
+            if all(_is_read(found.get(k)) for k in range(len(instruction.operands))):
+                break
+        return found
+
+
+def _is_read(maps: MapSet | None) -> bool:
+    return maps is not None and (maps.is_unknown or len(maps) > 0)
 
 
 def _at(maps: MapSet | None, index: ShapeIndex) -> list[IndexingMap] | None:

@@ -15,6 +15,9 @@
 //! of axes, and what a rule belongs to.
 
 pub mod mesh;
-pub mod plan;
-pub mod resolve;
+
 pub mod rule;
+
+pub mod resolve;
+
+pub mod plan;
