@@ -23,8 +23,9 @@ from .memory.profile import Profile as Profile, ProfileRow as ProfileRow, Unplac
 from .memory.readers import Reader as Reader, Readers as Readers
 from .memory.utilization import Utilization as Utilization
 from .pictures.picture import Picture as Picture
-from .plans.plan import Move as Move, Replicated as Replicated, ShardPlan as ShardPlan, Uneven as Uneven
+from .plans.plan import Replicated as Replicated, ShardPlan as ShardPlan, Uneven as Uneven
 from .plans.sharder import Sharder as Sharder
+from .plans.tables import Move as Move, Moves as Moves, PlannedValue as PlannedValue, PlannedValues as PlannedValues
 from .schedules.schedule import OutputSchedule as OutputSchedule, Schedule as Schedule
 from .shardings.partition import Partitioned as Partitioned, RemoteReads as RemoteReads
 from .shardings.reshard import Reshard as Reshard

@@ -24,6 +24,7 @@ from .fusions import fusions
 from .query import query
 from .run import run
 from .selection import find_instruction
+from .shard import shard
 from .show import show
 from .verify import verify
 
@@ -50,7 +51,7 @@ def main(max_bytes: int) -> None:
     """
 
 
-for _command in (show, check, query, analyze, verify, run, extract, fusions):
+for _command in (show, check, query, analyze, verify, run, extract, fusions, shard):
     main.add_command(_command)
 
 

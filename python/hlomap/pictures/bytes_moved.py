@@ -10,6 +10,7 @@ from ..base.text import bytes_text, plural, printable
 from ..memory.cost import BytesMoved
 from ..memory.overview import Overview, overview
 from ..memory.profile import Profile
+from ..plans.plan import ShardPlan
 from ..words.diff import ModuleDiff
 from .bars import Bar, bar_picture
 from .picture import Picture
@@ -70,6 +71,22 @@ def draw_table(table: Table) -> Picture:
         if n
     ]
     return bar_picture(f"{plural(len(table), 'row')} of an analysis", "bytes read from all operands, at most", bars, ())
+
+
+def draw_plan(found: ShardPlan) -> Picture:
+    """The moves of a plan that send the most bytes."""
+    moves = sorted((move for move in found.moves.records if move.total_wire_bytes), key=lambda move: -move.total_wire_bytes)
+    bars = [
+        Bar(
+            printable(f"{move.collective} of {move.value}, {move.why} of {move.instruction.name}", 80),
+            (float(move.total_wire_bytes),),
+            bytes_text(move.total_wire_bytes),
+        )
+        for move in moves[:_MAX_BARS]
+    ]
+    rest = len(moves) - len(bars)
+    facts = f"{bytes_text(found.wire_bytes)} sent by a device" + (f"; {plural(rest, 'move')} with less left out" if rest else "")
+    return bar_picture(found.title, facts, bars, ())
 
 
 def draw_profile(found: Profile) -> Picture:

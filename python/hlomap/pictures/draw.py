@@ -12,6 +12,7 @@ from ..analysis.table import Table
 from ..base.types import ShapeIndex, expect, expect_index, expect_numbers, wrong_type
 from ..maps.map_set import MapSet
 from ..memory.profile import Profile
+from ..plans.plan import ShardPlan
 from ..tiles.frontier import TileFrontier
 from ..tiles.tiling import Tiling
 from ..verification.verify import CheckResult
@@ -38,6 +39,7 @@ Drawable: TypeAlias = (
     | Shape
     | Layout
     | Sharding
+    | ShardPlan
     | Picture
     | tuple[Any, ...]
     | list[Any]
@@ -73,7 +75,8 @@ def draw(
             - a profile: the time of the longest instructions, and the part that their bytes and operations need;
             - a loop: the accesses of each iteration to every carried array;
             - a shape or a layout: positions in memory;
-            - a sharding and the ``shape`` of an array: tiles and their devices.
+            - a sharding and the ``shape`` of an array: tiles and their devices;
+            - a plan of :func:`hlomap.shard`: the bytes of its moves, as bars.
         shape: the shape of the array, for a sharding.
         element: the output element to highlight; by default one that reads something.  For a tiling an index in each
             parameter, which selects a tile.
@@ -147,6 +150,7 @@ def draw(
         ModuleDiff: bytes_moved.draw_diff,
         Table: bytes_moved.draw_table,
         Profile: bytes_moved.draw_profile,
+        ShardPlan: bytes_moved.draw_plan,
         Loop: loops.draw_loop,
         TileFrontier: tilings.draw_frontier,
         CheckResult: maps.draw_check,

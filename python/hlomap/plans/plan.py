@@ -4,69 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import Any, NamedTuple
 
 from .._core import Instruction, Module, Sharding
-from ..analysis.table import Table
 from ..base.text import plural
-from ..base.types import ReadOnlyDict, ShapeIndex, json_value, wrong_type
+from ..base.types import ReadOnlyDict, ShapeIndex, wrong_type
 from ..errors import NotFoundError, ShapeError
 from ..hlo.load import parse
 from .graph import Graph
-from .specs import Axes, Parts
+from .tables import Move, Moves, PlannedValue, PlannedValues
+from ..shardings.specs import Axes, Parts
 
 SHOWN_MOVES = 12
-
-
-@dataclass(frozen=True)
-class Move:
-    """Data that devices send each other for one instruction of a plan."""
-
-    instruction: Instruction
-    value: str
-    """The array that moves: the name in the source program for a parameter, else that of its instruction."""
-    why: str
-    """``operand`` (needed in another sharding), ``partial result``, ``halo`` (read beyond the own block) or
-    ``result``."""
-    collective: str
-    axes: tuple[str, ...]
-    """The axes along which devices send."""
-    source: str
-    target: str
-    """The sharding before and afterwards, as ``P('data', None)``."""
-    wire_bytes: int
-    """The bytes that the busiest device sends in one run."""
-    times: int
-    """The runs; 0 in a branch of a conditional of which another one sends more."""
-    source_file: str | None
-    source_line: int | None
-
-    @property
-    def total_wire_bytes(self) -> int:
-        """``wire_bytes`` of all runs."""
-        return self.wire_bytes * self.times
-
-    def to_dict(self) -> dict[str, Any]:
-        """The columns as JSON values."""
-        return {name: json_value(getattr(self, name)) for name in MOVE_COLUMNS}
-
-    def __str__(self) -> str:
-        times = f" x {self.times}" if self.times != 1 else ""
-        along = ", ".join(map(repr, self.axes))
-        if self.why == "partial result":
-            change = self.target if self.collective != "reduce-scatter" else f"-> {self.target}"
-            what = f"{self.value} {change}, partial along {along}"
-        elif self.why == "halo":
-            what = f"{self.value} {self.source}, halo of {self.instruction.name} along {along}"
-        else:
-            what = f"{self.value} {self.source} -> {self.target}, {self.why} of {self.instruction.name}"
-        return f"{self.collective:<18} {what}{times}"
-
-
-MOVE_COLUMNS = tuple(Move.__dataclass_fields__)
-"""The columns of :attr:`ShardPlan.moves`."""
 
 
 class Replicated(NamedTuple):
@@ -131,9 +82,9 @@ class ShardPlan:
         return ReadOnlyDict(sorted(found.items(), key=lambda pair: -pair[1]))
 
     @cached_property
-    def moves(self) -> tuple[Move, ...]:
-        """What devices send, in program order."""
-        return tuple(map(self._move, self._rows))
+    def moves(self) -> Moves:
+        """What devices send, in program order, as a table and as records."""
+        return Moves(list(map(self._move, self._rows)))
 
     def _move(self, row: tuple[Any, ...]) -> Move:
         application, value, why, collective, parts, source, target, wire_bytes, times = row
@@ -152,16 +103,16 @@ class ShardPlan:
             name = instruction.metadata.op_name
         return name + "".join(f".{k}" for k in value.shape_index)
 
-    def table(self) -> Table:
-        """The moves as a table, with ``to_arrow``, ``to_pandas`` and ``to_polars``."""
-        columns: dict[str, list[Any]] = {name: [] for name in MOVE_COLUMNS}
-        for move in self.moves:
-            for name in MOVE_COLUMNS:
-                value = getattr(move, name)
-                columns[name].append(
-                    value.name if isinstance(value, Instruction) else ",".join(value) if name == "axes" else value
-                )
-        return Table(columns)
+    def table(self) -> PlannedValues:
+        """The shardings of all values that instructions make, in program order."""
+        rows: list[PlannedValue] = []
+        for v, value in enumerate(self._graph.values):
+            if value.shape.is_array and v not in self._results:
+                parts = self.parts(v)
+                n_replicas = self._axes.n_devices // prod(map(self._axes.ways, parts))
+                texts = (str(value.shape.without_layout()), self._axes.text(parts))
+                rows.append(PlannedValue(value.instruction, value.shape_index, *texts, self._block_bytes(v), n_replicas))
+        return PlannedValues(rows)
 
     def parts(self, v: int) -> Parts:
         """The parts of axes that split a value of the graph."""
@@ -272,7 +223,7 @@ class ShardPlan:
             "wire_bytes": self.wire_bytes,
             "wire_bytes_by_kind": dict(self.wire_bytes_by_kind),
             "peak_parameters": self.peak_parameters,
-            "moves": [move.to_dict() for move in self.moves],
+            "moves": [move.to_dict() for move in self.moves.records],
             "shardings": {
                 i.name: [self._axes.text(self.parts(v)) for v in found[0]]
                 for i, found in self._graph.of_instruction.items()
@@ -287,6 +238,11 @@ class ShardPlan:
             "notes": list(self.notes),
         }
 
+    @property
+    def title(self) -> str:
+        """The module and the mesh."""
+        return f"{self._graph.module.name} on mesh {self._axes}"
+
     def __repr__(self) -> str:
         return (
             f"<ShardPlan of {self._graph.module.name} on {self._axes}: {self.wire_bytes:,} bytes, "
@@ -294,9 +250,9 @@ class ShardPlan:
         )
 
     def __str__(self) -> str:
-        name, n = self._graph.module.name, plural(len(self._rows), "move")
-        lines = [f"{name} on mesh {self._axes}: {self.wire_bytes:,} bytes sent by a device, {n}"]
-        ranked = sorted(self.moves, key=lambda move: -move.total_wire_bytes)
+        n = plural(len(self._rows), "move")
+        lines = [f"{self.title}: {self.wire_bytes:,} bytes sent by a device, {n}"]
+        ranked = sorted(self.moves.records, key=lambda move: -move.total_wire_bytes)
         lines += [f"{move.total_wire_bytes:>8,}  {move}" for move in ranked[:SHOWN_MOVES]]
         if len(ranked) > SHOWN_MOVES:
             rest = sum(move.total_wire_bytes for move in ranked[SHOWN_MOVES:])

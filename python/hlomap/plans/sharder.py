@@ -11,7 +11,7 @@ from ..base.types import expect, expect_ints, module_hint, wrong_type
 from ..errors import HlomapError, NotFoundError, ShapeError
 from .graph import Graph, Value, graph_of
 from .plan import ShardPlan
-from .specs import Axes, Parts, Spec, no_value
+from ..shardings.specs import Axes, Parts, Spec, no_value
 
 Rule: TypeAlias = Literal["propagate", "least"]
 Specs: TypeAlias = "Mapping[str | Instruction, Spec] | Sequence[Mapping[str | Instruction, Spec]]"

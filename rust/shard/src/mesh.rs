@@ -26,12 +26,17 @@ pub enum Collective {
     Nothing,
     /// Each device keeps a part of what it has.
     Slice,
+    /// Each device receives what others of its group have.
     AllGather,
+    /// Each device sends each other one a part.
     AllToAll,
+    /// Each device sends to one other.
     CollectivePermute,
     /// More than one collective.
     Several,
+    /// Partial results are combined on every device.
     AllReduce,
+    /// Partial results are combined, each block on one device.
     ReduceScatter,
 }
 
@@ -61,6 +66,7 @@ pub struct Mesh {
     shapes: Vec<Vec<i64>>,
     shape_numbers: FxHashMap<Vec<i64>, ShapeId>,
     changes: FxHashMap<(ShapeId, ShardingId, ShardingId), (Collective, i64)>,
+    extensions: FxHashMap<(ShardingId, ShardingId), ShardingId>,
 }
 
 impl Mesh {
@@ -139,6 +145,26 @@ impl Mesh {
                 return;
             }
         }
+    }
+
+    /// A sharding with its dimensions extended to those of another one, where they continue it and split by parts that
+    /// are not in use.
+    pub fn extended(&mut self, id: ShardingId, wanted: ShardingId) -> ShardingId {
+        if let Some(known) = self.extensions.get(&(id, wanted)) {
+            return *known;
+        }
+        let mut new = self.sharding(id).clone();
+        let mut used: Parts = new.iter().flatten().copied().collect();
+        for (parts, want) in new.iter_mut().zip(self.sharding(wanted)) {
+            let is_longer = want.len() > parts.len() && want.starts_with(parts);
+            if is_longer && !want[parts.len()..].iter().any(|p| used.contains(p)) {
+                used.extend_from_slice(&want[parts.len()..]);
+                parts.clone_from(want);
+            }
+        }
+        let found = self.number(&new);
+        self.extensions.insert((id, wanted), found);
+        found
     }
 
     /// The collective that changes a sharding, and the elements that a device receives at most.

@@ -22,9 +22,11 @@ pub type RegionId = u32;
 /// An application of a rule.
 #[derive(Clone, Debug)]
 pub struct Application {
+    /// The rule.
     pub rule: RuleId,
     /// Operands, then outputs.
     pub values: SmallVec<[ValueId; 4]>,
+    /// The region in which it runs.
     pub region: RegionId,
 }
 
@@ -42,7 +44,9 @@ pub struct Region {
 /// A program.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
+    /// In the order of execution.
     pub applications: Vec<Application>,
+    /// Each after the region around it.
     pub regions: Vec<Region>,
     /// The shape of each value, and the bits of an element.
     pub values: Vec<(ShapeId, u32)>,
@@ -91,12 +95,17 @@ pub type Stages = [Vec<(ValueId, Sharding)>];
 pub struct Move {
     /// The number of the application.
     pub application: u32,
+    /// What moves.
     pub value: ValueId,
+    /// Why it moves.
     pub why: Why,
+    /// How it moves.
     pub collective: Collective,
     /// The parts of axes along which devices send.
     pub parts: Parts,
+    /// The sharding before.
     pub source: ShardingId,
+    /// The sharding afterwards.
     pub target: ShardingId,
     /// The bytes that the busiest device sends in one run.
     pub wire_bytes: i64,
@@ -113,7 +122,9 @@ impl Move {
 /// The shardings of all values, and the moves.
 #[derive(Clone, Debug)]
 pub struct Plan {
+    /// The sharding of each value.
     pub shardings: Vec<ShardingId>,
+    /// In the order of execution.
     pub moves: Vec<Move>,
 }
 
@@ -257,22 +268,8 @@ impl Propagation<'_> {
         if self.is_fixed[v] || self.current[v] == wanted {
             return false;
         }
-        let mesh = &mut self.rules.mesh;
-        let mut new = mesh.sharding(self.current[v]).clone();
-        let mut used: Parts = new.iter().flatten().copied().collect();
-        let mut changed = false;
-        for (parts, want) in new.iter_mut().zip(mesh.sharding(wanted)) {
-            let is_longer = want.len() > parts.len() && want.starts_with(parts);
-            if is_longer && !want[parts.len()..].iter().any(|p| used.contains(p)) {
-                used.extend_from_slice(&want[parts.len()..]);
-                parts.clone_from(want);
-                changed = true;
-            }
-        }
-        if changed {
-            self.current[v] = mesh.number(&new);
-        }
-        changed
+        let extended = self.rules.mesh.extended(self.current[v], wanted);
+        std::mem::replace(&mut self.current[v], extended) != extended
     }
 }
 
@@ -283,7 +280,11 @@ fn moves(program: &Program, rules: &mut Rules, shardings: &[ShardingId]) -> Vec<
     for (k, application) in program.applications.iter().enumerate() {
         poll();
         let here: Shardings = application.values.iter().map(|v| shardings[*v as usize]).collect();
-        let steps = rules.resolved(application.rule, &here, false).steps.clone();
+        let steps = &rules.resolved(application.rule, &here, false).steps;
+        if steps.is_empty() {
+            continue;
+        }
+        let steps = steps.clone();
         for step in steps {
             let value = application.values[step.tensor];
             let (mut collective, mut bytes, mut source) = (step.collective, step.bytes, step.source);

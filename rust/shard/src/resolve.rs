@@ -4,6 +4,8 @@
 //! [`needed`]. Shardings of the arrays claim parts for factors. Where one part is claimed for two factors, the
 //! candidates give it to one of them or to none, and the one that sends the fewest bytes wins.
 
+use std::hash::Hash;
+
 use cancel::poll;
 use rustc_hash::FxHashMap;
 use smallvec::{smallvec, SmallVec};
@@ -48,12 +50,17 @@ pub enum Policy {
 /// A move of one application.
 #[derive(Clone, Debug)]
 pub struct Step {
+    /// Why it moves.
     pub why: Why,
     /// The number of the array in the rule.
     pub tensor: usize,
+    /// How it moves.
     pub collective: Collective,
+    /// The bytes that the busiest device sends.
     pub bytes: f64,
+    /// The sharding before.
     pub source: ShardingId,
+    /// The sharding afterwards.
     pub target: ShardingId,
     /// The parts along which devices have partial results, or read from each other.
     pub parts: Parts,
@@ -84,7 +91,9 @@ impl Known {
 /// What an application passes on: whether claims conflict, and the sharding that it wants of each array.
 #[derive(Clone)]
 pub struct Wanted {
+    /// Whether claims conflict, or parts lie where every device needs all.
     pub conflicts: bool,
+    /// The wanted sharding of each array.
     pub shardings: Shardings,
 }
 
@@ -93,24 +102,50 @@ pub struct Wanted {
 pub struct Resolved {
     /// The shardings that its assignment gives the arrays, without factors that every device needs whole.
     pub passed_on: Shardings,
+    /// What it sends.
     pub steps: SmallVec<[Step; 2]>,
 }
 
 /// The rules of a program on a mesh, and all answers so far.
 #[derive(Clone)]
 pub struct Rules {
+    /// The devices.
     pub mesh: Mesh,
     policy: Policy,
     rules: Vec<Known>,
     numbers: FxHashMap<Rule, RuleId>,
-    wanted: FxHashMap<(RuleId, Shardings), Wanted>,
-    resolved: FxHashMap<(RuleId, bool, Shardings), Resolved>,
+    wanted: Answers<(RuleId, Shardings), Wanted>,
+    resolved: Answers<(RuleId, bool, Shardings), Resolved>,
+}
+
+/// Answers in the order in which they were found, and where each is.
+#[derive(Clone)]
+struct Answers<K, A> {
+    at: FxHashMap<K, u32>,
+    all: Vec<A>,
+}
+
+impl<K: Hash + Eq, A> Answers<K, A> {
+    fn new() -> Answers<K, A> {
+        Answers { at: FxHashMap::default(), all: Vec::new() }
+    }
+
+    fn add(&mut self, key: K, answer: A) -> usize {
+        self.at.insert(key, self.all.len() as u32);
+        self.all.push(answer);
+        self.all.len() - 1
+    }
+
+    fn clear(&mut self) {
+        self.at.clear();
+        self.all.clear();
+    }
 }
 
 impl Rules {
     /// No rules yet.
     pub fn new(part_sizes: Vec<i64>, policy: Policy) -> Rules {
-        let (wanted, resolved) = (FxHashMap::default(), FxHashMap::default());
+        let (wanted, resolved) = (Answers::new(), Answers::new());
         let (mesh, rules, numbers) = (Mesh::new(part_sizes), Vec::new(), FxHashMap::default());
         Rules { mesh, policy, rules, numbers, wanted, resolved }
     }
@@ -155,7 +190,7 @@ impl Rules {
 
     /// Drops the answers if there are very many.
     pub fn trim(&mut self) {
-        if self.wanted.len() + self.resolved.len() > MAX_ANSWERS {
+        if self.n_answers() > MAX_ANSWERS {
             self.wanted.clear();
             self.resolved.clear();
         }
@@ -163,18 +198,20 @@ impl Rules {
 
     /// The number of answers, for choosing the better informed of two.
     pub fn n_answers(&self) -> usize {
-        self.wanted.len() + self.resolved.len()
+        self.wanted.all.len() + self.resolved.all.len()
     }
 
     /// What an application passes on.
     pub fn wanted(&mut self, id: RuleId, shardings: &Shardings) -> &Wanted {
-        // The key is cloned only once, for an answer that is new.
         let key = (id, shardings.clone());
-        if !self.wanted.contains_key(&key) {
-            let found = self.find_wanted(id, shardings);
-            self.wanted.insert(key.clone(), found);
-        }
-        &self.wanted[&key]
+        let at = match self.wanted.at.get(&key) {
+            Some(at) => *at as usize,
+            None => {
+                let found = self.find_wanted(id, shardings);
+                self.wanted.add(key, found)
+            }
+        };
+        &self.wanted.all[at]
     }
 
     fn find_wanted(&mut self, id: RuleId, shardings: &Shardings) -> Wanted {
@@ -196,11 +233,14 @@ impl Rules {
     /// How an application computes, and what it sends; `is_open`: the shardings of its outputs are not decided yet.
     pub fn resolved(&mut self, id: RuleId, shardings: &Shardings, is_open: bool) -> &Resolved {
         let key = (id, is_open, shardings.clone());
-        if !self.resolved.contains_key(&key) {
-            let found = self.resolve(id, shardings, is_open);
-            self.resolved.insert(key.clone(), found);
-        }
-        &self.resolved[&key]
+        let at = match self.resolved.at.get(&key) {
+            Some(at) => *at as usize,
+            None => {
+                let found = self.resolve(id, shardings, is_open);
+                self.resolved.add(key, found)
+            }
+        };
+        &self.resolved.all[at]
     }
 
     fn resolve(&mut self, id: RuleId, shardings: &Shardings, is_open: bool) -> Resolved {

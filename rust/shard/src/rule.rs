@@ -43,26 +43,35 @@ pub enum Combine {
 /// output's dimension in `[first, last]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Piece {
+    /// The distance between reads of neighbours.
     pub scale: i64,
+    /// The first element read, relative to it.
     pub low: i64,
+    /// The last one.
     pub high: i64,
+    /// The first index of the output that reads.
     pub first: i64,
+    /// The last one.
     pub last: i64,
 }
 
 /// The reads of an operand that go beyond the block of the same position: for each map, for each dimension a piece.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Halo {
+    /// The number of the operand.
     pub tensor: usize,
     /// For each dimension with pieces: its factor, and the size of the output's dimension.
     pub factors: Vec<Option<(Factor, i64)>>,
+    /// The pieces of each map.
     pub maps: Vec<Vec<Option<Piece>>>,
 }
 
 /// An array that an operation reads or writes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Array {
+    /// Its sizes.
     pub dimensions: Vec<i64>,
+    /// The bits of an element.
     pub element_bits: u32,
 }
 
@@ -72,12 +81,19 @@ pub type OperandMaps = Option<Vec<Map>>;
 /// The factors of an operation, and how its arrays consist of them: operands first, then outputs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rule {
+    /// The size of each factor.
     pub sizes: Vec<i64>,
+    /// What the operation does along each.
     pub kinds: Vec<FactorKind>,
+    /// Operands, then outputs.
     pub arrays: Vec<Array>,
+    /// For each array the factors of each dimension.
     pub dims: Vec<Vec<Factors>>,
+    /// The number of operands.
     pub n_inputs: usize,
+    /// How partial results along reduced factors combine.
     pub combine: Combine,
+    /// Operands read beyond the block of the same position.
     pub halos: Vec<Halo>,
 }
 

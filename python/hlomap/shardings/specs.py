@@ -19,7 +19,7 @@ from ..base.answers import Unknown
 from ..base.text import one_line
 from ..base.types import is_index, wrong_type
 from ..errors import NotFoundError, ShapeError, UnsupportedError
-from ..shardings.assignment import assign
+from .assignment import assign
 
 Parts: TypeAlias = tuple[tuple[int, ...], ...]
 """The numbers of the parts that split each dimension."""
