@@ -8,7 +8,7 @@ from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
 
-from .._core import Instruction, Module, Sharding
+from .._core import Instruction, Module, Sharding, _print_replaced
 from ..base.text import plural
 from ..base.types import ReadOnlyDict, ShapeIndex, wrong_type
 from ..errors import NotFoundError, ShapeError
