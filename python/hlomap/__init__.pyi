@@ -68,9 +68,9 @@ from .memory.profile import profile as profile
 from .memory.readers import readers as readers
 from .memory.utilization import utilization as utilization
 from .pictures.draw import draw as draw
+from .plans.sharder import shard as shard, sharder as sharder
 from .schedules.schedule import schedule as schedule
 from .schedules.thread_map import emitter_thread_map as emitter_thread_map, thread_map as thread_map
-from .plans.sharder import shard as shard, sharder as sharder
 from .shardings.partition import partitioned as partitioned
 from .shardings.program import sharding_of as sharding_of
 from .shardings.reshards import reshard as reshard

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from .analysis.table import Table
     from .base.answers import Answer, Unknown
     from .hlo.dump_directory import DumpDirectory, DumpedModule
-    from .interop import isl, mlir, smtlib, sympy
+    from .interop import isl, jax as interop_jax, mlir, smtlib, sympy
     from .maps import image, map_set, simplification
     from .maps.map_set import MapSet
     from .maps.set_questions import CommonElement
     from .pictures import arrays
     from .pictures.picture import Picture
-    from .shardings import columns, device_maps
+    from .shardings import columns, device_maps, specs
     from .words import history
 else:
     executions, history = Lazy("hlomap.analysis.executions"), Lazy("hlomap.words.history")
@@ -39,6 +39,7 @@ else:
     simplification = Lazy("hlomap.maps.simplification")
     arrays, pictures = Lazy("hlomap.pictures.arrays"), Lazy("hlomap.pictures")
     columns, device_maps = Lazy("hlomap.shardings.columns"), Lazy("hlomap.shardings.device_maps")
+    specs, interop_jax = Lazy("hlomap.shardings.specs"), Lazy("hlomap.interop.jax")
 
 
 def _html(self: Any) -> str | None:
@@ -335,6 +336,48 @@ class Computation:
 
 
 class Sharding:
+    @staticmethod
+    def from_spec(
+        spec: Any, mesh: Mapping[str, int] | _core.Mesh | None = None, *, rank: int | None = None
+    ) -> _core.Sharding:
+        """The sharding that a ``jax.sharding.PartitionSpec`` stands for on a mesh with devices in row-major order.
+
+        ``spec`` is a ``PartitionSpec``, its text or its entries; or a ``jax.sharding.NamedSharding``, which has a mesh.
+        ``rank`` is the number of dimensions of the array, by default that of the entries.
+
+        Raises :class:`~hlomap.errors.ShapeError` for an axis that does not exist or is used twice, and
+        :class:`~hlomap.errors.UnsupportedError` for devices in another order.
+
+        >>> import hlomap as hm
+        >>> hm.hlo.Sharding.from_spec("P('data', None)", {"data": 2, "model": 4})
+        Sharding('{mesh['data'=2,'model'=4], [{'data'}, {}]}')
+        """
+        return specs.sharding_of_spec(spec, mesh, rank, "hlo.Sharding.from_spec")
+
+    def partition_spec(self: _core.Sharding, /, mesh: Mapping[str, int] | _core.Mesh | None = None) -> str:
+        """The text of the ``jax.sharding.PartitionSpec`` that stands for the sharding; the mesh is by default that of
+        the sharding.
+
+        A part of an axis is written as ``model:(1)2``: its size and the size of the part before it.
+
+        Raises :class:`~hlomap.errors.ShapeError` if the tiles follow no axes of the mesh.
+
+        >>> import hlomap as hm
+        >>> sharding = hm.hlo.Sharding.parse("{devices=[1,4,2]<=[2,4]T(1,0) last_tile_dim_replicate}")
+        >>> sharding.partition_spec({"data": 2, "model": 4})
+        "P(None, 'model')"
+        """
+        return specs.spec_of_sharding(self, mesh, "hlo.Sharding.partition_spec")
+
+    def to_jax(self: _core.Sharding, /, mesh: Any) -> Any:
+        """The ``jax.sharding.NamedSharding`` on a ``jax.sharding.Mesh`` with devices in row-major order.
+
+        Raises :class:`~hlomap.errors.ShapeError` if the tiles follow no axes of the mesh, and
+        :class:`~hlomap.errors.UnsupportedError` if a part of an axis splits a dimension, which JAX cannot say, or
+        without JAX.
+        """
+        return interop_jax.named_sharding(self, mesh)
+
     def device_map(self: _core.Sharding, /, shape: _core.Shape, num_devices: int | None = None) -> MapSet:
         """The elements of an array on each device: a :class:`~hlomap.MapSet` from ``(device, l0, l1, …)``, an element
         of a device's part, to the element of the whole array.

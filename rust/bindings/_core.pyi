@@ -594,6 +594,10 @@ class Sharding:
         tuple[tuple[int, int, int], ...],
         tuple[tuple[int, int, int], ...],
     ]: ...
+    @staticmethod
+    def from_spec(spec: Any, mesh: Mapping[str, int] | Mesh | None = None, *, rank: int | None = None) -> Sharding: ...
+    def partition_spec(self, mesh: Mapping[str, int] | Mesh | None = None) -> str: ...
+    def to_jax(self, mesh: Any) -> Any: ...
     def device_map(self, shape: Shape, num_devices: int | None = None) -> MapSet: ...
     def owner_map(self, shape: Shape, num_devices: int | None = None) -> MapSet: ...
     def local_shape(self, shape: Shape, device: int | None = None) -> Shape | None: ...
@@ -1086,3 +1090,33 @@ def _module(
     /,
 ) -> Module: ...
 def _diagnostic(fields: dict[str, Any], /) -> Diagnostic: ...
+
+@final
+class _Sharder:
+    def __new__(
+        cls,
+        part_sizes: Sequence[int],
+        is_least: bool,
+        rules: Sequence[
+            tuple[
+                Sequence[Sequence[IndexingMap] | None] | None,
+                Sequence[tuple[Sequence[int], int]],
+                Sequence[tuple[Sequence[int], int]],
+                bool | None,
+            ]
+        ],
+        applications: Sequence[tuple[int, Sequence[int], int]],
+        regions: Sequence[tuple[int | None, int | None, int]],
+        values: Sequence[tuple[Sequence[int], int]],
+        invariant: Sequence[tuple[int, int]],
+        closed: Sequence[int],
+        /,
+    ) -> _Sharder: ...
+    def plan(
+        self, given: Sequence[Sequence[tuple[int, Sequence[Sequence[int]]]]], /
+    ) -> tuple[list[int], list[list[bytes]], list[tuple[int, int, str, str, bytes, int, int, int, int]]]: ...
+    def evaluate(
+        self, candidates: Sequence[Sequence[Sequence[tuple[int, Sequence[Sequence[int]]]]]], threads: int, /
+    ) -> list[int]: ...
+
+def _print_replaced(module: Module, replaced: Mapping[int, Sequence[tuple[str, str | None]]], /) -> str: ...

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._core import Module
+from .._core import Module, Sharding
 from ..base.types import expect, needs, wrong_type
 from ..errors import UnsupportedError
 from ..hlo.dump_directory import DumpDirectory
@@ -73,6 +73,17 @@ def from_jax(
     if stage == "unoptimized":
         return parse(stages.compiler_ir("hlo").as_serialized_hlo_module_proto())
     return _before_partitioning(stages) if stage == "before_partitioning" else _compiled(stages.compile())
+
+
+def named_sharding(sharding: Sharding, mesh: Any) -> Any:
+    """The ``jax.sharding.NamedSharding`` of a sharding; see :meth:`hlomap.hlo.Sharding.to_jax`."""
+    with needs("jax", "hlo.Sharding.to_jax"):
+        import jax
+    text = sharding.partition_spec(mesh.shape)
+    if ":" in text:
+        raise UnsupportedError(f"hm.hlo.Sharding.to_jax: JAX has no spec {text}, with a part of an axis")
+    entries = eval(text, {"__builtins__": {}, "P": lambda *entries: entries})
+    return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*entries))
 
 
 def _before_partitioning(lowered: Any) -> Module:

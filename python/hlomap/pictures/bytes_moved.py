@@ -75,7 +75,9 @@ def draw_table(table: Table) -> Picture:
 
 def draw_plan(found: ShardPlan) -> Picture:
     """The moves of a plan that send the most bytes."""
-    moves = sorted((move for move in found.moves.records if move.total_wire_bytes), key=lambda move: -move.total_wire_bytes)
+    moves = sorted(
+        (move for move in found.moves.records if move.total_wire_bytes), key=lambda move: -move.total_wire_bytes
+    )
     bars = [
         Bar(
             printable(f"{move.collective} of {move.value}, {move.why} of {move.instruction.name}", 80),
@@ -85,7 +87,9 @@ def draw_plan(found: ShardPlan) -> Picture:
         for move in moves[:_MAX_BARS]
     ]
     rest = len(moves) - len(bars)
-    facts = f"{bytes_text(found.wire_bytes)} sent by a device" + (f"; {plural(rest, 'move')} with less left out" if rest else "")
+    facts = f"{bytes_text(found.wire_bytes)} sent by a device" + (
+        f"; {plural(rest, 'move')} with less left out" if rest else ""
+    )
     return bar_picture(found.title, facts, bars, ())
 
 

@@ -86,7 +86,8 @@ def graph_of(module: Module) -> Graph:
 
 def _finished(work: _Work) -> _Values:
     """The result of nested work, without recursion, since calls nest to any depth."""
-    stack, result = [work], None
+    stack: list[_Work] = [work]
+    result: _Values | None = None
     while stack:
         try:
             stack.append(stack[-1].send(result))
@@ -111,7 +112,9 @@ class _Reader:
         """A new value."""
         values = self.graph.values
         if len(values) >= MAX_VALUES:
-            raise UnsupportedError(f"{self.graph.module.name} has more than {MAX_VALUES:,} values once calls are inlined")
+            raise UnsupportedError(
+                f"{self.graph.module.name} has more than {MAX_VALUES:,} values once calls are inlined"
+            )
         values.append(value)
         return len(values) - 1
 
@@ -272,7 +275,6 @@ class _Reader:
                 found.append(_at(maps, index))
         return found
 
-
     def _sets(self, instruction: Instruction, results: _Values) -> dict[int, MapSet]:
         """The maps from output 0; to an operand that it does not read, from the next output of the same shape."""
         values = self.graph.values
@@ -311,4 +313,3 @@ def _passes_on(instruction: Instruction) -> bool:
 def values_in(graph: Graph, instructions: Iterable[Instruction]) -> list[int]:
     """The values of some instructions, each once."""
     return list(dict.fromkeys(v for i in instructions for found in graph.of_instruction[i] for v in found))
-

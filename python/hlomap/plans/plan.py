@@ -13,9 +13,9 @@ from ..base.text import plural
 from ..base.types import ReadOnlyDict, ShapeIndex, wrong_type
 from ..errors import NotFoundError, ShapeError
 from ..hlo.load import parse
+from ..shardings.specs import Axes, Parts
 from .graph import Graph
 from .tables import Move, Moves, PlannedValue, PlannedValues
-from ..shardings.specs import Axes, Parts
 
 SHOWN_MOVES = 12
 
@@ -91,9 +91,9 @@ class ShardPlan:
         instruction = self._graph.sources[application]
         metadata = instruction.metadata
         axes = tuple(dict.fromkeys(self._axes.parts[p][0] for p in parts))
-        shardings = [self._axes.text(self._parts[k]) for k in (source, target)]
-        where = (metadata.source_file, metadata.source_line)
-        return Move(instruction, self._name(value), why, collective, axes, *shardings, wire_bytes, times, *where)
+        before, after = (self._axes.text(self._parts[k]) for k in (source, target))
+        file, line = metadata.source_file, metadata.source_line
+        return Move(instruction, self._name(value), why, collective, axes, before, after, wire_bytes, times, file, line)
 
     def _name(self, v: int) -> str:
         value = self._graph.values[v]
@@ -111,7 +111,9 @@ class ShardPlan:
                 parts = self.parts(v)
                 n_replicas = self._axes.n_devices // prod(map(self._axes.ways, parts))
                 texts = (str(value.shape.without_layout()), self._axes.text(parts))
-                rows.append(PlannedValue(value.instruction, value.shape_index, *texts, self._block_bytes(v), n_replicas))
+                rows.append(
+                    PlannedValue(value.instruction, value.shape_index, *texts, self._block_bytes(v), n_replicas)
+                )
         return PlannedValues(rows)
 
     def parts(self, v: int) -> Parts:

@@ -9,15 +9,16 @@ from .._core import Computation, Instruction, Mesh, Module, Sharding, _Sharder
 from ..base.lazy import np, npt
 from ..base.types import expect, expect_ints, module_hint, wrong_type
 from ..errors import HlomapError, NotFoundError, ShapeError
+from ..shardings.specs import Axes, Parts, Spec, no_value
 from .graph import Graph, Value, graph_of
 from .plan import ShardPlan
-from ..shardings.specs import Axes, Parts, Spec, no_value
 
 Rule: TypeAlias = Literal["propagate", "least"]
 Specs: TypeAlias = "Mapping[str | Instruction, Spec] | Sequence[Mapping[str | Instruction, Spec]]"
 """Shardings by parameter, its name in the source program, or instruction; or several such mappings, the first of which
 is propagated first."""
-Outputs: TypeAlias = "Sequence[Spec | None] | Spec | None"
+Outputs: TypeAlias = Any
+"""A spec, or None, for each result; for a program with one result also the spec itself."""
 _Stage: TypeAlias = list[tuple[int, Parts]]
 
 _RULES = ("propagate", "least")
@@ -101,7 +102,9 @@ class Sharder:
         self._given: _Stage = self._constraints() if constraints else []
         self._names = self._parameter_names()
         self._read: dict[Any, _Stage] = {}
-        arrays = [(list(v.shape.dimensions), v.shape.element_bits) if v.shape.is_array else ([], 0) for v in graph.values]
+        arrays = [
+            (list(v.shape.dimensions), v.shape.element_bits) if v.shape.is_array else ([], 0) for v in graph.values
+        ]
         self._compiled = _Sharder(
             [size for _, size in axes.parts],
             rule == "least",
@@ -165,7 +168,9 @@ class Sharder:
         elif isinstance(specs, (list, tuple)) and all(isinstance(one, Mapping) for one in specs):
             listed = list(specs) or [{}]
         else:
-            raise wrong_type(self._axes.function, "a mapping of parameters to specs, or a list of them, as `specs`", specs)
+            raise wrong_type(
+                self._axes.function, "a mapping of parameters to specs, or a list of them, as `specs`", specs
+            )
         stages: list[_Stage] = []
         known: dict[int, Parts] = {}
         for number, one in enumerate(listed):
@@ -247,6 +252,9 @@ def _is_list_of_specs(outputs: Any) -> bool:
     if not isinstance(outputs, (tuple, list)) or len(outputs) != 1:
         return False
     (only,) = outputs
-    return isinstance(outputs, list) or only is None or isinstance(only, (Sharding, list)) or (
-        isinstance(only, str) and "(" in only
+    return (
+        isinstance(outputs, list)
+        or only is None
+        or isinstance(only, (Sharding, list))
+        or (isinstance(only, str) and "(" in only)
     )

@@ -23,6 +23,7 @@ from .meshes import least_seconds_of_pairs, read_links
 from .moves import CollectiveKind, Moves, Pairs, Placements, measure, to_bytes, wire_bytes
 from .orders import Ints
 from .reshard import Reshard, assign_known, may_be_on_all, most_replicas, reason_of, reshard_one
+from .specs import OneSpec, is_spec, sharding_of_spec
 from .tiles import MAX_DEVICES, Tiles, all_devices
 
 _T = TypeVar("_T")
@@ -114,32 +115,32 @@ class Reshards(Columnar, Sequence["Reshard | Unknown"]):
 def reshard(  # type: ignore[overload-overlap]  # the other overload takes a sequence for at least one argument
     shape: Shape,
     /,
-    source: Sharding,
-    target: Sharding,
+    source: Sharding | OneSpec,
+    target: Sharding | OneSpec,
     *,
     num_devices: int | None = None,
-    mesh: Mesh | None = None,
+    mesh: Mesh | Mapping[str, int] | None = None,
     links: Mapping[str, float] | None = None,
 ) -> Reshard | Unknown: ...
 @overload
 def reshard(
     shape: Shape | Sequence[Shape],
     /,
-    source: Sharding | Sequence[Sharding],
-    target: Sharding | Sequence[Sharding],
+    source: Sharding | OneSpec | Sequence[Sharding],
+    target: Sharding | OneSpec | Sequence[Sharding],
     *,
     num_devices: int | None = None,
-    mesh: Mesh | None = None,
+    mesh: Mesh | Mapping[str, int] | None = None,
     links: Mapping[str, float] | None = None,
 ) -> Reshards: ...
 def reshard(
     shape: Shape | Sequence[Shape],
     /,
-    source: Sharding | Sequence[Sharding],
-    target: Sharding | Sequence[Sharding],
+    source: Sharding | OneSpec | Sequence[Sharding],
+    target: Sharding | OneSpec | Sequence[Sharding],
     *,
     num_devices: int | None = None,
-    mesh: Mesh | None = None,
+    mesh: Mesh | Mapping[str, int] | None = None,
     links: Mapping[str, float] | None = None,
 ) -> Reshard | Unknown | Reshards:
     """The bytes that must move to change the sharding of an array from ``source`` to ``target``, and the least
@@ -148,7 +149,8 @@ def reshard(
     ``num_devices`` is the number of devices of a replicated sharding, by default that of the other sharding.
     ``links`` maps each axis of the mesh to the bytes per second that a device receives along it, from devices that
     differ only in this axis; then ``.seconds`` is a lower bound of the time.  ``mesh`` is by default the mesh of a
-    named sharding.
+    named sharding.  A sharding may also be a ``jax.sharding.NamedSharding``, or with a ``mesh`` a ``PartitionSpec``, its
+    text or its entries.
 
     The answer is ``Unknown`` if parts are summands, manual or not decided.  Raises
     :class:`~hlomap.errors.ShapeError` if a sharding does not fit the shape or ``links`` not the mesh.
@@ -176,8 +178,15 @@ def reshard(
     array([[   0., 1792.],
            [1792.,    0.]])
     """
-    if mesh is not None:
-        expect(Mesh, mesh, "reshard", "a Mesh as `mesh`")
+    if mesh is not None and not isinstance(mesh, Mesh):
+        expect(Mapping, mesh, "reshard", "a Mesh or a mapping of axis to size as `mesh`")
+        axes = ",".join(f"'{name}'={size}" for name, size in mesh.items())
+        mesh = Mesh.parse(f"mesh[{axes}]")
+    rank = shape.rank if isinstance(shape, Shape) and shape.is_array else None
+    source, target = (
+        sharding_of_spec(one, mesh, rank, "reshard") if not isinstance(one, Sharding) and is_spec(one) and one else one
+        for one in (source, target)
+    )
     shapes = _listed(Shape, shape, "a Shape", "read text with hm.Shape.parse")
     sources = _listed(Sharding, source, "a Sharding", "read text with hm.hlo.Sharding.parse")
     targets = _listed(Sharding, target, "a Sharding", "read text with hm.hlo.Sharding.parse")

@@ -26,6 +26,9 @@ Parts: TypeAlias = tuple[tuple[int, ...], ...]
 Spec: TypeAlias = "Sequence[str | Sequence[str] | None] | Sharding | str"
 """A sharding as callers write it: the entries of a ``PartitionSpec``, its text, or a sharding."""
 
+OneSpec: TypeAlias = Any
+"""A ``jax.sharding.NamedSharding`` or ``PartitionSpec``, its text, or its entries."""
+
 MAX_DEVICES = 1 << 20
 """The bytes of a move are those of the device with most, so all positions in the mesh are looked at."""
 
@@ -70,6 +73,9 @@ class Axes:
         Raises :class:`~hlomap.errors.ShapeError` if it does not fit the mesh or the array.
         """
         mesh_spec = getattr(spec, "spec", None)
+        own = dict(spec.mesh.shape) if mesh_spec is not None and hasattr(spec, "mesh") else self.sizes
+        if own != self.sizes:
+            raise self.error(f"the sharding of {name} is on another mesh, {own}, than {self}")
         if isinstance(spec, Sharding):
             return self._of_sharding(spec, shape, name)
         if isinstance(spec, str) and not _WORD.fullmatch(spec.strip()):
@@ -78,20 +84,20 @@ class Axes:
         if len(entries) > shape.rank:
             n = f"{shape.rank} dimension{'' if shape.rank == 1 else 's'}"
             raise self.error(f"{name} has {n}, the spec {_shown(entries)} has {len(entries)}")
-        found: list[tuple[int, ...]] = []
+        by_dim: list[tuple[int, ...]] = []
         used: set[str] = set()
         for entry in entries:
-            own: list[int] = []
+            parts: list[int] = []
             for axis in entry:
                 if axis in used:
                     raise self.error(f"axis {axis!r} is used twice in {_shown(entries)} of {name}")
                 used.add(axis)
-                own += self._parts_of(axis)
-            found.append(tuple(own))
-        flat = [p for own in found for p in own]
+                parts += self._parts_of(axis)
+            by_dim.append(tuple(parts))
+        flat = [p for parts_of in by_dim for p in parts_of]
         if len(set(flat)) != len(flat):
             raise self.error(f"a part of an axis is used twice in {_shown(entries)} of {name}")
-        return (*found, *((),) * (shape.rank - len(found)))
+        return (*by_dim, *((),) * (shape.rank - len(by_dim)))
 
     def _parts_of(self, axis: str) -> tuple[int, ...]:
         """The parts of an axis, or of a part of one: ``model:(1)2``."""
@@ -111,8 +117,10 @@ class Axes:
     def _of_sharding(self, sharding: Sharding, shape: Shape, name: str) -> Parts:
         """The parts that split each dimension by tiles that follow the axes."""
         if sharding.kind == "named" and sharding.mesh is not None and dict(sharding.mesh.axes) == self.sizes:
-            if not sharding.unreduced_axes and not sharding.manual_axes and list(sharding.mesh.devices) == list(
-                range(self.n_devices)
+            if (
+                not sharding.unreduced_axes
+                and not sharding.manual_axes
+                and list(sharding.mesh.devices) == list(range(self.n_devices))
             ):
                 entries = [tuple(a for a in axes if a != "?") for axes in sharding.dimension_axes]
                 if not entries or len(entries) == shape.rank:
@@ -227,7 +235,7 @@ def _sizes(mesh: Mapping[str, int] | Mesh, function: str) -> dict[str, int]:
         if list(mesh.devices) != list(range(len(mesh.devices))):
             raise UnsupportedError(f"hm.{function}: the devices of {mesh} are not in row-major order")
         return dict(mesh.axes)
-    shape = getattr(mesh, "shape", mesh)  # of a jax.sharding.Mesh
+    shape = _row_major(mesh, function) if hasattr(mesh, "shape") else mesh  # of a jax.sharding.Mesh
     if not isinstance(shape, Mapping):
         raise wrong_type(function, "a mapping of axis to size, or a Mesh, as `mesh`", mesh)
     for name, n in shape.items():
@@ -246,7 +254,10 @@ def entries_of(spec: Any, function: str, name: str) -> list[tuple[str, ...]]:
     """
     if isinstance(spec, str):
         said = _WORD.fullmatch(spec.strip())
-        found, rest = [], "" if said is None else said[1].strip()
+        if said is None:
+            raise ShapeError(f"hm.{function}: cannot read the spec {one_line(spec, 60)} of {name}")
+        found: list[tuple[str, ...]] = []
+        rest = said[1].strip()
         while rest:
             entry = _ENTRY.match(rest)
             if entry is None:
@@ -290,3 +301,59 @@ def no_value(function: str, name: str, known: Iterable[str]) -> NotFoundError:
     near = get_close_matches(name, list(known), 1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     return NotFoundError(f"hm.{function}: no parameter {name!r}{hint}")
+
+
+# ------------------------------------------------------------------------------------------------ specs and shardings
+
+
+def is_spec(given: Any) -> bool:
+    """Whether a value is a spec of one array: a ``NamedSharding``, a ``PartitionSpec``, its text or its entries."""
+    if isinstance(given, str):
+        return _WORD.fullmatch(given.strip()) is not None
+    if hasattr(given, "spec") and hasattr(given, "mesh"):
+        return True
+    is_of_jax = type(given).__module__.partition(".")[0] in ("jax", "jaxlib") and isinstance(given, Iterable)
+    return (isinstance(given, (tuple, list)) or is_of_jax) and all(
+        entry is None or isinstance(entry, (str, tuple)) for entry in given
+    )
+
+
+def sharding_of_spec(spec: Any, mesh: Mapping[str, int] | Mesh | None, rank: int | None, function: str) -> Sharding:
+    """The sharding by axes of a mesh that a spec stands for; see :meth:`hlomap.hlo.Sharding.from_spec`."""
+    if isinstance(spec, Sharding):
+        return spec
+    if not is_spec(spec):
+        raise wrong_type(function, "a PartitionSpec, its text or its entries, or a NamedSharding", spec)
+    own = getattr(spec, "mesh", None)
+    if own is None and mesh is None:
+        raise TypeError(
+            f"hm.{function}: expected a mapping of axis to size, or a Mesh, as `mesh` with a spec, got None"
+        )
+    axes = Axes(_row_major(own if own is not None else mesh, function), function)
+    entries = entries_of(spec.spec if own is not None else spec, function, "the array")
+    n = len(entries) if rank is None else rank
+    return axes.sharding(axes.read(entries, Shape("f32", [axes.n_devices] * n), "the array"))
+
+
+def _row_major(mesh: Any, function: str) -> Mapping[str, int] | Mesh:
+    """A mesh, or the axes of a mesh of JAX, whose devices must be in row-major order."""
+    if isinstance(mesh, (Mesh, Mapping)):
+        return mesh
+    devices: Any = getattr(mesh, "devices", None)
+    ids = [device.id for device in devices.flat] if hasattr(devices, "flat") else []
+    if ids and ids != list(range(len(ids))):
+        raise UnsupportedError(f"hm.{function}: the devices of the mesh are not in row-major order")
+    shape: Mapping[str, int] = mesh.shape
+    return shape
+
+
+def spec_of_sharding(sharding: Sharding, mesh: Mapping[str, int] | Mesh | None, function: str) -> str:
+    """The text of the ``PartitionSpec`` of a sharding; see :meth:`hlomap.hlo.Sharding.partition_spec`."""
+    if mesh is None:
+        mesh = sharding.mesh
+    if mesh is None:
+        raise TypeError(f"hm.{function}: expected a mapping of axis to size, or a Mesh, as `mesh`, got None")
+    axes = Axes(mesh, function)
+    n_last = len(sharding.last_dimensions) or int(sharding.replicates_last_dimension)
+    rank = len(sharding.dimension_axes) or len(sharding.tile_dimensions or ()) - n_last
+    return axes.text(axes.read(sharding, Shape("f32", [axes.n_devices] * max(rank, 0)), "the array"))
