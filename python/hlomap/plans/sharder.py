@@ -41,8 +41,8 @@ def shard(
     source program (``op_name``), or as instructions, also other instructions, to specs: entries like those of a
     ``PartitionSpec`` (None, an axis or a tuple of axes for each dimension; trailing ones may be left out), the text of
     one, or a :class:`hlomap.hlo.Sharding`.  Other parameters are on every device.  A list of mappings is propagated one
-    after the other.  ``outputs`` has a spec, or None, for each result.  With ``constraints``, the sharding constraints of
-    the program hold.
+    after the other.  ``outputs`` has a spec, or None, for each result.  With ``constraints``, the sharding constraints
+    of the program hold.
 
     ``rule="propagate"`` predicts XLA's choices; ``rule="least"`` takes the fewest bytes for one instruction after
     another.  Bytes are those that the busiest device sends (:func:`hlomap.collectives`).
@@ -184,7 +184,7 @@ class Sharder:
 
     def _merged(self, before: Parts, after: Parts, v: int) -> Parts:
         """The sharding of a value in two mappings: each dimension of the earlier one is only extended."""
-        merged = tuple(b if not a else a for b, a in zip(before, after, strict=True))
+        merged = tuple(a or b for b, a in zip(before, after, strict=True))
         flat = [p for own in merged for p in own]
         extends = all(a[: len(b)] == b for b, a in zip(before, merged, strict=True))
         if not extends or len(set(flat)) != len(flat):

@@ -149,8 +149,8 @@ def reshard(
     ``num_devices`` is the number of devices of a replicated sharding, by default that of the other sharding.
     ``links`` maps each axis of the mesh to the bytes per second that a device receives along it, from devices that
     differ only in this axis; then ``.seconds`` is a lower bound of the time.  ``mesh`` is by default the mesh of a
-    named sharding.  A sharding may also be a ``jax.sharding.NamedSharding``, or with a ``mesh`` a ``PartitionSpec``, its
-    text or its entries.
+    named sharding.  A sharding may also be a ``jax.sharding.NamedSharding``, or with a ``mesh`` a ``PartitionSpec``,
+    its text or its entries.
 
     The answer is ``Unknown`` if parts are summands, manual or not decided.  Raises
     :class:`~hlomap.errors.ShapeError` if a sharding does not fit the shape or ``links`` not the mesh.

@@ -72,10 +72,10 @@ class Axes:
 
         Raises :class:`~hlomap.errors.ShapeError` if it does not fit the mesh or the array.
         """
-        mesh_spec = getattr(spec, "spec", None)
-        own = dict(spec.mesh.shape) if mesh_spec is not None and hasattr(spec, "mesh") else self.sizes
-        if own != self.sizes:
-            raise self.error(f"the sharding of {name} is on another mesh, {own}, than {self}")
+        given: Any = spec
+        mesh_spec = getattr(given, "spec", None)  # of a NamedSharding
+        if mesh_spec is not None and dict(given.mesh.shape) != self.sizes:
+            raise self.error(f"the sharding of {name} is on another mesh than {self}: {dict(given.mesh.shape)}")
         if isinstance(spec, Sharding):
             return self._of_sharding(spec, shape, name)
         if isinstance(spec, str) and not _WORD.fullmatch(spec.strip()):
@@ -116,15 +116,10 @@ class Axes:
 
     def _of_sharding(self, sharding: Sharding, shape: Shape, name: str) -> Parts:
         """The parts that split each dimension by tiles that follow the axes."""
-        if sharding.kind == "named" and sharding.mesh is not None and dict(sharding.mesh.axes) == self.sizes:
-            if (
-                not sharding.unreduced_axes
-                and not sharding.manual_axes
-                and list(sharding.mesh.devices) == list(range(self.n_devices))
-            ):
-                entries = [tuple(a for a in axes if a != "?") for axes in sharding.dimension_axes]
-                if not entries or len(entries) == shape.rank:
-                    return self.read(entries, shape, name)
+        if self._is_by_these_axes(sharding):
+            entries = [tuple(axis for axis in axes if axis != "?") for axes in sharding.dimension_axes]
+            if not entries or len(entries) == shape.rank:
+                return self.read(entries, shape, name)
         found = assign(sharding, shape, self.n_devices)
         problem = self.error(f"the sharding {one_line(str(sharding), 80)} of {name} follows no axes of the mesh {self}")
         if isinstance(found, Unknown) or found.uncertain or found.n_devices != self.n_devices:
@@ -148,6 +143,12 @@ class Axes:
             if at is None or tuple(at[: shape.rank]) != tuple(self._tile(own, device) for own in parts):
                 raise problem
         return parts
+
+    def _is_by_these_axes(self, sharding: Sharding) -> bool:
+        mesh = sharding.mesh
+        if mesh is None or dict(mesh.axes) != self.sizes or sharding.unreduced_axes or sharding.manual_axes:
+            return False
+        return list(mesh.devices) == list(range(self.n_devices))
 
     def _tile(self, parts: Iterable[int], device: int) -> int:
         tile = 0
@@ -313,9 +314,9 @@ def is_spec(given: Any) -> bool:
     if hasattr(given, "spec") and hasattr(given, "mesh"):
         return True
     is_of_jax = type(given).__module__.partition(".")[0] in ("jax", "jaxlib") and isinstance(given, Iterable)
-    return (isinstance(given, (tuple, list)) or is_of_jax) and all(
-        entry is None or isinstance(entry, (str, tuple)) for entry in given
-    )
+    if not is_of_jax and not isinstance(given, (tuple, list)):
+        return False
+    return all(entry is None or isinstance(entry, (str, tuple)) for entry in given)
 
 
 def sharding_of_spec(spec: Any, mesh: Mapping[str, int] | Mesh | None, rank: int | None, function: str) -> Sharding:
@@ -352,7 +353,7 @@ def spec_of_sharding(sharding: Sharding, mesh: Mapping[str, int] | Mesh | None, 
     if mesh is None:
         mesh = sharding.mesh
     if mesh is None:
-        raise TypeError(f"hm.{function}: expected a mapping of axis to size, or a Mesh, as `mesh`, got None")
+        raise wrong_type(function, "a mapping of axis to size, or a Mesh, as `mesh`", None, "the tiles name no axes")
     axes = Axes(mesh, function)
     n_last = len(sharding.last_dimensions) or int(sharding.replicates_last_dimension)
     rank = len(sharding.dimension_axes) or len(sharding.tile_dimensions or ()) - n_last
