@@ -74,6 +74,8 @@ CALLS: dict[str, list[tuple[Any, str]]] = {
     "reshard": [(SHAPE, ""), (SHARDING, ""), (SHARDING, "")],
     "scan": [("no such file", "str"), ("rows", "str")],
     "schedule": [(MODULE["n"], "Module")],
+    "shard": [(MODULE, "Module"), ({}, "")],
+    "sharder": [(MODULE, "Module")],
     "sharding_of": [(MODULE["n"], "Module"), (0, "int")],
     "simplify_many": [([MAP], "")],
     "thread_map": [(MODULE["n"], "Module")],
@@ -171,6 +173,8 @@ ANSWERED = {
     "partitioned": "Instruction",
     "readers": "Instruction",
     "schedule": ANY,
+    "shard": "Module",
+    "sharder": "Module",
     "sharding_of": ANY,
     "thread_map": ANY,
     "tile": ANY,
@@ -183,9 +187,10 @@ ANSWERED = {
 @pytest.mark.parametrize("question", ANSWERED)
 def test_subjects(question: str) -> None:
     """A module stands for its entry; what a subject cannot be asked says which call to write."""
+    keywords = {"check": {"max_bytes": 10**9}, "shard": {"mesh": {"x": 2}}, "sharder": {"mesh": {"x": 2}}}
     ask, rest = (
-        partial(hm.check, max_bytes=10**9) if question == "check" else getattr(hm, question),
-        {"diff": [MODULE], "execute": [BYTES], "observed_reads": [(0, 0)]}.get(question, []),
+        partial(getattr(hm, question), **keywords.get(question, {})),
+        {"diff": [MODULE], "execute": [BYTES], "observed_reads": [(0, 0)], "shard": [{}]}.get(question, []),
     )
     answers = {}
     for subject in (MODULE, MODULE.entry, MODULE["p"], "n", None):

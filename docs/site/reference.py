@@ -102,8 +102,11 @@ TOPICS = [
             "collectives",
             "partitioned",
             "reshard",
+            "shard",
+            "sharder",
             "sharding_of",
             *results("Collective Collectives Partitioned RemoteReads Reshard Reshards"),
+            *results("ShardPlan Sharder Move Moves PlannedValue PlannedValues Replicated Uneven"),
         ],
     ),
     (

@@ -77,6 +77,8 @@ def from_jax(
 
 def named_sharding(sharding: Sharding, mesh: Any) -> Any:
     """The ``jax.sharding.NamedSharding`` of a sharding; see :meth:`hlomap.hlo.Sharding.to_jax`."""
+    if not hasattr(mesh, "axis_names"):
+        raise wrong_type("hlo.Sharding.to_jax", "a jax.sharding.Mesh", mesh)
     with needs("jax", "hlo.Sharding.to_jax"):
         import jax
     text = sharding.partition_spec(mesh.shape)

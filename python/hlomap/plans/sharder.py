@@ -9,6 +9,7 @@ from .._core import Computation, Instruction, Mesh, Module, Sharding, _Sharder
 from ..base.lazy import np, npt
 from ..base.types import expect, expect_ints, module_hint, wrong_type
 from ..errors import HlomapError, NotFoundError, ShapeError
+from ..shardings.meshes import mesh_of
 from ..shardings.specs import Axes, Parts, Spec, no_value
 from .graph import Graph, Value, graph_of
 from .plan import ShardPlan
@@ -29,7 +30,7 @@ def shard(
     /,
     specs: Specs,
     *,
-    mesh: Mapping[str, int] | Mesh,
+    mesh: Mapping[str, int] | Mesh | None = None,
     outputs: Outputs = None,
     rule: Rule = "propagate",
     constraints: bool = True,
@@ -37,12 +38,12 @@ def shard(
     """The sharding that each value of a program gets from those of its parameters, and the bytes that devices send.
 
     ``module`` is unoptimized or before partitioning (:func:`hlomap.from_jax` with ``stage="unoptimized"``).  ``mesh``
-    maps each axis to its size; devices are in row-major order.  ``specs`` maps parameters, by name, by the name in the
-    source program (``op_name``), or as instructions, also other instructions, to specs: entries like those of a
-    ``PartitionSpec`` (None, an axis or a tuple of axes for each dimension; trailing ones may be left out), the text of
-    one, or a :class:`hlomap.hlo.Sharding`.  Other parameters are on every device.  A list of mappings is propagated one
-    after the other.  ``outputs`` has a spec, or None, for each result.  With ``constraints``, the sharding constraints
-    of the program hold.
+    maps each axis to its size, by default as the module's only mesh; devices are in row-major order.  ``specs`` maps
+    parameters, by name, by the name in the source program (``op_name``), or as instructions, also other instructions,
+    to specs: entries like those of a ``PartitionSpec`` (None, an axis or a tuple of axes for each dimension; trailing
+    ones may be left out), the text of one, or a :class:`hlomap.hlo.Sharding`.  Other parameters are on every device.  A
+    list of mappings is propagated one after the other.  ``outputs`` has a spec, or None, for each result.  With
+    ``constraints``, the sharding constraints of the program hold.
 
     ``rule="propagate"`` predicts XLA's choices; ``rule="least"`` takes the fewest bytes for one instruction after
     another.  Bytes are those that the busiest device sends (:func:`hlomap.collectives`).
@@ -67,7 +68,12 @@ def shard(
 
 
 def sharder(
-    module: Module, /, *, mesh: Mapping[str, int] | Mesh, rule: Rule = "propagate", constraints: bool = True
+    module: Module,
+    /,
+    *,
+    mesh: Mapping[str, int] | Mesh | None = None,
+    rule: Rule = "propagate",
+    constraints: bool = True,
 ) -> Sharder:
     """Plans many shardings of one program on a mesh; it keeps rules and answers from one to the next.
 
@@ -81,11 +87,16 @@ def sharder(
     return _sharder(module, mesh, rule, constraints, "sharder")
 
 
-def _sharder(module: Module, mesh: Mapping[str, int] | Mesh, rule: Rule, constraints: bool, function: str) -> Sharder:
+def _sharder(
+    module: Module, mesh: Mapping[str, int] | Mesh | None, rule: Rule, constraints: bool, function: str
+) -> Sharder:
     expect(Module, module, function, "a Module", module_hint(module))
     expect(str, rule, function, "a str as `rule`")
     if rule not in _RULES:
         raise ValueError(f"hm.{function}: expected 'propagate' or 'least' as `rule`, got {rule!r}")
+    mesh = mesh_of(module.entry.root) if mesh is None else mesh
+    if mesh is None:
+        raise wrong_type(function, "a mapping of axis to size, or a Mesh, as `mesh`", None, "the module names no mesh")
     return Sharder(graph_of(module), Axes(mesh, function), rule, constraints)
 
 
