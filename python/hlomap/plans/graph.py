@@ -21,6 +21,7 @@ from ..maps.map_set import MapSet
 from ..ops import lookup
 from ..ops._shapes import same_arrays
 from ..ops.custom_call import constrains_sharding, has_parts_of_devices
+from ..shardings.assignment import is_bounded
 
 MAX_VALUES = 1 << 22
 """More values than this are not planned: calls of calls grow without bound."""
@@ -34,11 +35,20 @@ _Work: TypeAlias = Generator["_Work", Any, _Values]
 
 
 class Value(NamedTuple):
-    """One array of an instruction."""
+    """One array of an instruction, or another leaf, which is never split."""
 
     instruction: Instruction
     shape_index: ShapeIndex
     shape: Shape
+
+    @property
+    def dimensions(self) -> tuple[int, ...]:
+        """The sizes of dimensions that may be split: none of an array without a bound."""
+        return tuple(self.shape.dimensions) if is_bounded(self.shape) else ()
+
+    @property
+    def element_bits(self) -> int:
+        return self.shape.element_bits if self.shape.is_array else 0
 
 
 @dataclass
@@ -130,8 +140,8 @@ class _Reader:
         return self._arrays[shape]
 
     def _key(self, v: int) -> _ArrayKey:
-        shape = self.graph.values[v].shape
-        return (tuple(shape.dimensions), shape.element_bits) if shape.is_array else ((), 0)
+        value = self.graph.values[v]
+        return value.dimensions, value.element_bits
 
     def hand_on(self, source: int, target: int, instruction: Instruction, region: int) -> None:
         """A value that is another one, perhaps with another sharding."""

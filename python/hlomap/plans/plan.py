@@ -159,9 +159,9 @@ class ShardPlan:
         return [self._axes.sharding(self.parts(v)) for v in self._graph.outputs]
 
     def _block_bytes(self, v: int) -> int:
-        shape = self._graph.values[v].shape
-        n = shape.element_bits if shape.is_array else 0
-        for size, own in zip(shape.dimensions if shape.is_array else (), self.parts(v), strict=True):
+        value = self._graph.values[v]
+        n = value.element_bits
+        for size, own in zip(value.dimensions, self.parts(v), strict=True):
             n *= -(-size // self._axes.ways(own))
         return -(-n // 8)
 
@@ -181,7 +181,7 @@ class ShardPlan:
             name, shape = self._graph.values[v], self._graph.values[v].shape
             if v in self._results or not shape.is_array or any(self.parts(v)):
                 continue
-            if any(n > 1 and size % n == 0 for size in shape.dimensions for n in self._axes.sizes.values()):
+            if any(n > 1 and size % n == 0 for size in name.dimensions for n in self._axes.sizes.values()):
                 found.append(Replicated(self._name(v), name.instruction, name.shape_index, self._block_bytes(v)))
         return tuple(sorted(found, key=lambda one: -one.bytes))
 
@@ -197,7 +197,7 @@ class ShardPlan:
         for v in self._own_values():
             value = self._graph.values[v]
             for k, own in enumerate(self.parts(v)):
-                size, n = value.shape.dimensions[k], self._axes.ways(own)
+                size, n = value.dimensions[k], self._axes.ways(own)
                 if v not in self._results and size % n:
                     found.append(Uneven(self._name(v), value.instruction, value.shape_index, k, size, n))
         return tuple(found)

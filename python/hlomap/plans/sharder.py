@@ -113,9 +113,7 @@ class Sharder:
         self._given: _Stage = self._constraints() if constraints else []
         self._names = self._parameter_names()
         self._read: dict[Any, _Stage] = {}
-        arrays = [
-            (list(v.shape.dimensions), v.shape.element_bits) if v.shape.is_array else ([], 0) for v in graph.values
-        ]
+        arrays = [(value.dimensions, value.element_bits) for value in graph.values]
         self._compiled = _Sharder(
             [size for _, size in axes.parts],
             rule == "least",

@@ -19,7 +19,7 @@ from ..base.answers import Unknown
 from ..base.text import one_line
 from ..base.types import is_index, wrong_type
 from ..errors import NotFoundError, ShapeError, UnsupportedError
-from .assignment import assign
+from .assignment import assign, is_bounded
 
 Parts: TypeAlias = tuple[tuple[int, ...], ...]
 """The numbers of the parts that split each dimension."""
@@ -72,6 +72,8 @@ class Axes:
 
         Raises :class:`~hlomap.errors.ShapeError` if it does not fit the mesh or the array.
         """
+        if not is_bounded(shape):
+            raise self.error(f"{name} is {one_line(str(shape), 60)}: only an array with bounded dimensions is split")
         given: Any = spec
         mesh_spec = getattr(given, "spec", None)  # of a NamedSharding
         if mesh_spec is not None and dict(given.mesh.shape) != self.sizes:
