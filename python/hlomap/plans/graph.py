@@ -17,14 +17,15 @@ from ..analysis.structure import element_index, elements_of, fused_by, is_copy, 
 from ..base.types import ShapeIndex
 from ..errors import HlomapError, UnsupportedError
 from ..hlo.annotations import leaf_shardings
+from ..hlo.order import postorder
 from ..maps.map_set import MapSet
 from ..ops import lookup
 from ..ops._shapes import same_arrays
 from ..ops.custom_call import constrains_sharding, has_parts_of_devices
 from ..shardings.assignment import is_bounded
 
-MAX_VALUES = 1 << 22
-"""More values than this are not planned: calls of calls grow without bound."""
+MAX_INSTRUCTIONS = 1 << 21
+"""More instructions than this, once calls are inlined, are not planned: calls of calls grow without bound."""
 
 _ArrayKey: TypeAlias = tuple[tuple[int, ...], int]
 _Rule: TypeAlias = "tuple[list[list[IndexingMap] | None] | None, list[_ArrayKey], list[_ArrayKey], bool | None]"
@@ -78,8 +79,9 @@ class Graph:
 def graph_of(module: Module) -> Graph:
     """The graph of a module's entry.
 
-    Raises :class:`~hlomap.errors.UnsupportedError` for a program with more than 2**22 values once calls are inlined.
+    Raises :class:`~hlomap.errors.UnsupportedError` for more than 2**21 instructions once calls are inlined.
     """
+    _check_size(module)
     graph = Graph(module, regions=[(None, None, 1)])
     reader = _Reader(graph, Questions(module))
     arguments = [reader.new(parameter) for parameter in module.entry.parameters]
@@ -92,6 +94,26 @@ def graph_of(module: Module) -> Graph:
         reader.hand_on(v, result, module.entry.root, 0)
         graph.outputs.append(result)
     return graph
+
+
+def _check_size(module: Module) -> None:
+    n_inlined: dict[Computation, int] = {}
+    for computation in postorder([module.entry], lambda c: (called for i in c for called in _run_by(i))):
+        inner = (n_inlined.get(called, 0) for i in computation for called in _run_by(i))
+        n_inlined[computation] = len(computation.instructions) + sum(inner)
+    if n_inlined[module.entry] > MAX_INSTRUCTIONS:
+        problem = f"more than {MAX_INSTRUCTIONS:,} instructions once calls are inlined"
+        raise UnsupportedError(f"hm.shard: {module.name} has {problem}")
+
+
+def _run_by(instruction: Instruction) -> Sequence[Computation]:
+    """The computations whose instructions have values of their own: of loops, branches and calls."""
+    called = instruction.called_computations
+    if not called:
+        return ()
+    op = lookup(instruction.opcode)
+    is_call = op.calls.inlines and len(called) == 1 and fused_by(instruction) is None
+    return called if is_call or is_loop(instruction) or op.calls.runs == "branch" else ()
 
 
 def _finished(work: _Work) -> _Values:
@@ -121,10 +143,6 @@ class _Reader:
     def value(self, value: Value) -> int:
         """A new value."""
         values = self.graph.values
-        if len(values) >= MAX_VALUES:
-            raise UnsupportedError(
-                f"{self.graph.module.name} has more than {MAX_VALUES:,} values once calls are inlined"
-            )
         values.append(value)
         return len(values) - 1
 
@@ -179,15 +197,14 @@ class _Reader:
         return values[computation.root]
 
     def _instruction(self, instruction: Instruction, operands: list[_Values], region: int) -> _Work:
-        op = lookup(instruction.opcode)
-        called = instruction.called_computations
+        called = _run_by(instruction)
+        if not called:
+            return self._operation(instruction, operands, region)
         if is_loop(instruction):
             return self._loop(instruction, operands[0], region)
-        if op.calls.runs == "branch":
+        if lookup(instruction.opcode).calls.runs == "branch":
             return self._conditional(instruction, operands, region)
-        if op.calls.inlines and len(called) == 1 and fused_by(instruction) is None:
-            return self.computation(called[0], operands, region)
-        return self._operation(instruction, operands, region)
+        return self.computation(called[0], operands, region)
 
     def _loop(self, loop: Instruction, before: _Values, region: int) -> _Work:
         condition, body = _condition_and_body(loop)

@@ -342,8 +342,8 @@ def _row_major(mesh: Any, function: str) -> Mapping[str, int] | Mesh:
     """A mesh, or the axes of a mesh of JAX, whose devices must be in row-major order."""
     if isinstance(mesh, (Mesh, Mapping)):
         return mesh
-    devices: Any = getattr(mesh, "devices", None)
-    ids = [device.id for device in devices.flat] if hasattr(devices, "flat") else []
+    is_of_devices = not type(mesh).__name__.startswith("Abstract") and hasattr(mesh, "device_ids")
+    ids: list[int] = mesh.device_ids.flatten().tolist() if is_of_devices else []
     if ids and ids != list(range(len(ids))):
         raise UnsupportedError(f"hm.{function}: the devices of the mesh are not in row-major order")
     shape: Mapping[str, int] = mesh.shape

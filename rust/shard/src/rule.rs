@@ -149,6 +149,9 @@ enum Link {
     Whole,
 }
 
+/// The factors of a variable, each with its cuts, and whether the cuts divide each other.
+type OfVariable = (Vec<(i64, i64, Factor)>, bool);
+
 struct Reader<'a> {
     out: &'a [i64],
     cuts: BTreeMap<Var, BTreeSet<i64>>,
@@ -157,7 +160,7 @@ struct Reader<'a> {
     kinds: Vec<FactorKind>,
     /// The factors of a variable, the least significant first, each with its cuts; and whether the cuts divide each
     /// other.
-    factors: BTreeMap<Var, (Vec<(i64, i64, Factor)>, bool)>,
+    factors: BTreeMap<Var, OfVariable>,
 }
 
 impl<'a> Reader<'a> {
@@ -309,7 +312,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The factors of a variable with `n` values; whether elements along a range are combined.
-    fn factors_of(&mut self, v: Var, n: i64, is_reduced: bool) -> &(Vec<(i64, i64, Factor)>, bool) {
+    fn factors_of(&mut self, v: Var, n: i64, is_reduced: bool) -> &OfVariable {
         if !self.factors.contains_key(&v) {
             let mut cuts = self.cuts.get(&v).cloned().unwrap_or_default();
             cuts.extend([1, n]);
