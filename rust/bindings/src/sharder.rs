@@ -11,7 +11,7 @@ use shard::rule::{Array, Combine, OperandMaps, Rule};
 
 use crate::detach::{n_threads, unlocked};
 use crate::map::PyMap;
-use crate::module::PyModule_;
+use crate::view::PyModule_;
 
 /// The dimensions of an array, and the bits of an element.
 type ArrayLike = (Vec<i64>, u32);
