@@ -13,7 +13,20 @@ from conftest import CASES
 
 from hlomap.cli.main import main
 
-COMMANDS = ["analyze", "check", "diff", "doctor", "explore", "extract", "fusions", "layout", "run", "show", "tile", "verify"]
+COMMANDS = [
+    "analyze",
+    "check",
+    "diff",
+    "doctor",
+    "explore",
+    "extract",
+    "fusions",
+    "layout",
+    "run",
+    "show",
+    "tile",
+    "verify",
+]
 
 
 @pytest.mark.parametrize("name", COMMANDS)

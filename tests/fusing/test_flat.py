@@ -9,7 +9,9 @@ def nested(depth: int, n_calls: int) -> hm.Module:
     """A fusion of computations that each call the one before several times."""
     parts = ["HloModule m", "f0 { a = f32[4,6] parameter(0)  ROOT r = f32[4,6] negate(a) }"]
     for k in range(1, depth + 1):
-        calls = " ".join(f"c{i} = f32[4,6] call({f'c{i - 1}' if i else 'a'}), to_apply=f{k - 1}" for i in range(n_calls))
+        calls = " ".join(
+            f"c{i} = f32[4,6] call({f'c{i - 1}' if i else 'a'}), to_apply=f{k - 1}" for i in range(n_calls)
+        )
         parts.append(f"f{k} {{ a = f32[4,6] parameter(0)  {calls}  ROOT r = f32[4,6] abs(c{n_calls - 1}) }}")
     parts.append(f"ENTRY e {{ p = f32[4,6] parameter(0)  ROOT k = f32[4,6] fusion(p), kind=kLoop, calls=f{depth} }}")
     return hm.parse("\n".join(parts))

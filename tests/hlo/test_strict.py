@@ -30,7 +30,15 @@ BLESS = os.environ.get("HLOMAP_BLESS") == "1"
 REFUSES = ("parser", "verifier", "aborts")
 
 #: Rules of a strict reading alone, which other backends relax or which concern no map.
-STRICT_ONLY = ("mixed-precision", "split-dimension", "rng-seed", "unbounded-size", "element-size", "called-layout", "origin")
+STRICT_ONLY = (
+    "mixed-precision",
+    "split-dimension",
+    "rng-seed",
+    "unbounded-size",
+    "element-size",
+    "called-layout",
+    "origin",
+)
 
 
 class Case(NamedTuple):
