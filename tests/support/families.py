@@ -60,7 +60,7 @@ QUADRATIC = {
 QUADRATIC_ACTIONS = {
     ("unrolled_layers", action): "each of n weights is followed through the layers after its own"
     for action in ("forward", "outputs", "readers")
-}
+} | {("unrolled_layers", "fusions"): "each of n values is fused into a concatenation of n operands"}
 """Other actions whose work grows as n * n, and why."""
 
 CONSTANT = {"scaled_histories": "only the numbers in the text grow"}
@@ -89,6 +89,7 @@ ACTIONS: dict[str, Callable[[hm.Module], object]] = {
     "utilization": lambda module: hm.utilization(module.entry),
     "diff": lambda module: hm.diff(module, module),
     "tile": lambda module: cost_of_one_tiling(hm.tile(module.entry)),
+    "fusions": lambda module: str(hm.fusions(module, "h100")),
     "explain": lambda module: str(hm.explain(module.entry.root)),
     "draw": lambda module: hm.draw(module.entry.root)._repr_svg_(),
     "explore": lambda module: str(hm.explore(module)),

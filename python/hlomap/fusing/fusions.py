@@ -25,6 +25,7 @@ from ..memory.cost import CostReport, costs_within
 from ..ops._shapes import array_leaves
 from ..schedules.priority_fusion import Kernels
 from ..schedules.schedule import schedule
+from ..tiles.candidates import candidates
 from ..tiles.tiling import tile
 from . import facts, in_place
 from .table import COLUMNS, DEVICE_COLUMNS, FusionCandidate, FusionTable
@@ -436,7 +437,11 @@ def _boxes(fused: Instruction) -> bool | Unknown:
     sizes = np.array([p.size for p in tiling.params], dtype=np.int64)
     if not len(sizes):
         return True
-    tried = tiling.candidates("pow2", _MAX_SAMPLES)
+    tried = np.ones((1, len(sizes)), dtype=np.int64)
+    if (sizes > 1).any():
+        some = candidates(sizes[sizes > 1].tolist(), "pow2", _MAX_SAMPLES, 0)
+        tried = np.repeat(tried, len(some), axis=0)
+        tried[:, sizes > 1] = some
     inner = (tried < sizes).any(axis=1) & (tried > 1).any(axis=1)
     chosen = tried[inner] if inner.any() else tried
     return bool(tiling.evaluate(chosen, columns=["legal"])["legal"].any())
