@@ -231,7 +231,7 @@ def _by_schedule(root: Root, device: Device) -> tuple[str, int, Iterator[_Access
 
 
 def _flat_schedule(root: Root, device: Device) -> tuple[Schedule | Unknown, list[tuple[ShapeIndex, Shape]], Root]:
-    """The schedule, the outputs, and the fusion without inner fusions and calls, which has the schedule's instructions."""
+    """The schedule, the outputs, and the fusion without fusions and calls in it, whose instructions are scheduled."""
     fusion = caller_of(root) if isinstance(root, Computation) else root
     if fusion is None:
         return schedule(root, device), _outputs(root), root
