@@ -25,6 +25,7 @@ __all__ = [
     "MapSyntaxError",
     "NotFoundError",
     "OutputError",
+    "RefusedError",
     "ShapeError",
     "SizeError",
     "UndecidedError",
@@ -117,6 +118,19 @@ class SizeError(HlomapError, OverflowError):
 
 class DomainError(HlomapError, ValueError):
     """A point outside the domain of a map, in a call with ``check=True``."""
+
+
+class RefusedError(HlomapError, RuntimeError):
+    """A changed module that XLA does not get, since it may compute other values; the message has the reason.
+
+    ``output`` is the number of an output that differs, ``element`` one of its elements, ``before`` and ``after`` its
+    values; None if the reason is another one.
+    """
+
+    output: int | None = None
+    element: tuple[int, ...] | None = None
+    before: object = None
+    after: object = None
 
 
 class UndecidedError(HlomapError, ValueError):

@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     from .pictures import arrays
     from .pictures.picture import Picture
     from .shardings import columns, device_maps, specs
-    from .words import history
+    from .words import equality, history
 else:
     executions, history = Lazy("hlomap.analysis.executions"), Lazy("hlomap.words.history")
+    equality = Lazy("hlomap.words.equality")
     isl, mlir = Lazy("hlomap.interop.isl"), Lazy("hlomap.interop.mlir")
     smtlib, sympy = Lazy("hlomap.interop.smtlib"), Lazy("hlomap.interop.sympy")
     image, map_set = Lazy("hlomap.maps.image"), Lazy("hlomap.maps.map_set")
@@ -454,6 +455,14 @@ class Image:
     _repr_svg_ = _svg
 
 
+class Judged:
+    def _judge(self: object, before: _core.Module, after: _core.Module, check: Any) -> attached.Verdict:
+        return equality.judge(before, after, check)
+
+    def _payload(self: object, after: _core.Module) -> bytes:
+        return equality.payload(after)
+
+
 class Stages:
     def _history(self: DumpDirectory, module: DumpedModule | str) -> history.History:
         return history.history(self, module)
@@ -461,7 +470,21 @@ class Stages:
 
 def attach() -> None:
     """Adds the methods of each class in this module to the class with the same name."""
-    for own in (IndexingMap, Layout, Shape, Module, Computation, Instruction, Sharding, Rows, Page, Image, Stages):
+    classes = (
+        IndexingMap,
+        Layout,
+        Shape,
+        Module,
+        Computation,
+        Instruction,
+        Sharding,
+        Rows,
+        Page,
+        Image,
+        Judged,
+        Stages,
+    )
+    for own in classes:
         target = getattr(attached, own.__name__, None) or getattr(_core, own.__name__)
         for name, member in vars(own).items():
             if callable(member) or isinstance(member, property):

@@ -11,6 +11,7 @@ from .explorer.page import ExplorerPage as ExplorerPage
 from .fusing.table import FusionCandidate as FusionCandidate, FusionTable as FusionTable
 from .guard.check import CheckReport as CheckReport, Limit as Limit, Violation as Violation
 from .guard.fixture import Hlo as Hlo
+from .interop.jax import ModuleChange as ModuleChange
 from .layouts.bitcasts import BitcastFactors as BitcastFactors
 from .library_calls.kernels import KernelCost as KernelCost
 from .maps.set_questions import CommonElement as CommonElement, MapPoint as MapPoint

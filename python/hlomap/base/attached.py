@@ -2,10 +2,38 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 TYPE_CHECKING = False  # `typing` takes longer to import than the compiled module
 if TYPE_CHECKING:
+    from typing import Any
+
+    from .._core import Module
     from ..hlo.dump_directory import DumpedModule
     from ..words.history import History
+
+
+class Verdict(NamedTuple):
+    """Whether a changed module may take the place of another."""
+
+    how: str
+    """``"proved"``, ``"3 runs"``, ``"check"``, ``"unchecked"`` or ``"refused"``."""
+    reason: str | None
+    """Why it is refused."""
+    output: int | None = None
+    element: tuple[int, ...] | None = None
+    before: object = None
+    after: object = None
+
+
+class Judged:
+    """A change of a module, which can be judged, and written for XLA."""
+
+    __slots__ = ()
+    if TYPE_CHECKING:
+
+        def _judge(self, before: Module, after: Module, check: Any) -> Verdict: ...
+        def _payload(self, after: Module) -> bytes: ...
 
 
 class Page:

@@ -7,8 +7,11 @@ plain function, and in :func:`watch`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from itertools import count
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
@@ -16,8 +19,9 @@ from typing import Any, Literal
 import numpy as np
 
 from .._core import Module, Sharding
-from ..base.types import expect, needs, wrong_type
-from ..errors import UnsupportedError
+from ..base.attached import Judged
+from ..base.types import expect, json_fields, needs, wrong_type
+from ..errors import RefusedError, UnsupportedError
 from ..hlo.dump_directory import DumpDirectory
 from ..hlo.load import parse
 
@@ -159,20 +163,7 @@ def watch(
     """
     if not callable(callback):
         raise wrong_type("interop.jax.watch", "a function of a module", callback)
-    names = " or ".join(map(repr, _WATCH_STAGES))
-    expect(str, stage, "interop.jax.watch", f"{names} as `stage`")
-    if stage not in _WATCH_STAGES:
-        raise ValueError(f"hm.interop.jax.watch: expected {names} as `stage`, got {stage!r}")
-    with needs("jax", "watch"):
-        import jax
-    xla: Any = None
-    with suppress(ImportError):
-        from jax.extend import xla
-    if not hasattr(xla, "register_hlo_module_transformation"):
-        raise UnsupportedError(
-            f"watch needs a JAX of June 2026 or later, with jax.extend.xla.register_hlo_module_transformation; this is "
-            f"{jax.__version__}"
-        )
+    xla, at = _hook("watch", stage)
     failures: list[BaseException] = []
 
     def seen(proto: bytes) -> None:
@@ -182,7 +173,7 @@ def watch(
             except BaseException as error:  # inside XLA it would end the process
                 failures.append(error)
 
-    name, at = f"hlomap-watch-{next(_watches)}", xla.PipelineStage[_WATCH_STAGES[stage]]
+    name = f"hlomap-watch-{next(_watches)}"
     xla.register_hlo_module_transformation(seen, name=name, stage=at)
     try:
         yield
@@ -190,3 +181,186 @@ def watch(
         xla.clear_hlo_module_transformation(name, stage=at)
         if failures:
             raise failures[0]
+
+
+def _hook(function: str, stage: str) -> tuple[Any, Any]:
+    """The module of JAX with the hook of the compiler, and the point where it calls."""
+    names = " or ".join(map(repr, _WATCH_STAGES))
+    expect(str, stage, f"interop.jax.{function}", f"{names} as `stage`")
+    if stage not in _WATCH_STAGES:
+        raise ValueError(f"hm.interop.jax.{function}: expected {names} as `stage`, got {stage!r}")
+    with needs("jax", function):
+        import jax
+    xla: Any = None
+    with suppress(ImportError):
+        from jax.extend import xla
+    if not hasattr(xla, "register_hlo_module_transformation"):
+        raise UnsupportedError(
+            f"{function} needs a JAX of June 2026 or later, with jax.extend.xla.register_hlo_module_transformation; "
+            f"this is {jax.__version__}"
+        )
+    return xla, xla.PipelineStage[_WATCH_STAGES[stage]]
+
+
+@dataclass(frozen=True, eq=False)
+class ModuleChange(Judged):
+    """A module that a function changed while XLA compiled it."""
+
+    #: The module that XLA had.
+    before: Module
+    #: The module that the function returned.
+    after: Module
+    #: How the values are known to be the same: ``"proved"``, ``"3 runs"``, ``"check"``, ``"unchecked"``; or
+    #: ``"refused"``, and XLA compiles the module before.
+    how: str
+    #: Why the change is refused; None if it is not.
+    reason: str | None
+
+    def __str__(self) -> str:
+        return f"{self.before.name}: {self.how}" + (f": {self.reason}" if self.reason else "")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON values, with the names of the modules."""
+        return json_fields(self, "before after how reason")
+
+
+@contextmanager
+def transform(
+    function: Callable[[Module], Module | None],
+    /,
+    *,
+    stage: Literal["before_scheduling", "after_scheduling"] = "before_scheduling",
+    check: Literal["run", "proof", "none"] | Callable[[Module, Module], object] = "run",
+    platforms: Sequence[str] | str | None = None,
+) -> Iterator[list[ModuleChange]]:
+    """Let XLA compile ``function(module)`` in the place of each module that JAX compiles inside the ``with`` block.
+
+    ``function`` returns a changed module, such as :func:`hlomap.edit` builds, or None.  XLA gets it only if
+
+    1. a strict reading accepts it, every array has a layout, and parameters of fusions and calls have those of their
+       operands,
+    2. parameters and result have the same shapes and layouts, and aliases, donations and the schedule's flag are equal,
+    3. :func:`hlomap.diff` proves that its values are the same; or no output depends on other elements than before,
+    4. and then both give the same results for three draws of random arguments: equal integers, and floats within 16
+       units in the last place of the largest element.
+
+    ``check="proof"`` demands the proof, ``"none"`` ends after step 2, and a function ``check(before, after)`` decides
+    itself after step 2.  Otherwise XLA compiles the module that it had.  The first error, or a
+    :class:`~hlomap.errors.RefusedError`, is raised at the end of the block.  The value of the block is a list with a
+    record for each changed module: ``.before``, ``.after``, ``.how``, ``.reason``.
+
+    The hook is that of the process: it sees all threads, and eager operations.  JAX's caches are cleared at both ends,
+    and the persistent cache is off inside, since it would store the changed program as the unchanged one.  Functions
+    of nested blocks run outermost first.  ``function`` cannot use JAX, which raises ``RecursionError``.  ``platforms``
+    are the backends, by default all.  Raises :class:`~hlomap.errors.UnsupportedError` if JAX is missing or older than
+    June 2026, and ``TypeError`` and ``ValueError`` for other arguments.
+
+    >>> def unfused(module):
+    ...     b = hm.edit(module)
+    ...     for fusion in [i for i in module.entry if i.opcode == "fusion"]:
+    ...         b.inline(b[fusion.name])
+    ...     return b.build()
+    >>> with transform(unfused) as changes:  # doctest: +SKIP
+    ...     jax.jit(lambda x: x + 1)(3.0)
+    """
+    if not callable(function):
+        raise wrong_type("interop.jax.transform", "a function of a module", function)
+    if not callable(check):
+        expect(str, check, "interop.jax.transform", "'run', 'proof', 'none' or a function as `check`")
+        if check not in _CHECKS:
+            names = ", ".join(map(repr, _CHECKS))
+            raise ValueError(f"hm.interop.jax.transform: expected {names} or a function as `check`, got {check!r}")
+    xla, at = _hook("transform", stage)
+    import jax
+
+    failures: list[BaseException] = []
+    changes: list[ModuleChange] = []
+
+    def change(proto: bytes) -> bytes | None:
+        if any(map(_is_in_jax, list(_open_threads))):
+            # Compiling goes on in another thread, and a third one would wait for ever.
+            failures.append(RecursionError("hm.interop.jax.transform: the function of the block compiles with JAX"))
+            return None
+        thread = threading.get_ident()
+        _open_threads.add(thread)
+        try:
+            before = parse(proto)
+            after = function(before)
+            if after is None or (isinstance(after, Module) and after.same_as(before)):
+                return None
+            if not isinstance(after, Module):
+                raise wrong_type("interop.jax.transform", "a Module or None from the function", after)
+            judge = Judged()
+            verdict = judge._judge(before, after, check)
+            changes.append(ModuleChange(before, after, verdict.how, verdict.reason))
+            if verdict.reason is None:
+                return judge._payload(after)
+            refused = RefusedError(f"{before.name} is compiled unchanged: {verdict.reason}")
+            refused.output, refused.element = verdict.output, verdict.element
+            refused.before, refused.after = verdict.before, verdict.after
+            raise refused
+        except BaseException as error:  # inside XLA it would end the process
+            failures.append(error)
+            return None
+        finally:
+            _open_threads.discard(thread)
+
+    name = f"hlomap-transform-{next(_watches)}"
+    wanted = [None] if platforms is None else [platforms] if isinstance(platforms, str) else list(platforms)
+    registered: list[str | None] = []
+    with _no_persistent_cache(jax):
+        try:
+            for platform in wanted:
+                xla.register_hlo_module_transformation(change, name=name, stage=at, platforms=platform)
+                registered.append(platform)
+            jax.clear_caches()
+            yield changes
+        finally:
+            for platform in registered:
+                xla.clear_hlo_module_transformation(name, stage=at, platforms=platform)
+            jax.clear_caches()
+    if failures:
+        raise failures[0]
+
+
+_CHECKS = ("run", "proof", "none")
+# The threads that run the function of a block.
+_open_threads: set[int] = set()
+
+
+def _is_in_jax(thread: int) -> bool:
+    """Whether the function of a block, which a thread runs, has called JAX."""
+    frame = sys._current_frames().get(thread)
+    while frame is not None and frame.f_globals.get("__name__") != __name__:
+        if frame.f_globals.get("__name__", "").partition(".")[0] == "jax":
+            return True
+        frame = frame.f_back
+    return False
+
+
+_cache_lock = threading.Lock()
+_n_open_blocks = 0
+_cache_was_on = True
+
+
+@contextmanager
+def _no_persistent_cache(jax: Any) -> Iterator[None]:
+    """A block without JAX's persistent cache; the first of several that overlap switches it off, the last one on."""
+    from jax.experimental.compilation_cache import compilation_cache
+
+    global _n_open_blocks, _cache_was_on
+    with _cache_lock:
+        _n_open_blocks += 1
+        if _n_open_blocks == 1:
+            _cache_was_on = jax.config.jax_enable_compilation_cache
+            jax.config.update("jax_enable_compilation_cache", False)
+            # It stays on after its first use, whatever the setting.
+            compilation_cache.reset_cache()
+    try:
+        yield
+    finally:
+        with _cache_lock:
+            _n_open_blocks -= 1
+            if _n_open_blocks == 0:
+                jax.config.update("jax_enable_compilation_cache", _cache_was_on)
+                compilation_cache.reset_cache()

@@ -83,7 +83,7 @@ pub fn merge<'m>(
                 let is_stale =
                     |name: &str| schema::key(name.as_bytes()).is_some_and(|key| !schema::is_semantic(key, code));
                 row.attributes.retain(|(name, entry)| {
-                    !matches!(entry, Entry::Rows(_)) && !(name == "backend_config" && is_stale(name))
+                    !(matches!(entry, Entry::Rows(_)) || name == "backend_config" && is_stale(name))
                 });
                 let operands = outside;
                 row.body = match row.body {
