@@ -110,14 +110,9 @@ def test_extremes_have_plans(text: str) -> None:
 def test_calls_of_calls_are_refused() -> None:
     levels = [f"c{k} {{ p = f32[4] parameter(0) a = f32[4] call(p), to_apply=c{k - 1} "
               f"ROOT b = f32[4] call(a), to_apply=c{k - 1} }}" for k in range(1, 40)]  # fmt: skip
-    text = "\n".join(
-        [
-            "HloModule m",
-            "c0 { p = f32[4] parameter(0) ROOT n = f32[4] negate(p) }",
-            *levels,
-            "ENTRY e { p = f32[4] parameter(0) ROOT r = f32[4] call(p), to_apply=c39 }",
-        ]
-    )
+    first = "HloModule m\nc0 { p = f32[4] parameter(0) ROOT n = f32[4] negate(p) }"
+    last = "ENTRY e { p = f32[4] parameter(0) ROOT r = f32[4] call(p), to_apply=c39 }"
+    text = "\n".join([first, *levels, last])
     with pytest.raises(hm.errors.UnsupportedError, match="instructions once calls are inlined"):
         hm.shard(hm.parse(text), {}, mesh=MESH)
 

@@ -60,9 +60,10 @@ def _spec(text: str) -> tuple[str | tuple[str, ...] | None, ...]:
 def shard(
     file: Path, mesh: dict[str, int], specs: tuple[str, ...], specs_file: Path | None, rule: str, as_json: bool
 ) -> None:
-    """Plan the shardings of FILE: which each value gets, what must move, how many bytes.
+    """Plan the shardings of FILE, and what devices send.
 
-    FILE is a module before partitioning, better before any optimization.
+    Prints which data must move, and how many bytes the busiest device sends; --json also has the sharding of each
+    value.  FILE is a module before partitioning, better before any optimization.
 
     \b
     Examples:
