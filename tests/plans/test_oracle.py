@@ -19,6 +19,8 @@ FIGURES = {
     ("random_99", "least"): (1723, 2063, 54, 48, 3),
     ("random_4x2", "propagate"): (1760, 2060, 48, 48, 7),
     ("random_4x2", "least"): (1760, 2060, 46, 51, 6),
+    ("transformers", "propagate"): (3589, 3606, 2, 2, 0),
+    ("transformers", "least"): (2865, 3606, 0, 3, 1),
     ("meshes", "propagate"): (744, 797, 20, 22, 2),
     ("meshes", "least"): (744, 797, 19, 23, 2),
 }
@@ -33,6 +35,19 @@ def test_plans_agree_with_xla_at_least_as_often_as_before(name: str, rule: str) 
     assert found.more <= more
     assert found.as_many_bytes >= as_many
     assert found.planned_bytes <= found.xla_bytes
+
+
+def test_bytes_of_a_transformer() -> None:
+    found = {
+        p.name: (p.plan().wire_bytes, p.plan("least").wire_bytes, sum(p.bytes.values()))
+        for p in programs("transformers")
+    }
+    assert found == {
+        "transformer_megatron_2": (3_413_504, 3_149_568, 3_413_504),
+        "transformer_fsdp_2": (4_368_896, 7_018_368, 6_664_448),
+        "transformer_2d_2": (4_617_216, 3_754_880, 6_279_168),
+        "transformer_megatron_12": (17_181_184, 16_083_968, 17_181_184),
+    }
 
 
 def _moved(plan: hm.results.ShardPlan) -> dict[str, int]:
