@@ -74,12 +74,20 @@ def cost_of_one_tiling(tiling: hm.Tiling) -> object:
     return str(tiling), tiling.evaluate([[1] * len(tiling.params)])
 
 
+def plan_of_shardings(module: hm.Module) -> object:
+    """The text of a plan in which every parameter is split along its first dimension."""
+    bounded = (p for p in module.entry.parameters if p.shape.is_array and p.shape.rank and -1 not in p.shape.dimensions)
+    plan = hm.shard(module, dict.fromkeys(bounded, ("x",)), mesh={"x": 2})
+    return str(plan), plan.replicated, plan.module
+
+
 ACTIONS: dict[str, Callable[[hm.Module], object]] = {
     "print": str,
     "write": hm.Module.to_proto,
     "read": lambda module: hm.parse(module.to_proto()),
     "analyze": hm.analyze,
     "shardings": lambda module: hm.analyze(module)["remote_bytes"],
+    "shard": plan_of_shardings,
     "slice": lambda module: hm.backward_slice(module.entry.root),
     "forward": lambda module: hm.forward_slice(module.entry.parameters[0]) if module.entry.parameters else None,
     "used": lambda module: hm.backward_slice(module.entry.root, used=True),

@@ -20,7 +20,7 @@ from ..hlo.annotations import leaf_shardings
 from ..hlo.order import postorder
 from ..maps.map_set import MapSet
 from ..ops import lookup
-from ..ops._shapes import same_arrays
+from ..ops._shapes import INT64_MAX, same_arrays
 from ..ops.custom_call import constrains_sharding, has_parts_of_devices
 from ..shardings.assignment import is_bounded
 
@@ -82,6 +82,17 @@ def graph_of(module: Module) -> Graph:
     Raises :class:`~hlomap.errors.UnsupportedError` for more than 2**21 instructions once calls are inlined.
     """
     _check_size(module)
+    try:
+        return _graph(module)
+    except (IndexError, KeyError, ValueError) as error:
+        if isinstance(error, HlomapError) or not module.diagnostics:
+            raise
+        # Operands, parameters and computations of a program that XLA refuses may not fit together.
+        problem = f"{module.name} is inconsistent: {module.diagnostics[0]}"
+        raise UnsupportedError(f"hm.shard: {problem}") from error
+
+
+def _graph(module: Module) -> Graph:
     graph = Graph(module, regions=[(None, None, 1)])
     reader = _Reader(graph, Questions(module))
     arguments = [reader.new(parameter) for parameter in module.entry.parameters]
@@ -174,14 +185,15 @@ class _Reader:
         self.graph.sources.append(instruction)
 
     def _region(self, parent: int, times: int, conditional: int | None = None) -> int:
-        self.graph.regions.append((parent, conditional, self.graph.regions[parent][2] * times))
+        runs = min(self.graph.regions[parent][2] * times, INT64_MAX)
+        self.graph.regions.append((parent, conditional, runs))
         return len(self.graph.regions) - 1
 
     def computation(self, computation: Computation, arguments: Sequence[_Values], region: int) -> _Work:
         """The values of the root; a generator of the work that comes before."""
         values: dict[Instruction, _Values] = {}
         # Instructions that are not used for the root count as well, as in a run of the text.
-        for instruction in computation:
+        for instruction in _operands_first(computation):
             operands = [values[operand] for operand in instruction.operands]
             if instruction.parameter_number is not None:
                 found = arguments[instruction.parameter_number]
@@ -317,6 +329,16 @@ class _Reader:
 
 def _is_read(maps: MapSet | None) -> bool:
     return maps is not None and (maps.is_unknown or len(maps) > 0)
+
+
+def _operands_first(computation: Computation) -> Iterable[Instruction]:
+    """The instructions in the order of the text, unless operands follow their users there."""
+    met: set[Instruction] = set()
+    for instruction in computation:
+        if not met.issuperset(instruction.operands):
+            return postorder(computation, lambda i: i.operands)
+        met.add(instruction)
+    return computation
 
 
 def _at(maps: MapSet | None, index: ShapeIndex) -> list[IndexingMap] | None:
