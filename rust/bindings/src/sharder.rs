@@ -70,13 +70,8 @@ impl PySharder {
     }
 
     fn rows(&self, rules: &Rules, found: Plan) -> PlanRows {
-        let n = 1 + found
-            .shardings
-            .iter()
-            .chain(found.moves.iter().flat_map(|m| [&m.source, &m.target]))
-            .max()
-            .copied()
-            .unwrap_or(0);
+        let of_moves = found.moves.iter().flat_map(|m| [m.source, m.target]);
+        let n = found.shardings.iter().copied().chain(of_moves).max().map_or(0, |last| last + 1);
         let listed = |id| rules.mesh.sharding(id).iter().map(|parts| parts.to_vec()).collect();
         let row = |m: shard::plan::Move| {
             let parts = m.parts.to_vec();
