@@ -176,6 +176,12 @@ pub fn _rows<'py>(py: Python<'py>, computation: &Bound<'py, PyComputation>) -> P
     Ok(rows)
 }
 
+/// An instruction with its number, and for a fusion the instructions and the root of its computation.
+type Merging<'py> = (u32, Written<'py>, Option<(Vec<Written<'py>>, u32)>);
+
+/// The operands of a fusion, the instructions and the root of its computation, and the fusion.
+type Merged<'py> = (Vec<u32>, Vec<Written<'py>>, u32, Written<'py>);
+
 /// Several instructions as one fusion.
 ///
 /// ``members`` are the instructions, each with a number, and for a fusion the instructions and the root of its
@@ -186,14 +192,14 @@ pub fn _rows<'py>(py: Python<'py>, computation: &Bound<'py, PyComputation>) -> P
 #[pyo3(signature = (members, outside, outputs, kind, part, /))]
 pub fn _merge<'py>(
     py: Python<'py>,
-    members: Vec<(u32, Written<'py>, Option<(Vec<Written<'py>>, u32)>)>,
+    members: Vec<Merging<'py>>,
     outside: Vec<(u32, Written<'py>)>,
     outputs: Vec<u32>,
     kind: Option<&str>,
     part: u32,
-) -> PyResult<(Vec<u32>, Vec<Written<'py>>, u32, Written<'py>)> {
+) -> PyResult<Merged<'py>> {
     let body = |(rows, root): (Vec<Written<'py>>, u32)| (rows.into_iter().map(row).collect(), root);
-    let member = |(id, of, inside): (u32, Written<'py>, Option<_>)| Member { id, row: row(of), body: inside.map(body) };
+    let member = |(id, of, inside): Merging<'py>| Member { id, row: row(of), body: inside.map(body) };
     let members: Vec<Member<'static>> = members.into_iter().map(member).collect();
     let outside: FxHashMap<u32, Row<'static>> = outside.into_iter().map(|(id, of)| (id, row(of))).collect();
     let operand = |id: u32| outside.get(&id).cloned();
@@ -215,7 +221,22 @@ pub enum Line<'py> {
 type Edited<'py> = (Option<ComputationId>, String, Option<Vec<Line<'py>>>, u32);
 
 /// A part with the instructions that no edit touched as numbers.
-type Lines = (Option<ComputationId>, String, Option<Vec<Result<InstructionId, Row<'static>>>>, u32);
+type Lines = (Option<ComputationId>, String, Option<Vec<Known>>, u32);
+
+/// As [`Line`], without Python.
+enum Known {
+    Untouched(InstructionId),
+    Written(Box<Row<'static>>),
+}
+
+impl From<Line<'_>> for Known {
+    fn from(line: Line<'_>) -> Known {
+        match line {
+            Line::Untouched(i) => Known::Untouched(i),
+            Line::Written(of) => Known::Written(Box::new(row(of))),
+        }
+    }
+}
 
 /// The module of edited computations: those of the module in order, then new ones.
 ///
@@ -232,14 +253,8 @@ pub fn _assemble(
     keeps_layout: bool,
 ) -> PyResult<PyModule_> {
     let m = &module.get().0;
-    fn known(line: Line<'_>) -> Result<InstructionId, Row<'static>> {
-        match line {
-            Line::Untouched(i) => Ok(i),
-            Line::Written(of) => Err(row(of)),
-        }
-    }
     let lines = |(number, name, lines, root): Edited<'_>| -> Lines {
-        (number, name, lines.map(|lines| lines.into_iter().map(known).collect()), root)
+        (number, name, lines.map(|lines| lines.into_iter().map(Known::from).collect()), root)
     };
     let computations: Vec<Lines> = computations.into_iter().map(lines).collect();
     let build = || {
@@ -255,15 +270,15 @@ fn part(m: &Module, (number, name, lines, root): Lines) -> Result<Part<'_>, Edit
         (None, Some(c)) => return Part::of(m, c, |c| c),
         (lines, number) => (lines.unwrap_or_default(), number),
     };
-    let number_of = |line: &Result<InstructionId, Row<'_>>| match line {
-        Ok(i) => Some(*i),
-        Err(row) => row.number,
+    let number_of = |line: &Known| match line {
+        Known::Untouched(i) => Some(*i),
+        Known::Written(row) => row.number,
     };
     let numbered = (0..).zip(&lines).filter_map(|(at, line)| Some((number_of(line)?, at)));
     let at: FxHashMap<InstructionId, u32> = numbered.collect();
-    let row = |line: Result<InstructionId, Row<'static>>| match line {
-        Ok(i) => Row::of(m, i, |k| at.get(&k).copied(), |c| c),
-        Err(row) => Ok(row),
+    let row = |line| match line {
+        Known::Untouched(i) => Row::of(m, i, |k| at.get(&k).copied(), |c| c),
+        Known::Written(row) => Ok(*row),
     };
     let rows: Vec<Row<'_>> = lines.into_iter().map(row).collect::<Result<_, _>>()?;
     let attributes = number.map_or(Vec::new(), |c| hlo::part_attributes(m, c));
