@@ -18,6 +18,9 @@ type ArrayLike = (Vec<i64>, u32);
 /// The maps to each operand, the operands, the outputs, and how partial results combine; without maps the first output
 /// is the first operand.
 type RuleLike = (Option<Vec<Option<Vec<Py<PyMap>>>>>, Vec<ArrayLike>, Vec<ArrayLike>, Option<bool>);
+/// A rule as the crate reads it.
+type ReadRule = (Option<Vec<OperandMaps>>, Vec<Array>, Vec<Array>, Combine);
+/// Values with the parts of axes that split each dimension.
 type Given = Vec<(ValueId, Vec<Vec<u8>>)>;
 type MoveRow = (u32, ValueId, &'static str, &'static str, Vec<u8>, u32, u32, i64, i64);
 type PlanRows = (Vec<u32>, Vec<Vec<Vec<u8>>>, Vec<MoveRow>);
@@ -115,13 +118,12 @@ impl PySharder {
         unlocked(py, || {
             let policy = if is_least { Policy::Least } else { Policy::Propagate };
             let mut fresh = Rules::new(part_sizes, policy);
-            let number =
-                |(maps, inputs, outputs, combine): &(Option<Vec<OperandMaps>>, Vec<Array>, Vec<Array>, Combine)| {
-                    fresh.add(match maps {
-                        None => Rule::identity(&inputs[0], &outputs[0]),
-                        Some(maps) => Rule::of_maps(maps, inputs, outputs, *combine),
-                    })
-                };
+            let number = |(maps, inputs, outputs, combine): &ReadRule| {
+                fresh.add(match maps {
+                    None => Rule::identity(&inputs[0], &outputs[0]),
+                    Some(maps) => Rule::of_maps(maps, inputs, outputs, *combine),
+                })
+            };
             let numbers: Vec<u32> = rules.iter().map(number).collect();
             let applied = |(rule, values, region): (usize, Vec<ValueId>, u32)| Application {
                 rule: numbers[rule],
