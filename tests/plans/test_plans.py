@@ -89,6 +89,8 @@ def test_axes_of_sizes_that_are_not_powers_of_two() -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "ENTRY e { ROOT t = () tuple() }",
+        "ENTRY e { n = f32[2] negate(p) ROOT m = f32[2] negate(n) p = f32[2] parameter(0) }",
         "ENTRY e { p = f32[0,4] parameter(0) ROOT n = f32[0,4] negate(p) }",
         "ENTRY e { p = f32[?,4] parameter(0) ROOT n = f32[?,4] negate(p) }",
         "ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }",

@@ -2,7 +2,7 @@
 //!
 //! A [`rule::Rule`] says which dimensions of the operands and results of an operation belong together: it consists of
 //! *factors*, each a part of a dimension, and is read off the indexing maps of the operation. [`plan::Program`] is a
-//! program as a list of rules applied to values, [`plan::Planner`] propagates shardings along it, resolves conflicts and
+//! program as a list of rules applied to values, [`plan::plan()`] propagates shardings along it, resolves conflicts and
 //! lists the moves.
 //!
 //! ```text

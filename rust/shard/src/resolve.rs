@@ -1,7 +1,7 @@
 //! One application of a rule at given shardings: what it passes on, and what it sends if it must.
 //!
 //! An *assignment* gives parts of axes to factors; an operation computed by it needs its arrays in the shardings of
-//! [`needed`]. Shardings of the arrays claim parts for factors. Where one part is claimed for two factors, the
+//! `needed`. Shardings of the arrays claim parts for factors. Where one part is claimed for two factors, the
 //! candidates give it to one of them or to none, and the one that sends the fewest bytes wins.
 
 use std::hash::Hash;
@@ -702,7 +702,7 @@ fn needed(known: &Known, mesh: &Mesh, assignment: &Assignment) -> Vec<Sharding> 
     rule.dims.iter().map(of_dims).collect()
 }
 
-/// [`needed`], without factors that pass nothing on.
+/// `needed`, without factors that pass nothing on.
 fn passed_on(known: &Known, mesh: &Mesh, assignment: &Assignment) -> Vec<Sharding> {
     let mut kept = assignment.clone();
     for (f, kind) in known.rule.kinds.iter().enumerate() {
