@@ -131,7 +131,7 @@ class Sharder:
         return ShardPlan(self._graph, self._axes, self.rule, numbers, shardings, moves, self._notes)
 
     def evaluate(
-        self, candidates: Iterable[Specs], *, outputs: Outputs = None, threads: int = 1
+        self, candidates: Iterable[Specs], threads: int = 1, *, outputs: Outputs = None
     ) -> npt.NDArray[np.int64]:
         """``wire_bytes`` of the plan of each candidate, on up to ``threads`` threads (0: all cores)."""
         expect_ints("Sharder.evaluate", threads=threads)
