@@ -37,7 +37,7 @@ fn planned(rule: Rule, parts: usize, given: &[&[&[u8]]]) -> (Plan, Sharding) {
     let mut closed = vec![true; arrays.len()];
     closed[arrays.len() - 1] = false;
     let stage: Vec<_> = given.iter().enumerate().map(|(v, dims)| (v as u32, sharding(dims))).collect();
-    let found = plan(&program, &mut rules, &closed, &[stage.clone()]);
+    let found = plan(&program, &mut rules, &closed, std::slice::from_ref(&stage));
     let candidates = vec![vec![stage]; 3];
     assert_eq!(evaluate(&program, &mut rules, &closed, &candidates, 2), [found.wire_bytes(); 3]);
     let output = rules.mesh.sharding(found.shardings[arrays.len() - 1]).clone();
