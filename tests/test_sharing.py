@@ -176,6 +176,7 @@ ERRORS: dict[str, list[BaseException]] = {
     "OutputError": [errors.OutputError(28, "No space left on device", "dataset")],
     "NotFoundError": [caught(lambda: MODULE["nn"])],
     "ShapeError": [caught(lambda: hm.Builder("b").iota("f32[2]", 7))],
+    "RefusedError": [errors.RefusedError("jit_f is compiled unchanged: output 0 differs")],
     "UndecidedError": [caught(undecided)],
     "UnsupportedError": [caught(lambda: hm.parse("r = f32[] constant({...})").entry.root.literal)],
 }

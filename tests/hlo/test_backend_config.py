@@ -23,7 +23,7 @@ OBJECTS: dict[str, Any] = {
     '{"a":"' + "[" * 300 + '"}': {"a": "[" * 300},
 }
 TEXTS = {
-    "empty": "",
+    "a space": " ",
     "a word": "N",
     "a list": '[{"a":1}]',
     "a number": "-1",

@@ -54,11 +54,12 @@ def extract(*instructions: Instruction, stop: Iterable[Instruction] = (), depth:
         raise wrong_type("extract", "an int as `depth`", depth)
     if depth is not None and depth < 1:
         raise ShapeError(f"hm.extract: depth={depth}: expected at least 1")
-    return _core._extract(roots, ends, depth)
+    # No value is further away than there are instructions.
+    return _core._extract(roots, ends, None if depth is None else min(depth, len(roots[0].computation)))
 
 
 def fuse(
-    consumer: Instruction, *producers: Instruction, outputs: Iterable[Instruction] = (), kind: str | None = None
+    consumer: Instruction, /, *producers: Instruction, outputs: Iterable[Instruction] = (), kind: str | None = None
 ) -> Instruction:
     """One flat fusion that computes ``consumer`` and, inside, the ``producers``: the root of a new module.
 

@@ -312,7 +312,7 @@ def _same(old: Module, new: Module) -> ModuleDiff:
     def common() -> _Counterparts:
         # Values of their own, such as random numbers, are matched, but not proved to be equal.
         if new is not old and not identifies_all(old):
-            diff = _by_numbers(old, new, None, 0)
+            diff = _by_numbers(old, new, None)
             fields = diff.matches, diff.unchanged_fusions, diff.outputs, diff.values, diff.n_outputs_left_out
             return _Counterparts(*fields, diff._proved)
         at = new.instruction
@@ -348,7 +348,7 @@ def _same(old: Module, new: Module) -> ModuleDiff:
     )
 
 
-def _by_numbers(old: Module, new: Module, reason: str | None, runs: int) -> ModuleDiff:
+def _by_numbers(old: Module, new: Module, reason: str | None, runs: int = 0) -> ModuleDiff:
     """The diff of two modules, by the numbers of their values."""
     numbering = Numbering()
     a = numbering.values(old)

@@ -69,11 +69,7 @@ def payload(module: Module) -> bytes:
 
 
 def _invalid(module: Module) -> str | None:
-    """What XLA would refuse, end the process at, or read as another program."""
-    try:
-        module = _core.parse_text(str(module), None, True)[0]
-    except HlomapError as error:
-        return printable(error)
+    """What XLA would refuse, end the process at, or read as another program; layouts first, by the names of values."""
     for computation in module.computations:
         for instruction in computation.instructions:
             for _, array in arrays(instruction.shape):
@@ -81,10 +77,14 @@ def _invalid(module: Module) -> str | None:
                     return f"{instruction.name} {instruction.shape} has no layout"
             if lookup(instruction.opcode).calls.inlines:
                 callee = instruction.called_computations[0]
-                for operand, parameter in zip(instruction.operands, callee.parameters, strict=True):
+                for operand, parameter in zip(instruction.operands, callee.parameters, strict=False):
                     if operand.shape != parameter.shape:
                         inner = f"{parameter.name} of {callee.name} is {parameter.shape}"
                         return f"{inner}, its operand {operand.name} is {operand.shape}"
+    try:
+        _core.parse_text(str(module), None, True)
+    except HlomapError as error:
+        return printable(error)
     return None
 
 
