@@ -57,7 +57,7 @@ impl VarDigit {
 /// let digits = digits_of_variables(&map.results()[0]).expect("a sum of digits");
 /// assert_eq!(digits.iter().map(|(factor, digit)| (*factor, digit.modulus)).collect::<Vec<_>>(), [(3, Some(2)), (1, None)]);
 /// assert_eq!(digits_of_variables(&map.results()[1]), None);
-/// # Ok::<(), quasiaffine::TextError>(())
+/// # Ok::<(), quasiaffine::Error>(())
 /// ```
 pub fn digits_of_variables(e: &Expr) -> Option<Vec<(i64, VarDigit)>> {
     e.terms().map(|(factor, atom)| Some((factor, VarDigit::of(atom)?))).collect()
