@@ -10,6 +10,7 @@ import os
 import pkgutil
 import re
 import shlex
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,18 @@ def test_printed_output(doc: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyte
     for block, shown in blocks:
         exec(compile(block, doc.name, "exec"), space)
         assert capsys.readouterr().out == shown
+
+
+def test_the_page_of_passes_has_those_of_the_example() -> None:
+    """Each function of the page, and the block that it shows, is that of ``docs/examples/passes.py``."""
+    example = (ROOT / "docs" / "examples" / "passes.py").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "passes.md").read_text(encoding="utf-8")
+    functions = [f for block in re.findall(r"^```python\n(.*?)^```", page, re.M | re.S) for f in block.split("\n\n\n")]
+    shown = [f.rstrip() for f in functions if f.startswith("def ")]
+    assert len(shown) == 6
+    assert [f for f in shown if f not in example] == []
+    block = re.findall(r"^```text\n(with.*?)^```", page, re.M | re.S)
+    assert len(block) == 1 and textwrap.indent(block[0], "    ") in example
 
 
 def anchors(doc: Path) -> set[str]:
