@@ -110,6 +110,15 @@ TOPICS = [
         ],
     ),
     (
+        "what_if",
+        "What if",
+        "Parts of programs, changed programs, fusions that are not there.",
+        [
+            *("extract", "edit", "fuse", "fusions"),
+            *results("FusionCandidate FusionTable ModuleChange"),
+        ],
+    ),
+    (
         "explain",
         "Explain and draw",
         "Answers for people.",
