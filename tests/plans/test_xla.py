@@ -13,6 +13,8 @@ import hlomap as hm
 FIGURES = {
     ("hand_picked", "propagate"): (1046, 1054, 41, 13, 1),
     ("hand_picked", "least"): (1046, 1054, 39, 15, 1),
+    ("jax_0_12", "propagate"): (295, 298, 3, 2, 0),
+    ("jax_0_12", "least"): (295, 298, 3, 2, 0),
     ("random_77", "propagate"): (2660, 3076, 88, 62, 3),
     ("random_77", "least"): (2660, 3076, 85, 66, 2),
     ("random_99", "propagate"): (1724, 2063, 58, 43, 4),
