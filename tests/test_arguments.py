@@ -65,7 +65,7 @@ CALLS: dict[str, list[tuple[Any, str]]] = {
     "pack": [(BYTES, "int float"), (None, "None str")],
     "parse": [("", "str")],
     "parse_all": [("", "str")],
-    "partitioned": [(MODULE["n"], "")],
+    "partitioned": [(MODULE["n"], ""), ({}, "None")],
     "profile": [(b"", "str")],
     "ravel_index": [(SHAPE, ""), ((0, 0), "")],
     "readers": [(MODULE["n"], "")],

@@ -14,7 +14,7 @@ from functools import cached_property
 from math import ceil, prod
 from typing import TypeAlias
 
-from .._core import Count, Expr, Footprint, IndexingMap, Instruction, Shape, Sharding
+from .._core import Count, Expr, Footprint, IndexingMap, Instruction, Mesh, Shape, Sharding
 from ..analysis.queries import input_to_output, operand_maps
 from ..analysis.questions import Questions
 from ..base.answers import Unknown
@@ -26,10 +26,12 @@ from ..maps.map_set import MapSet, union
 from ..maps.variables import variables_of, with_conditions, with_variables
 from .assignment import Assignment, assign
 from .device_maps import maps_of, tile_positions
+from .given import given_shardings
 from .least_bytes import Box, Relation, extents, least_bytes, relate
 from .meshes import mesh_of, sharding_text
 from .orders import Ints
-from .program import Program, sharding_of
+from .program import Program
+from .specs import OneSpec
 from .tiles import Tiles
 
 _MAX_CLASSES = 1 << 12
@@ -39,6 +41,8 @@ _HINT = (
     'use the module before XLA\'s partitioner: hlomap.from_jax(..., stage="before_partitioning") returns it, and '
     'XLA_FLAGS="--xla_dump_to=DIR --xla_dump_hlo_pass_re=.*(spmd|shardy).*" dumps it'
 )
+
+_GIVEN_HINT = "give it a spec too, or let hlomap.shard choose the shardings of all values: see its plan's .module"
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +91,10 @@ class Partitioned:
     devices: Ints
     least: Ints
     """The bytes that each of ``devices`` must receive, as whole elements of operands or of the result."""
-    note: str | None = None
+    note: str | None
     """An assumption of the answer: that values without a sharding are replicated, since shardings are propagated."""
+    _shardings: tuple[Sharding, ...] = field(repr=False)
+    """Of the arrays of the instruction."""
 
     @property
     def least_bytes(self) -> int:
@@ -108,8 +114,9 @@ class Partitioned:
 
     def __str__(self) -> str:
         name = self.instruction.name
-        said = sharding_of(self.instruction, ()) or _EVERYWHERE
-        sharding = sharding_text(said, mesh_of(self.instruction))
+        mesh = mesh_of(self.instruction)
+        texts = [sharding_text(one, mesh) for one in self._shardings]
+        sharding = texts[0] if len(texts) == 1 else "{" + ", ".join(texts) + "}"
         lines = [f"{name} {sharding}: at least {self.least_bytes:,} bytes between devices"]
         if not self.remote_bytes:
             lines[0] = f"{name}: no communication"
@@ -117,8 +124,20 @@ class Partitioned:
         return "\n".join(lines if self.note is None else [*lines, f"  {self.note}"])
 
 
-def partitioned(instruction: Instruction, /) -> Partitioned | Unknown:
+def partitioned(
+    instruction: Instruction,
+    /,
+    specs: Mapping[str | Instruction, OneSpec] | None = None,
+    *,
+    mesh: Mapping[str, int] | Mesh | None = None,
+) -> Partitioned | Unknown:
     """The data that each device needs from others to compute its part of an instruction, by the module's shardings.
+
+    ``specs`` gives shardings to values, in place of those in the module: to the instruction, its operands or the
+    parameters of the program, by name, by the name of a parameter in the source program, or as instructions.  A spec is
+    a ``PartitionSpec``, its text or its entries, a ``jax.sharding.NamedSharding`` or a :class:`hlomap.hlo.Sharding`;
+    for a tuple it is a sequence of these.  ``mesh`` maps each axis to its size; by default it is the mesh of a
+    ``NamedSharding`` or of the module.
 
     XLA's propagation omits shardings of values that every device has.  So in a module after propagation a value without
     a sharding counts as replicated, and ``.note`` says so.  The name of a dumped file gives the stage.  Without a name,
@@ -135,6 +154,9 @@ def partitioned(instruction: Instruction, /) -> Partitioned | Unknown:
     an all-reduce.  An algorithm that sends other values, such as the end of a running sum, or computes the operand a
     second time, may need less.
 
+    Raises :class:`~hlomap.errors.ShapeError` for specs that do not fit the mesh or the array, and
+    :class:`~hlomap.errors.NotFoundError` for a name of ``specs`` that no value has.
+
     >>> module = hm.parse('''ENTRY e {
     ...   a = f32[16,32] parameter(0), sharding={devices=[1,4]<=[4]}
     ...   b = f32[32,8] parameter(1), sharding={devices=[4,1]<=[4]}
@@ -149,9 +171,19 @@ def partitioned(instruction: Instruction, /) -> Partitioned | Unknown:
     >>> print(found.reads[1].maps)
     (device)[s0, s1] -> (s1, s0), domain: device in [1, 3], s0 in [0, 7], s1 in [0, 23], device * 8 - s1 in [1, 24]
     (device)[s0, s1] -> (s1, s0), domain: device in [0, 2], s0 in [0, 7], s1 in [8, 31], device * 8 - s1 in [-31, -8]
+
+    The same product with the summed dimension in one piece:
+
+    >>> print(partitioned(module["c"], {"a": ("x",), "b": (), "c": ("x",)}, mesh={"x": 4}))
+    c: no communication
+      a {mesh['x'=4], [{'x'}, {}]}: 0 bytes from other devices
+      b {mesh['x'=4], [{}, {}]}: 0 bytes from other devices
     """
     instruction_of(instruction, "partitioned")
-    return partitioned_in(Program(instruction.module), instruction)
+    if specs is None and mesh is None:
+        return partitioned_in(Program(instruction.module), instruction)
+    given = given_shardings(instruction, specs, mesh, "partitioned")
+    return partitioned_in(Program(instruction.module, given), instruction)
 
 
 def partitioned_in(program: Program, instruction: Instruction) -> Partitioned | Unknown:
@@ -164,14 +196,15 @@ def partitioned_in(program: Program, instruction: Instruction) -> Partitioned | 
 
 def _partitioned(program: Program, instruction: Instruction) -> Partitioned | Unknown:
     why_not = program.why_not_propagated
-    if instruction.operands and why_not is not None and instruction.attributes.get("sharding") is None:
-        return Unknown(f"{instruction.name} has no sharding: {why_not}; {_HINT}")
+    hint = _GIVEN_HINT if program.is_given else _HINT
+    if instruction.operands and why_not is not None and not program.has_sharding(instruction):
+        return Unknown(f"{instruction.name} has no sharding: {why_not}; {hint}")
     reads = _reads(program, instruction)
     for operand in dict.fromkeys(operand for operand, _ in reads):
         source = None if why_not is None or program.written_shardings(operand) else program.split_source(operand)
         if source is not None:
             what = f"{operand.name} has none and comes from {source}, which is split"
-            return Unknown(f"the shardings are not propagated yet: {what}; {_HINT}")
+            return Unknown(f"the shardings are not propagated yet: {what}; {hint}")
     arrays = _arrays_of(program, instruction, list(reads))
     if isinstance(arrays, Unknown):
         return arrays
@@ -201,7 +234,8 @@ def _partitioned(program: Program, instruction: Instruction) -> Partitioned | Un
         program.written_shardings(value) for value in (instruction, *instruction.operands)
     )
     note = _ASSUMED if is_assumed else None
-    return Partitioned(instruction, tuple(records), read_only(devices), read_only(least), note)
+    shardings = tuple(one.sharding for one in outputs)
+    return Partitioned(instruction, tuple(records), read_only(devices), read_only(least), note, shardings)
 
 
 # ------------------------------------------------------------------------------------------------------------ arrays

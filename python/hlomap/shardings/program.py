@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from .._core import Computation, Instruction, Module, Shape, Sharding
 from ..analysis.queries import shape_indices
 from ..base.types import ShapeIndex, expect_index, subject_of
@@ -44,19 +46,32 @@ def sharding_of(subject: Instruction | Computation | Module, /, output: int | Sh
 
 
 class Program:
-    """The shardings of a module's values, each read once."""
+    """The shardings of a module's values, each read once.
 
-    def __init__(self, module: Module) -> None:
+    ``given`` has shardings that take the place of those in the module.
+    """
+
+    def __init__(self, module: Module, given: Mapping[Instruction, dict[ShapeIndex, Sharding]] | None = None) -> None:
         self.why_not_propagated: str | None = module._why_not_propagated
         """Why a value without a sharding may be split; None if it is on every device."""
         self._entry = module.entry
-        self._said: dict[Instruction, dict[ShapeIndex, Sharding]] = {}
+        self._given = given or {}
+        self._said: dict[Instruction, dict[ShapeIndex, Sharding]] = dict(self._given)
         self._arrays: dict[Instruction, dict[ShapeIndex, Shape]] = {}
         self._places: dict[Instruction, dict[ShapeIndex, int]] = {}
         self._sources: dict[Instruction, str | None] = {}
 
+    @property
+    def is_given(self) -> bool:
+        """Whether any sharding is given."""
+        return bool(self._given)
+
+    def has_sharding(self, value: Instruction) -> bool:
+        """Whether a sharding is given or written, also one that cannot be read."""
+        return value in self._given or value.attributes.get("sharding") is not None
+
     def written_shardings(self, value: Instruction) -> dict[ShapeIndex, Sharding]:
-        """:func:`leaf_shardings`."""
+        """:func:`leaf_shardings`, or the shardings that were given."""
         if value not in self._said:
             self._said[value] = leaf_shardings(value)
         return self._said[value]

@@ -184,8 +184,10 @@ def reshard(
         mesh = Mesh.parse(f"mesh[{axes}]")
     rank = shape.rank if isinstance(shape, Shape) and shape.is_array else None
     source, target = (
-        sharding_of_spec(one, mesh, rank, "reshard") if not isinstance(one, Sharding) and is_spec(one) and one else one
-        for one in (source, target)
+        sharding_of_spec(one, mesh, rank, "reshard", name)
+        if not isinstance(one, Sharding) and is_spec(one) and one
+        else one
+        for name, one in (("the source", source), ("the target", target))
     )
     shapes = _listed(Shape, shape, "a Shape", "read text with hm.Shape.parse")
     sources = _listed(Sharding, source, "a Sharding", "read text with hm.hlo.Sharding.parse")

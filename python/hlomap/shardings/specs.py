@@ -33,6 +33,7 @@ MAX_DEVICES = 1 << 20
 """The bytes of a move are those of the device with most, so all positions in the mesh are looked at."""
 
 _WORD = re.compile(r"(?:jax\.sharding\.)?(?:P|PartitionSpec)\((.*)\)", re.DOTALL)
+_OPENING = re.compile(r"(?:jax\.sharding\.)?(?:P|PartitionSpec)\(")
 _ENTRY = re.compile(r"\s*(?:(None)|'([^']*)'|\"([^\"]*)\"|\(([^()]*)\))\s*(?:,|$)")
 
 
@@ -76,11 +77,11 @@ class Axes:
             raise self.error(f"{name} is {one_line(str(shape), 60)}: only an array with bounded dimensions is split")
         given: Any = spec
         mesh_spec = getattr(given, "spec", None)  # of a NamedSharding
-        if mesh_spec is not None and dict(given.mesh.shape) != self.sizes:
+        if mesh_spec is not None and not self._is_mesh(_sizes(given.mesh, self.function)):
             raise self.error(f"the sharding of {name} is on another mesh than {self}: {dict(given.mesh.shape)}")
         if isinstance(spec, Sharding):
             return self._of_sharding(spec, shape, name)
-        if isinstance(spec, str) and not _WORD.fullmatch(spec.strip()):
+        if isinstance(spec, str) and not _OPENING.match(spec.strip()):
             spec = (spec,)
         entries = entries_of(spec if mesh_spec is None else mesh_spec, self.function, name)
         if len(entries) > shape.rank:
@@ -148,9 +149,13 @@ class Axes:
 
     def _is_by_these_axes(self, sharding: Sharding) -> bool:
         mesh = sharding.mesh
-        if mesh is None or dict(mesh.axes) != self.sizes or sharding.unreduced_axes or sharding.manual_axes:
+        if mesh is None or not self._is_mesh(mesh.axes) or sharding.unreduced_axes or sharding.manual_axes:
             return False
         return list(mesh.devices) == list(range(self.n_devices))
+
+    def _is_mesh(self, sizes: Mapping[str, int]) -> bool:
+        """Whether a mesh has the same axes in the same order, which is that of the devices."""
+        return list(sizes.items()) == list(self.sizes.items())
 
     def _tile(self, parts: Iterable[int], device: int) -> int:
         tile = 0
@@ -275,6 +280,9 @@ def entries_of(spec: Any, function: str, name: str) -> list[tuple[str, ...]]:
             rest = rest[entry.end() :]
         return found
     takes = f"a tuple of axes, a PartitionSpec or a Sharding for {name}"
+    if getattr(spec, "unreduced", None):
+        raise UnsupportedError(f"hm.{function}: the spec of {name} has partial results, along {sorted(spec.unreduced)}")
+    spec = getattr(spec, "partitions", spec)  # JAX refuses to iterate over a spec with other axes
     if not isinstance(spec, Iterable) or isinstance(spec, Mapping):
         raise wrong_type(function, takes, spec)
     entries: list[tuple[str, ...]] = []
@@ -299,11 +307,11 @@ def _shown(entries: Iterable[tuple[str, ...]]) -> str:
     return repr(tuple(None if not own else own[0] if len(own) == 1 else own for own in entries))
 
 
-def no_value(function: str, name: str, known: Iterable[str]) -> NotFoundError:
-    """The error for a name that no parameter has."""
+def no_value(function: str, name: str, known: Iterable[str], kind: str = "parameter") -> NotFoundError:
+    """The error for a name that no parameter, or other value, has."""
     near = get_close_matches(name, list(known), 1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    return NotFoundError(f"hm.{function}: no parameter {name!r}{hint}")
+    return NotFoundError(f"hm.{function}: no {kind} {name!r}{hint}")
 
 
 # ------------------------------------------------------------------------------------------------ specs and shardings
@@ -316,26 +324,35 @@ def is_spec(given: Any) -> bool:
     if hasattr(given, "spec") and hasattr(given, "mesh"):
         return True
     is_of_jax = type(given).__module__.partition(".")[0] in ("jax", "jaxlib") and isinstance(given, Iterable)
+    given = getattr(given, "partitions", given) if is_of_jax else given
     if not is_of_jax and not isinstance(given, (tuple, list)):
         return False
     return all(entry is None or isinstance(entry, (str, tuple)) for entry in given)
 
 
-def sharding_of_spec(spec: Any, mesh: Mapping[str, int] | Mesh | None, rank: int | None, function: str) -> Sharding:
-    """The sharding by axes of a mesh that a spec stands for; see :meth:`hlomap.hlo.Sharding.from_spec`."""
+def sharding_of_spec(
+    spec: Any, mesh: Mapping[str, int] | Mesh | None, rank: int | None, function: str, name: str = "the array"
+) -> Sharding:
+    """The sharding by axes of a mesh that a spec stands for; see :meth:`hlomap.hlo.Sharding.from_spec`.
+
+    ``name`` stands for the array in errors.
+    """
     if isinstance(spec, Sharding):
         return spec
     if not is_spec(spec):
         raise wrong_type(function, "a PartitionSpec, its text or its entries, or a NamedSharding", spec)
     own = getattr(spec, "mesh", None)
     if own is None and mesh is None:
-        raise TypeError(
-            f"hm.{function}: expected a mapping of axis to size, or a Mesh, as `mesh` with a spec, got None"
-        )
+        raise no_mesh(function)
     axes = Axes(_row_major(own if own is not None else mesh, function), function)
-    entries = entries_of(spec.spec if own is not None else spec, function, "the array")
+    entries = entries_of(spec.spec if own is not None else spec, function, name)
     n = len(entries) if rank is None else rank
-    return axes.sharding(axes.read(entries, Shape("f32", [axes.n_devices] * n), "the array"))
+    return axes.sharding(axes.read(entries, Shape("f32", [axes.n_devices] * n), name))
+
+
+def no_mesh(function: str) -> TypeError:
+    """The error for a spec whose axes have no sizes."""
+    return TypeError(f"hm.{function}: expected a mapping of axis to size, or a Mesh, as `mesh` with a spec, got None")
 
 
 def _row_major(mesh: Any, function: str) -> Mapping[str, int] | Mesh:
