@@ -15,7 +15,8 @@ from .graph import Graph, Value, graph_of
 from .plan import ShardPlan
 
 Rule: TypeAlias = Literal["propagate", "least"]
-Specs: TypeAlias = "Mapping[str | Instruction, Spec] | Sequence[Mapping[str | Instruction, Spec]]"
+Mapped: TypeAlias = "Mapping[str, Spec] | Mapping[Instruction, Spec] | Mapping[str | Instruction, Spec]"
+Specs: TypeAlias = "Mapped | Sequence[Mapped]"
 """Shardings by parameter, its name in the source program, or instruction; or several such mappings, the first of which
 is propagated first."""
 Outputs: TypeAlias = Any

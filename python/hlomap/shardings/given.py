@@ -18,7 +18,7 @@ from .specs import Axes, no_mesh, no_value
 
 def given_shardings(
     near: Instruction,
-    specs: Mapping[str | Instruction, Any] | None,
+    specs: Mapping[Any, Any] | None,
     mesh: Mapping[str, int] | Mesh | None,
     function: str,
 ) -> dict[Instruction, dict[ShapeIndex, Sharding]]:

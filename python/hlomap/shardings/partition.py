@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from math import ceil, prod
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from .._core import Count, Expr, Footprint, IndexingMap, Instruction, Mesh, Shape, Sharding
 from ..analysis.queries import input_to_output, operand_maps
@@ -31,7 +31,6 @@ from .least_bytes import Box, Relation, extents, least_bytes, relate
 from .meshes import mesh_of, sharding_text
 from .orders import Ints
 from .program import Program
-from .specs import OneSpec
 from .tiles import Tiles
 
 _MAX_CLASSES = 1 << 12
@@ -127,7 +126,7 @@ class Partitioned:
 def partitioned(
     instruction: Instruction,
     /,
-    specs: Mapping[str | Instruction, OneSpec] | None = None,
+    specs: Mapping[str, Any] | Mapping[Instruction, Any] | None = None,
     *,
     mesh: Mapping[str, int] | Mesh | None = None,
 ) -> Partitioned | Unknown:

@@ -115,8 +115,8 @@ class Reshards(Columnar, Sequence["Reshard | Unknown"]):
 def reshard(  # type: ignore[overload-overlap]  # the other overload takes a sequence for at least one argument
     shape: Shape,
     /,
-    source: Sharding | OneSpec,
-    target: Sharding | OneSpec,
+    source: OneSpec,
+    target: OneSpec,
     *,
     num_devices: int | None = None,
     mesh: Mesh | Mapping[str, int] | None = None,
@@ -126,8 +126,8 @@ def reshard(  # type: ignore[overload-overlap]  # the other overload takes a seq
 def reshard(
     shape: Shape | Sequence[Shape],
     /,
-    source: Sharding | OneSpec | Sequence[Sharding],
-    target: Sharding | OneSpec | Sequence[Sharding],
+    source: OneSpec | Sequence[Sharding],
+    target: OneSpec | Sequence[Sharding],
     *,
     num_devices: int | None = None,
     mesh: Mesh | Mapping[str, int] | None = None,
@@ -136,8 +136,8 @@ def reshard(
 def reshard(
     shape: Shape | Sequence[Shape],
     /,
-    source: Sharding | OneSpec | Sequence[Sharding],
-    target: Sharding | OneSpec | Sequence[Sharding],
+    source: OneSpec | Sequence[Sharding],
+    target: OneSpec | Sequence[Sharding],
     *,
     num_devices: int | None = None,
     mesh: Mesh | Mapping[str, int] | None = None,

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from itertools import accumulate, groupby
 from math import prod
 from operator import mul
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from .._core import Mesh, Shape, Sharding
 from ..base.answers import Unknown
@@ -23,11 +23,26 @@ from .assignment import assign, is_bounded
 
 Parts: TypeAlias = tuple[tuple[int, ...], ...]
 """The numbers of the parts that split each dimension."""
-Spec: TypeAlias = "Sequence[str | Sequence[str] | None] | Sharding | str"
+Spec: TypeAlias = "Sequence[str | Sequence[str] | None] | Sharding | JaxSharding | JaxSpec | str"
 """A sharding as callers write it: the entries of a ``PartitionSpec``, its text, or a sharding."""
 
-OneSpec: TypeAlias = Any
-"""A ``jax.sharding.NamedSharding`` or ``PartitionSpec``, its text, or its entries."""
+
+class JaxSharding(Protocol):
+    """What a ``jax.sharding.NamedSharding`` is known by."""
+
+    @property
+    def spec(self) -> Any: ...
+
+
+class JaxSpec(Protocol):
+    """What a ``jax.sharding.PartitionSpec`` is known by."""
+
+    @property
+    def unreduced(self) -> Any: ...
+
+
+OneSpec: TypeAlias = "Sharding | JaxSharding | JaxSpec | str | tuple[str | Sequence[str] | None, ...]"
+"""A sharding, a ``jax.sharding.NamedSharding`` or ``PartitionSpec``, its text, or its entries."""
 
 MAX_DEVICES = 1 << 20
 """The bytes of a move are those of the device with most, so all positions in the mesh are looked at."""
