@@ -284,7 +284,7 @@ class Edits(Core):
         """Opens a module."""
         self._module = module
         self._finish = self._edited_module
-        self.name = module.name
+        self.name: str = module.name
         self._names.discard("main")
         names = _core._all_names(module)
         self._names.update(names)

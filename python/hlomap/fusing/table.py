@@ -93,7 +93,7 @@ class FusionTable(Page, Sequence[FusionCandidate]):
 
     def __init__(self, rows: Sequence[FusionCandidate], columns: Sequence[str]) -> None:
         self._rows = tuple(rows)
-        self.columns = tuple(columns)
+        self.columns: tuple[str, ...] = tuple(columns)
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -58,7 +58,7 @@ class Axes:
     def __init__(self, mesh: Mapping[str, int] | Mesh, function: str) -> None:
         self.function = function
         self.sizes: dict[str, int] = _sizes(mesh, function)
-        self.n_devices = prod(self.sizes.values())
+        self.n_devices: int = prod(self.sizes.values())
         if self.n_devices > MAX_DEVICES:
             raise UnsupportedError(f"hm.{function}: a mesh of {self.n_devices:,} devices; at most {MAX_DEVICES:,}")
         self.parts: list[tuple[str, int]] = [(name, p) for name, n in self.sizes.items() for p in primes(n)]
