@@ -7,7 +7,8 @@
 //!
 //! ```text
 //! rule: factors from maps          mesh: parts of axes, shardings as numbers, bytes of a change
-//!        └────────── resolve: one application, its candidates and their costs ──────────┘
+//!   └── claims: which parts go to which factors; halo: reads beyond a block ──┘
+//!          resolve: one application, its candidates and their costs
 //!                     └── plan: propagation over a program, moves, regions
 //! ```
 //!
@@ -17,6 +18,10 @@
 pub mod mesh;
 
 pub mod rule;
+
+pub mod claims;
+
+mod halo;
 
 pub mod resolve;
 

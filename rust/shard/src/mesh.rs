@@ -5,6 +5,7 @@
 //! first, and no part twice.
 
 use cancel::poll;
+use quasiaffine::int::ceil_div;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -220,9 +221,4 @@ fn kind_of(from: &Sharding, to: &Sharding) -> Collective {
         (true, false) => Collective::CollectivePermute,
         (false, false) => Collective::Several,
     }
-}
-
-/// `a / b`, rounded up.
-pub fn ceil_div(a: i64, b: i64) -> i64 {
-    (a + b - 1).div_euclid(b)
 }

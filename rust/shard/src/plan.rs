@@ -11,8 +11,9 @@ use cancel::{on_threads, poll};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
+use crate::claims::Shardings;
 use crate::mesh::{Collective, Parts, ShapeId, Sharding, ShardingId};
-use crate::resolve::{RuleId, Rules, Shardings, Why};
+use crate::resolve::{RuleId, Rules, Why, MAX_ANSWERS};
 
 /// The number of a value: one array of an instruction.
 pub type ValueId = u32;
@@ -137,7 +138,7 @@ impl Plan {
 
 /// The plan for some given shardings; `closed` values keep what they are given, and are whole without.
 pub fn plan(program: &Program, rules: &mut Rules, closed: &[bool], stages: &Stages) -> Plan {
-    rules.trim();
+    rules.trim(MAX_ANSWERS);
     let shardings = propagate(program, rules, closed, stages);
     let moves = moves(program, rules, &shardings);
     Plan { shardings, moves }

@@ -8,22 +8,17 @@ use std::hash::Hash;
 
 use cancel::poll;
 use rustc_hash::FxHashMap;
-use smallvec::{smallvec, SmallVec};
+use smallvec::SmallVec;
 
-use crate::mesh::{ceil_div, Collective, Mesh, Part, Parts, ShapeId, Sharding, ShardingId};
+use crate::claims::{drop_minor, needed, passed_on, stuck_parts, Assignment, Claims, Known, Policy, Shardings};
+use crate::halo::missing;
+use crate::mesh::{Collective, Mesh, Parts, Sharding, ShardingId};
 use crate::rule::{Combine, Factor, FactorKind, Halo, Rule};
 
 /// The number of a rule in [`Rules`].
 pub type RuleId = u32;
-/// The shardings of all arrays of a rule.
-pub type Shardings = SmallVec<[ShardingId; 6]>;
-/// The parts of axes that split each factor.
-type Assignment = SmallVec<[Parts; 6]>;
-
-/// Candidates are combinations of choices; of more than this many the rest is not tried.
-const MAX_CANDIDATES: usize = 64;
 /// Answers are forgotten beyond this many, so that memory stays bounded for any number of plans.
-const MAX_ANSWERS: usize = 1 << 20;
+pub const MAX_ANSWERS: usize = 1 << 20;
 
 /// Why an instruction moves data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,15 +31,6 @@ pub enum Why {
     Halo,
     /// The result is wanted in another sharding.
     Result,
-}
-
-/// How conflicts are resolved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Policy {
-    /// As XLA does.
-    Propagate,
-    /// With the fewest bytes of each instruction.
-    Least,
 }
 
 /// A move of one application.
@@ -64,28 +50,6 @@ pub struct Step {
     pub target: ShardingId,
     /// The parts along which devices have partial results, or read from each other.
     pub parts: Parts,
-}
-
-/// A rule with what follows from it alone.
-#[derive(Clone)]
-struct Known {
-    rule: Rule,
-    shapes: Vec<ShapeId>,
-    /// The arrays, the largest first.
-    order: Vec<usize>,
-    is_partial: Vec<bool>,
-    has_halo: Vec<bool>,
-    grows: bool,
-}
-
-impl Known {
-    fn bytes(&self, tensor: usize) -> f64 {
-        f64::from(self.rule.arrays[tensor].element_bits) / 8.0
-    }
-
-    fn n_factors(&self) -> usize {
-        self.rule.sizes.len()
-    }
 }
 
 /// What an application passes on: whether claims conflict, and the sharding that it wants of each array.
@@ -158,7 +122,7 @@ impl Rules {
         self.numbers.insert(rule.clone(), self.rules.len() as RuleId);
         let size = |t: &usize| {
             let array = &rule.arrays[*t];
-            elements(&array.dimensions).saturating_mul(i64::from(array.element_bits))
+            array.elements().saturating_mul(i64::from(array.element_bits))
         };
         let mut order: Vec<usize> = (0..rule.arrays.len()).collect();
         order.sort_by_key(|t| std::cmp::Reverse(size(t)));
@@ -188,9 +152,9 @@ impl Rules {
         self.rules[id as usize].grows
     }
 
-    /// Drops the answers if there are very many.
-    pub fn trim(&mut self) {
-        if self.n_answers() > MAX_ANSWERS {
+    /// Drops the answers if there are more than `most`.
+    pub fn trim(&mut self, most: usize) {
+        if self.n_answers() > most {
             self.wanted.clear();
             self.resolved.clear();
         }
@@ -459,261 +423,4 @@ impl Rules {
         };
         (most > 0.0).then(|| step(most))
     }
-}
-
-/// The elements of one operand that a device reads and does not hold.
-fn missing(known: &Known, mesh: &Mesh, halo: &Halo, assignment: &Assignment, needed: &[Sharding], at: &[i64]) -> i64 {
-    let shape = &known.rule.arrays[halo.tensor].dimensions;
-    let held: SmallVec<[(i64, i64); 4]> =
-        shape.iter().zip(&needed[halo.tensor]).map(|(n, parts)| mesh.block(*n, parts, at)).collect();
-    let mut total = 0i64;
-    for map in &halo.maps {
-        // The elements read, and those of them that the device holds, are boxes: products over dimensions.
-        let (mut read, mut own) = (1i64, 1i64);
-        for (j, (low, high)) in held.iter().enumerate() {
-            let (r, o) = match (map[j], halo.factors[j]) {
-                (Some(piece), Some((f, n_out))) => {
-                    let (first, end) = mesh.block(n_out, &assignment[usize::from(f)], at);
-                    read_of(piece, first.max(piece.first), (end - 1).min(piece.last), shape[j], (*low, *high))
-                }
-                _ => (high - low, high - low),
-            };
-            read = read.saturating_mul(r);
-            own = own.saturating_mul(o);
-        }
-        total = total.saturating_add(read - own);
-    }
-    total
-}
-
-/// The elements of `scale * [first, last] + [low, high]` within `[0, n)`, and those of them in a block.
-fn read_of(piece: crate::rule::Piece, first: i64, last: i64, n: i64, (own_low, own_end): (i64, i64)) -> (i64, i64) {
-    if first > last {
-        return (0, 0);
-    }
-    let width = piece.high.saturating_sub(piece.low).saturating_add(1);
-    let within = |low: i64, end: i64| {
-        let (a, b) = (piece.scale.saturating_mul(first), piece.scale.saturating_mul(last));
-        let whole = (a.min(b).saturating_add(piece.low), a.max(b).saturating_add(piece.high));
-        if piece.scale.abs() <= width {
-            return (end.min(whole.1.saturating_add(1)) - low.max(whole.0)).max(0);
-        }
-        // Windows with gaps: those that begin before `end` and end at `low` or later.
-        let step = piece.scale.abs();
-        let start = a.min(b).saturating_add(piece.low);
-        let n_windows = last - first + 1;
-        let from = ceil_div(low - start - width + 1, step).clamp(0, n_windows);
-        let to = ceil_div(end - start, step).clamp(from, n_windows);
-        let clipped = |k: i64| {
-            let w = start + k * step;
-            (end.min(w + width) - low.max(w)).max(0)
-        };
-        match to - from {
-            0 => 0,
-            1 => clipped(from),
-            more => clipped(from) + clipped(to - 1) + (more - 2).saturating_mul(width),
-        }
-    };
-    (within(0, n), within(own_low, own_end))
-}
-
-/// The parts that the shardings of arrays claim for factors.
-struct Claims {
-    /// For each array the parts of each factor.
-    of_tensor: Vec<Assignment>,
-    /// For each factor the claimed parts, those of the largest array first.
-    of_factor: Assignment,
-    /// For each part its claimants, that of the largest array first.
-    claimants: Vec<SmallVec<[Factor; 2]>>,
-    /// The parts with several claimants, in the order of the claims.
-    contested: Parts,
-}
-
-impl Claims {
-    fn of(known: &Known, mesh: &Mesh, shardings: &Shardings) -> Claims {
-        let rule = &known.rule;
-        let none = || -> Assignment { smallvec![Parts::new(); known.n_factors()] };
-        let mut of_factor = none();
-        let mut claimants: Vec<SmallVec<[Factor; 2]>> = vec![SmallVec::new(); mesh.sizes.len()];
-        let mut met = Parts::new();
-        let mut of_tensor = vec![Assignment::new(); shardings.len()];
-        for &t in &known.order {
-            let mut own = none();
-            let sharding = mesh.sharding(shardings[t]);
-            for (factors, parts) in rule.dims[t].iter().zip(sharding) {
-                match &factors[..] {
-                    _ if parts.is_empty() => {}
-                    [] => {}
-                    [f] => own[usize::from(*f)] = parts.clone(),
-                    _ => {
-                        let mut left = parts.iter().copied().peekable();
-                        for f in factors {
-                            let mut size = rule.sizes[usize::from(*f)];
-                            let mut got = Parts::new();
-                            while let Some(p) = left.next_if(|p| size % mesh.sizes[usize::from(*p)] == 0) {
-                                size /= mesh.sizes[usize::from(p)];
-                                got.push(p);
-                            }
-                            if !got.is_empty() {
-                                own[usize::from(*f)] = got;
-                            }
-                            if size > 1 {
-                                break;
-                            }
-                        }
-                    }
-                }
-            }
-            for (f, parts) in own.iter().enumerate().filter(|(f, _)| rule.kinds[*f] != FactorKind::Whole) {
-                for p in parts {
-                    if !of_factor[f].contains(p) {
-                        of_factor[f].push(*p);
-                    }
-                    let claimed = &mut claimants[usize::from(*p)];
-                    if !claimed.contains(&(f as Factor)) {
-                        claimed.push(f as Factor);
-                    }
-                    if !met.contains(p) {
-                        met.push(*p);
-                    }
-                }
-            }
-            of_tensor[t] = own;
-        }
-        let contested = met.into_iter().filter(|p| claimants[usize::from(*p)].len() > 1).collect();
-        Claims { of_tensor, of_factor, claimants, contested }
-    }
-
-    /// The assignment by claims that nobody contests, and by `chosen` for contested parts.
-    fn assignment(&self, known: &Known, mesh: &Mesh, chosen: &[(Part, Factor)]) -> Assignment {
-        let owns = |p: Part, f: Factor| match &self.claimants[usize::from(p)][..] {
-            [only] => *only == f,
-            _ => chosen.contains(&(p, f)),
-        };
-        let mut found: Assignment = smallvec![Parts::new(); known.n_factors()];
-        for (f, parts) in self.of_factor.iter().enumerate() {
-            for p in parts {
-                let size = known.rule.sizes[f];
-                let ways = mesh.ways(&found[f]) * mesh.sizes[usize::from(*p)];
-                let fits = ways <= size && (size % ways == 0 || !known.is_partial[f]);
-                if owns(*p, f as Factor) && fits {
-                    found[f].push(*p);
-                }
-            }
-        }
-        drop_minor(known, mesh, &mut found);
-        found
-    }
-
-    /// All ways to give contested parts to a claimant or to none; parts with the same claimants go together.
-    fn candidates(&self, known: &Known, mesh: &Mesh) -> Vec<Assignment> {
-        let mut groups: Vec<(SmallVec<[Factor; 2]>, Parts)> = Vec::new();
-        for p in &self.contested {
-            let mut claimants = self.claimants[usize::from(*p)].clone();
-            claimants.sort_unstable();
-            match groups.iter_mut().find(|(c, _)| *c == claimants) {
-                Some((_, parts)) => parts.push(*p),
-                None => groups.push((claimants, smallvec![*p])),
-            }
-        }
-        let mut at = vec![0; groups.len()];
-        let mut found = Vec::new();
-        loop {
-            let mut chosen: SmallVec<[(Part, Factor); 8]> = SmallVec::new();
-            for ((claimants, parts), k) in groups.iter().zip(&at) {
-                if let Some(f) = claimants.get(*k) {
-                    chosen.extend(parts.iter().map(|p| (*p, *f)));
-                }
-            }
-            found.push(self.assignment(known, mesh, &chosen));
-            let next = (0..at.len()).rev().find(|g| {
-                at[*g] = (at[*g] + 1) % (groups[*g].0.len() + 1);
-                at[*g] > 0
-            });
-            if next.is_none() || found.len() == MAX_CANDIDATES {
-                return found;
-            }
-        }
-    }
-}
-
-/// Drops the parts of a minor factor of a dimension whose major factors are not split in full.
-fn drop_minor(known: &Known, mesh: &Mesh, assignment: &mut Assignment) {
-    let mut again = true;
-    while again {
-        again = false;
-        for factors in known.rule.dims.iter().flatten().filter(|factors| factors.len() > 1) {
-            let mut is_full = true;
-            for f in factors.iter().map(|f| usize::from(*f)) {
-                if !is_full && !assignment[f].is_empty() {
-                    assignment[f].clear();
-                    again = true;
-                }
-                is_full = is_full && mesh.ways(&assignment[f]) == known.rule.sizes[f];
-            }
-        }
-    }
-}
-
-/// The parts on dimensions of operands that every device needs whole.
-fn stuck_parts(known: &Known, mesh: &Mesh, shardings: &Shardings, policy: Policy) -> Parts {
-    let rule = &known.rule;
-    let is_stuck = |f: Factor| match rule.kinds[usize::from(f)] {
-        FactorKind::Whole => true,
-        FactorKind::Selected => policy == Policy::Least,
-        _ => false,
-    };
-    let mut found = Parts::new();
-    for (dims, id) in rule.dims[..rule.n_inputs].iter().zip(shardings) {
-        for (factors, parts) in dims.iter().zip(mesh.sharding(*id)) {
-            if factors.first().is_some_and(|f| is_stuck(*f)) {
-                found.extend_from_slice(parts);
-            }
-        }
-    }
-    found.sort_unstable();
-    found.dedup();
-    found
-}
-
-/// The sharding of each array that an assignment needs.
-fn needed(known: &Known, mesh: &Mesh, assignment: &Assignment) -> Vec<Sharding> {
-    let rule = &known.rule;
-    let of_dims = |dims: &Vec<crate::rule::Factors>| {
-        let mut used = Parts::new();
-        let of_dim = |factors: &crate::rule::Factors| {
-            let mut found = Parts::new();
-            for f in factors.iter().map(|f| usize::from(*f)) {
-                let parts: &[Part] = if rule.kinds[f] == FactorKind::Whole { &[] } else { &assignment[f] };
-                // A factor may be two dimensions of one array, as in a diagonal: its blocks are split once.
-                if parts.iter().any(|p| used.contains(p)) {
-                    break;
-                }
-                found.extend_from_slice(parts);
-                used.extend_from_slice(parts);
-                if factors.len() > 1 && mesh.ways(parts) != rule.sizes[f] {
-                    break;
-                }
-            }
-            found
-        };
-        dims.iter().map(of_dim).collect()
-    };
-    rule.dims.iter().map(of_dims).collect()
-}
-
-/// `needed`, without factors that pass nothing on.
-fn passed_on(known: &Known, mesh: &Mesh, assignment: &Assignment) -> Vec<Sharding> {
-    let mut kept = assignment.clone();
-    for (f, kind) in known.rule.kinds.iter().enumerate() {
-        if !matches!(kind, FactorKind::PassThrough | FactorKind::Reduced) {
-            kept[f].clear();
-        }
-    }
-    needed(known, mesh, &kept)
-}
-
-/// The number of elements of an array; a number that does not fit counts as the largest.
-pub fn elements(dimensions: &[i64]) -> i64 {
-    dimensions.iter().fold(1, |n, size| n.saturating_mul(*size))
 }

@@ -75,6 +75,13 @@ pub struct Array {
     pub element_bits: u32,
 }
 
+impl Array {
+    /// The number of its elements; one that does not fit counts as the largest.
+    pub fn elements(&self) -> i64 {
+        self.dimensions.iter().fold(1, |n, size| n.saturating_mul(*size))
+    }
+}
+
 /// What an operation reads of one operand; `None` if that is not known.
 pub type OperandMaps = Option<Vec<Map>>;
 
@@ -126,9 +133,8 @@ impl Rule {
 
     /// Whether an output is larger than each operand and has a factor that none has: a broadcast.
     pub fn grows(&self) -> bool {
-        let elements = |a: &Array| a.dimensions.iter().fold(1i64, |n, size| n.saturating_mul(*size));
         let (inputs, outputs) = self.arrays.split_at(self.n_inputs);
-        let (most_in, most_out) = (inputs.iter().map(elements).max(), outputs.iter().map(elements).max());
+        let (most_in, most_out) = (inputs.iter().map(Array::elements).max(), outputs.iter().map(Array::elements).max());
         let is_read = |f: Factor| self.dims[..self.n_inputs].iter().flatten().any(|factors| factors.contains(&f));
         most_in.is_some()
             && most_in < most_out

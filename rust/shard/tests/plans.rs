@@ -2,9 +2,10 @@
 
 use quasiaffine::Map;
 use rustc_hash::FxHashMap;
+use shard::claims::Policy;
 use shard::mesh::{Collective, Parts, Sharding};
 use shard::plan::{evaluate, plan, Application, Plan, Program, Region};
-use shard::resolve::{Policy, Rules, Why};
+use shard::resolve::{Rules, Why};
 use shard::rule::{Array, Combine, FactorKind, Rule};
 
 fn array(sizes: &[i64]) -> Array {
@@ -136,4 +137,26 @@ fn changes_of_shardings_have_kinds() {
     assert_eq!(change(&[&[0], &[1]], &[&[0], &[]]), (Collective::AllGather, 16));
     assert_eq!(change(&[&[0], &[]], &[&[], &[0]]), (Collective::AllToAll, 16));
     assert_eq!(change(&[&[0], &[1]], &[&[1], &[0]]), (Collective::CollectivePermute, 16));
+}
+
+#[test]
+fn answers_that_are_dropped_are_found_again() {
+    let mut rules = Rules::new(vec![2; 2], Policy::Propagate);
+    let id = rules.add(dot());
+    let given = [sharding(&[&[0], &[1]]), sharding(&[&[], &[]]), sharding(&[&[], &[]])];
+    let shardings = given.iter().map(|s| rules.mesh.number(s)).collect();
+    let wanted = rules.wanted(id, &shardings).shardings.clone();
+    let n = rules.n_answers();
+    rules.trim(n);
+    assert_eq!(rules.n_answers(), n);
+    rules.trim(n - 1);
+    assert_eq!(rules.n_answers(), 0);
+    assert_eq!(rules.wanted(id, &shardings).shardings, wanted);
+}
+
+#[test]
+fn the_largest_dimension_has_blocks() {
+    let rules = Rules::new(vec![2; 2], Policy::Propagate);
+    let halves = sharding(&[&[0]]);
+    assert_eq!(rules.mesh.block_elements(&[i64::MAX], &halves), 1 << 62);
 }
