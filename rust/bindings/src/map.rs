@@ -404,8 +404,7 @@ impl PyMap {
     /// >>> m.is_empty().value
     /// False
     fn is_empty(&self, py: Python<'_>) -> PyResult<Answer> {
-        let answer = unlocked(py, || quasiaffine::is_empty(&self.map))?;
-        Ok(Answer::decided(answer.known(), "it is unknown whether the domain is empty"))
+        Ok(unlocked(py, || quasiaffine::is_empty(&self.map))?.into())
     }
 
     /// The number of nodes of the results, a :class:`Cost`.

@@ -231,10 +231,10 @@ impl From<quasiaffine::Answer<Vec<i64>>> for Answer {
     }
 }
 
-impl Answer {
-    /// The answer, without a witness; undecided for ``reason``.
-    pub fn decided(value: Option<bool>, reason: &'static str) -> Answer {
-        Answer { value, witness: None, reason: value.is_none().then_some(reason) }
+impl From<quasiaffine::Answer> for Answer {
+    fn from(answer: quasiaffine::Answer) -> Answer {
+        let reason = if let quasiaffine::Answer::Unknown(reason) = answer { Some(reason) } else { None };
+        Answer { value: answer.known(), witness: None, reason }
     }
 }
 
