@@ -13,7 +13,6 @@ import numpy as np
 from .. import _core
 from .._core import Module
 from ..base.attached import Verdict
-from ..base.dtypes import is_float
 from ..base.text import printable
 from ..builder.edits import edit
 from ..errors import HlomapError
@@ -23,6 +22,7 @@ from ..ops import lookup
 from ..ops._shapes import arrays
 from ..verification.values import at_leaf, random_value
 from .diff import diff
+from .outputs import epsilon, first_difference
 
 _N_RUNS = 3
 _MAX_ELEMENTS = 1 << 22  # of all arrays, to run
@@ -123,7 +123,7 @@ def _run(before: Module, after: Module) -> Verdict:
         for one, other in results:
             for number, (index, _) in enumerate(arrays(before.entry.root.shape)):
                 a, c = (np.asarray(at_leaf(value, index)) for value in (one, other))
-                element = _difference(a, c)
+                element = first_difference(a, c, _MAX_ULPS * epsilon(a.dtype))
                 if element is not None:
                     values = f"{a[element]} before, {c[element]} after"
                     reason = f"output {number} differs in a run, at {list(element)}: {values}"
@@ -150,26 +150,3 @@ def _ids(groups: Sequence[Sequence[int]] | None) -> Iterator[int]:
 
 def _number(module: Module, output: tuple[int, ...]) -> int:
     return [index for index, _ in arrays(module.entry.root.shape)].index(output)
-
-
-def _difference(a: Any, c: Any) -> tuple[int, ...] | None:
-    """An element that differs: for integers at all, for floats by more than 16 units in the last place of the largest
-    element, or in being infinite or NaN."""
-    if a.dtype.kind == "c":
-        parts = [_difference(x, y) for x, y in ((a.real, c.real), (a.imag, c.imag))]
-        return next((part for part in parts if part is not None), None)
-    if not is_float(a.dtype):
-        same = np.asarray(a == c)
-    else:
-        from ml_dtypes import finfo
-
-        step = float(finfo(a.dtype).eps)  # type: ignore[no-untyped-call]
-        a, c = a.astype(np.float64), c.astype(np.float64)
-        finite = np.isfinite(a) & np.isfinite(c)
-        largest = float(np.abs(np.where(finite, np.maximum(np.abs(a), np.abs(c)), 0.0)).max(initial=0.0))
-        with np.errstate(invalid="ignore"):
-            near = np.abs(a - c) <= _MAX_ULPS * step * largest
-        same = np.where(finite, near, (a == c) | (np.isnan(a) & np.isnan(c)))
-    if same.all():
-        return None
-    return tuple(int(i) for i in np.argwhere(~same)[0])

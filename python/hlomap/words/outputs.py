@@ -278,10 +278,13 @@ def _reach(module: Module) -> int:
 
 
 def _difference(a: Any, b: Any) -> tuple[int, ...] | None:
-    rounds = is_float(a.dtype) or a.dtype.kind == "c"
-    if rounds:
-        # Half of the digits of the less precise type.
-        most = max(_epsilon(a.dtype), _epsilon(b.dtype)) ** 0.5
+    # Half of the digits of the less precise type.
+    return first_difference(a, b, max(epsilon(a.dtype), epsilon(b.dtype)) ** 0.5)
+
+
+def first_difference(a: Any, b: Any, most: float) -> tuple[int, ...] | None:
+    """The first element that differs: for types that round, by more than ``most`` times the largest finite element."""
+    if epsilon(a.dtype):
         a, b = (x.astype(np.complex128 if x.dtype.kind == "c" else np.float64) for x in (a, b))
         with np.errstate(invalid="ignore"):
             scale = max((float(np.abs(x[np.isfinite(x)]).max(initial=0.0)) for x in (a, b)), default=0.0)
@@ -293,7 +296,10 @@ def _difference(a: Any, b: Any) -> tuple[int, ...] | None:
     return tuple(int(i) for i in np.argwhere(~same)[0])
 
 
-def _epsilon(dtype: np.dtype[Any]) -> float:
+def epsilon(dtype: np.dtype[Any]) -> float:
+    """The distance from 1 to the next number of a type of floats, or of the parts of complex numbers; else 0."""
+    if not is_float(dtype) and dtype.kind != "c":
+        return 0.0
     from ml_dtypes import finfo
 
     return float(finfo(dtype).eps)  # type: ignore[no-untyped-call]
