@@ -91,7 +91,7 @@ pub fn _eliminate_ranges(py: Python<'_>, maps: Vec<PyRef<'_, PyMap>>) -> PyResul
     Ok(unlocked(py, fewer)?.into_iter().map(PyMap::from).collect())
 }
 
-/// Whether pairs are lacking, the maps that are open, and the reason why there is no answer.
+/// Whether a pair is missing, which maps stay open, and the reason if there is no answer.
 type Coverings = (bool, Vec<Vec<(usize, Vec<usize>)>>, Option<&'static str>);
 
 /// The outer and the inner maps of an array.

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 
 use pyo3::prelude::*;
+use shard::claims::Policy;
 use shard::mesh::{Parts, Sharding};
 use shard::plan::{evaluate, plan, Application, Plan, Program, Region, ValueId};
-use shard::resolve::{Policy, Rules, Why};
+use shard::resolve::{Rules, Why};
 use shard::rule::{Array, Combine, OperandMaps, Rule};
 
 use crate::detach::{n_threads, unlocked};

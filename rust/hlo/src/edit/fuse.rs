@@ -169,7 +169,7 @@ impl<'m, F: Fn(u32) -> Option<Row<'m>>> Merged<'m, F> {
             return Ok(at);
         }
         let Some(row) = (self.operand)(id) else {
-            return Err(EditError::Invalid(format!("there is no value number {id}")));
+            return Err(EditError::Invalid(format!("no value has the number {id}")));
         };
         let is_scalar = row.shape.as_array().is_some_and(|a| a.rank() == 0);
         let at = match is_scalar && row.code().has(Trait::LITERAL) && !within.contains(&id) {

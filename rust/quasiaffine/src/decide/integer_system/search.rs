@@ -136,7 +136,7 @@ impl System {
         self.columns.len() + self.eliminated.len() + of_rows.chain(of_forms).sum::<usize>()
     }
 
-    /// Splits the system into parts that share no condition; each part keeps only its own columns, renumbered.
+    /// Splits the system into independent parts, each with its own columns, renumbered.
     fn divided(&self, parts: &[Vec<Column>]) -> Vec<System> {
         // The part of each column, and its number there.
         let mut places: Vec<(usize, Column)> = vec![(0, 0); self.columns.len()];
