@@ -1035,8 +1035,9 @@ _Written: TypeAlias = tuple[str, Shape, str, str, list[int], list[tuple[str, _Fi
 def _all_names(module: Module, /) -> list[str]: ...
 def _rows(computation: Computation, /) -> list[tuple[str, Shape, str, str, tuple[int, ...], tuple[int, ...]]]: ...
 def _merge(
-    members: Sequence[tuple[int, _Written, tuple[list[_Written], int] | None]],
+    members: Sequence[tuple[int, _Written]],
     outside: Sequence[tuple[int, _Written]],
+    inside: Sequence[tuple[Sequence[_Written], int]],
     outputs: Sequence[int],
     kind: str | None,
     part: int,

@@ -32,7 +32,24 @@ def test_every_level_is_opened() -> None:
 def test_very_deep_and_very_many() -> None:
     """Neither exhausts memory: the answer is unknown, with the reason."""
     deep, many = nested(150, 1), nested(40, 2)
-    for module, reason in ((deep, "inside more than 100 fusions or calls"), (many, "more than 131072 instructions")):
+    for module, reason in (
+        (deep, "more than 100 fusions or calls are inside each other"),
+        (many, "more than 131072 instructions"),
+    ):
         found = hm.schedule(module["k"])
         assert isinstance(found, hm.Unknown) and reason in found.reason
         assert {access.sectors for access in hm.coalescing(module["k"])} == {None}
+
+
+def test_the_builder_opens_every_level_too() -> None:
+    """A consumer that calls nested fusions is as flat as by `hm.fuse`."""
+    module = hm.parse(
+        str(nested(3, 2)).replace("ROOT %k = f32[4,6]", "%k = f32[4,6]").rstrip().removesuffix("}")
+        + "  ROOT %t = f32[4,6] tanh(%k)\n}\n"
+    )
+    fused = hm.fuse(module["t"], module["k"])
+    b = hm.edit(module)
+    made = b.fuse(b["t"], b["k"])
+    inside = b.build()[made.name].called_computations[0]
+    assert not any(i.called_computations for i in inside)
+    assert inside.fingerprint == fused.called_computations[0].fingerprint

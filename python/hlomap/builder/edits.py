@@ -451,35 +451,32 @@ class Edits(Core):
 
     def _merged(self, call: str, group: list[Value], outputs: list[Value], kind: str | None) -> Value:
         """The fusion of these instructions, in the place of the first output, which nothing reads yet."""
-        callees: list[Callee] = []
+        callees: dict[Callee, int] = {}
         ids: dict[Value, int] = {}
 
         def id_of(value: Value) -> int:
             return ids.setdefault(value, len(ids))
 
-        members = []
-        for one in group:
-            row = _row(one, id_of, callees, without_rows=True)
-            body = None
-            if lookup(one.opcode).calls.inlines and "kind" in one.attributes:
-                inner = runnable(_callee_of(one).scope)
+        members = [(id_of(one), _row(one, id_of, callees, without_rows=True)) for one in group]
+        inside: list[tuple[list[_Row], int]] = []
+        while left := list(callees)[len(inside) :]:  # the rows of a computation add those that it calls
+            for callee in left:
+                inner = runnable(callee.scope)
                 at = {value: k for k, value in enumerate(inner)}
-                rows = [_row(value, at.__getitem__, callees) for value in inner]
-                body = rows, at[_callee_of(one).value]
-            members.append((id_of(one), row, body))
+                inside.append(([_row(value, at.__getitem__, callees) for value in inner], at[callee.value]))
         outside = [(k, _row(value, id_of, callees, is_bare=True)) for value, k in list(ids.items())]
         chosen = [ids[one] for one in outputs]
         try:
-            operands, rows, root, fusion = _core._merge(members, outside, chosen, kind, len(callees))
+            operands, rows, root, fusion = _core._merge(members, outside, inside, chosen, kind, len(callees))
         except ShapeError as error:
             raise ShapeError(f"{call}: {error.args[0]}") from None
-        by_id = list(ids)
+        by_id, called = list(ids), list(callees)
         scope = Scope(self._unique("fused_computation"))
         self._scopes.append(scope)
         try:
             values: list[Value] = []
             for name, shape, opcode, literal, inner_operands, fields, _ in rows:
-                attributes = {key: _attribute(one, values, callees) for key, one in fields}
+                attributes = {key: _attribute(one, values, called) for key, one in fields}
                 inputs = [values[k] for k in inner_operands]
                 made = self._append(shape, opcode, inputs, attributes, literal=literal, name=name)
                 if opcode == "parameter":
@@ -487,10 +484,10 @@ class Edits(Core):
                 values.append(made)
         finally:
             self._scopes.pop()
-        callees.append(Callee(scope.name, scope, values[root]))
-        self._callees.append(callees[-1])
+        called.append(Callee(scope.name, scope, values[root]))
+        self._callees.append(called[-1])
         name, shape, opcode, _, _, fields, _ = fusion
-        kept: dict[str, Attribute] = {key: _attribute(one, values, callees) for key, one in fields}
+        kept: dict[str, Attribute] = {key: _attribute(one, values, called) for key, one in fields}
         within = set(group)
         if before := dict.fromkeys(one for member in group for one in predecessors(member) if one not in within):
             kept["control-predecessors"] = Names(before)
@@ -550,27 +547,25 @@ def _above(value: Value, below: Value) -> set[Value]:
 
 
 def _row(
-    value: Value, position: Any, callees: list[Callee], *, without_rows: bool = False, is_bare: bool = False
+    value: Value, position: Any, callees: dict[Callee, int], *, without_rows: bool = False, is_bare: bool = False
 ) -> _Row:
-    """An instruction for the compiled module; ``callees`` collects the computations that it calls."""
+    """An instruction for the compiled module; ``callees`` collects and numbers the computations that it calls."""
     fields: list[tuple[str, _Field]] = []
     for key, one in {} if is_bare else value.written.items():
         if isinstance(one, Names):
             if not without_rows:
                 fields.append((key, [position(earlier) for earlier in one]))
         elif isinstance(one, Callees):
-            fields.append((key, tuple(range(len(callees), len(callees) + len(one.all)))))
-            callees += one.all
+            fields.append((key, tuple(callees.setdefault(each, len(callees)) for each in one.all)))
         elif isinstance(one, Callee):
-            fields.append((key, len(callees)))
-            callees.append(one)
+            fields.append((key, callees.setdefault(one, len(callees))))
         else:
             fields.append((key, str(one)))
     operands = [] if is_bare else [position(operand) for operand in value.operands]
     return value.name, value.shape, value.opcode, value.literal, operands, fields, None
 
 
-def _attribute(field: _Field, values: list[Value], callees: list[Callee]) -> Attribute:
+def _attribute(field: _Field, values: list[Value], callees: Sequence[Callee]) -> Attribute:
     """An attribute that the compiled module gives back."""
     if isinstance(field, str):
         return field
@@ -594,7 +589,7 @@ def _lines(scope: Scope, new: Mapping[Callee, int]) -> tuple[int | None, str, li
         if value.number is not None and not value.is_changed:
             lines.append(value.number)
             continue
-        callees: list[Callee] = []
+        callees: dict[Callee, int] = {}
         name, shape, opcode, literal, operands, fields, _ = _row(value, at.__getitem__, callees)
         known = [one.scope.computation.number if one.scope.computation else new[one] for one in callees]
         renumbered: list[tuple[str, _Field]] = []

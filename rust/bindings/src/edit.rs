@@ -176,34 +176,37 @@ pub fn _rows<'py>(py: Python<'py>, computation: &Bound<'py, PyComputation>) -> P
     Ok(rows)
 }
 
-/// An instruction with its number, and for a fusion the instructions and the root of its computation.
-type Merging<'py> = (u32, Written<'py>, Option<(Vec<Written<'py>>, u32)>);
-
 /// The operands of a fusion, the instructions and the root of its computation, and the fusion.
 type Merged<'py> = (Vec<u32>, Vec<Written<'py>>, u32, Written<'py>);
 
 /// Several instructions as one fusion.
 ///
-/// ``members`` are the instructions, each with a number, and for a fusion the instructions and the root of its
-/// computation; ``outside`` are the values that they read, by number.  Returns the numbers of the operands, the
+/// ``members`` are the instructions, each with a number; ``outside`` are the values that they read, by number; ``inside``
+/// has the instructions and the root of each computation that they call.  Returns the numbers of the operands, the
 /// instructions of the new computation, its root, and the fusion, which calls computation ``part`` and has operands by
 /// position.
 #[pyfunction]
-#[pyo3(signature = (members, outside, outputs, kind, part, /))]
+#[pyo3(signature = (members, outside, inside, outputs, kind, part, /))]
 pub fn _merge<'py>(
     py: Python<'py>,
-    members: Vec<Merging<'py>>,
+    members: Vec<(u32, Written<'py>)>,
     outside: Vec<(u32, Written<'py>)>,
+    inside: Vec<(Vec<Written<'py>>, u32)>,
     outputs: Vec<u32>,
     kind: Option<&str>,
     part: u32,
 ) -> PyResult<Merged<'py>> {
+    let members: Vec<Member<'static>> = members.into_iter().map(|(id, of)| Member { id, row: row(of) }).collect();
     let body = |(rows, root): (Vec<Written<'py>>, u32)| (rows.into_iter().map(row).collect(), root);
-    let member = |(id, of, inside): Merging<'py>| Member { id, row: row(of), body: inside.map(body) };
-    let members: Vec<Member<'static>> = members.into_iter().map(member).collect();
+    let inside: Vec<hlo::Inside<'static>> = inside.into_iter().map(body).collect();
     let outside: FxHashMap<u32, Row<'static>> = outside.into_iter().map(|(id, of)| (id, row(of))).collect();
     let operand = |id: u32| outside.get(&id).cloned();
-    let fused = unlocked(py, || hlo::merge(members, &outputs, kind, operand))?.map_err(|error| raised(py, error))?;
+    let body = |part: u32| match inside.get(part as usize) {
+        Some(body) => Ok(body.clone()),
+        None => Err(EditError::Invalid(format!("no computation has the number {part}"))),
+    };
+    let fused =
+        unlocked(py, || hlo::merge(members, &outputs, kind, operand, body))?.map_err(|error| raised(py, error))?;
     let fusion = written(py, fused.instruction((0..fused.operands.len() as u32).collect(), part))?;
     let rows = fused.rows.into_iter().map(|row| written(py, row)).collect::<PyResult<_>>()?;
     Ok((fused.operands, rows, fused.root, fusion))

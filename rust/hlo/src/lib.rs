@@ -78,6 +78,7 @@ pub use compression::{compression_format, decompress, decompress_head, Compressi
 pub use edit::draft::{part_attributes, Body, Draft, Entry, Part, Row};
 pub use edit::error::EditError;
 pub use edit::extract::extract;
+pub use edit::flat::Inside;
 pub use edit::fuse::{fuse, merge, Fused, Member};
 pub use equal::Names;
 pub use error::{describe, Diagnostic, DiagnosticKind, Source, Span, SyntaxErrors, MAX_DIAGNOSTICS, MAX_PROBLEMS};

@@ -172,6 +172,14 @@ impl<'m> Row<'m> {
             .copied()
     }
 
+    pub(crate) fn callees_mut(&mut self) -> impl Iterator<Item = &mut u32> + use<'_, 'm> {
+        self.attributes.iter_mut().flat_map(|(_, entry)| match entry {
+            Entry::Callee(part) => std::slice::from_mut(part),
+            Entry::Callees(parts) => parts,
+            Entry::Text(_) | Entry::Rows(_) => &mut [],
+        })
+    }
+
     /// The rows that must come before: operands and control predecessors.
     pub(crate) fn before(&self) -> impl DoubleEndedIterator<Item = u32> + '_ {
         let rows = self.attributes.iter().flat_map(|(_, entry)| match entry {

@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::draft::{Body, Called, Draft, Entry, Part, Row};
 use super::error::EditError;
 use super::extract::OF_VALUE;
-use super::flat::flat;
+use super::flat::{flat, inner, Inside};
 use crate::attribute::schema;
 use crate::model::module::{InstructionId, Module};
 use crate::{Opcode, Trait};
@@ -23,8 +23,6 @@ pub struct Member<'m> {
     pub id: u32,
     /// The instruction.
     pub row: Row<'m>,
-    /// The computation of a fusion: its rows in order, and the root.
-    pub body: Option<(Vec<Row<'m>>, u32)>,
 }
 
 /// A fusion of several instructions.
@@ -43,12 +41,14 @@ pub struct Fused<'m> {
 }
 
 /// Merges instructions, which are given in order, into the first of `outputs`. A fusion gives the first output, or a tuple
-/// of several. `operand` gives the row of a value outside; called computations keep their numbers.
+/// of several. Fusions among them, and what is inside, are opened. `operand` gives the row of a value outside, `inside`
+/// the rows of a computation; called computations keep their numbers.
 pub fn merge<'m>(
     members: Vec<Member<'m>>,
     outputs: &[u32],
     kind: Option<&str>,
     operand: impl Fn(u32) -> Option<Row<'m>>,
+    mut inside: impl FnMut(u32) -> Result<Inside<'m>, EditError>,
 ) -> Result<Fused<'m>, EditError> {
     let is_call = kind == Some(Opcode::Call.name());
     let kinds: Vec<&str> = members.iter().filter_map(|m| m.row.attribute_text("kind")).collect();
@@ -65,17 +65,18 @@ pub fn merge<'m>(
     for member in sorted(members) {
         let read = member.row.operands().iter().map(|&o| merged.value(o, &within));
         let outside = read.collect::<Result<Vec<u32>, _>>()?;
-        let value = match member.body {
-            Some((rows, root)) => {
-                let mut inside: Vec<u32> = Vec::with_capacity(rows.len());
+        let value = match inner(&member.row).filter(|_| member.row.code() == Opcode::Fusion) {
+            Some(called) => {
+                let (rows, root) = flat(called, &mut inside)?;
+                let mut at: Vec<u32> = Vec::with_capacity(rows.len());
                 for row in rows {
-                    let at = match row.body {
+                    let new = match row.body {
                         Body::Parameter(number) => outside.get(number as usize).copied().unwrap_or(0),
-                        _ => merged.add(row, |k| inside[k as usize]),
+                        _ => merged.add(row, |k| at[k as usize]),
                     };
-                    inside.push(at);
+                    at.push(new);
                 }
-                inside[root as usize]
+                at[root as usize]
             }
             None => {
                 let mut row = member.row;
@@ -293,17 +294,8 @@ pub fn fuse(
 ) -> Result<Module, EditError> {
     let mut sorted = instructions.to_vec();
     sorted.sort_unstable();
-    let mut called = Called::new(m);
-    let mut members = Vec::with_capacity(sorted.len());
-    for i in sorted {
-        let opened = m.called_computations(i).next().filter(|_| m.instructions()[i as usize].opcode == Opcode::Fusion);
-        let body = match opened {
-            None => None,
-            Some(c) => Some(flat(m, c, &mut called)?),
-        };
-        let row = Row::of(m, i, Some, |c| if opened.is_some() { 0 } else { called.part(c) })?;
-        members.push(Member { id: i, row, body });
-    }
+    let members: Result<Vec<Member>, EditError> =
+        sorted.into_iter().map(|i| Ok(Member { id: i, row: Row::of(m, i, Some, |c| c)? })).collect();
     let outside = |i: u32| Row {
         name: m.legal_name(i),
         shape: Cow::Borrowed(m.shape(i)),
@@ -312,7 +304,10 @@ pub fn fuse(
         attributes: Vec::new(),
         number: None,
     };
-    let mut fused = merge(members, outputs, kind, |i| Some(outside(i)))?;
+    let inside = |c: u32| Part::of(m, c, |c| c).map(|part| (part.rows, part.root));
+    let mut fused = merge(members?, outputs, kind, |i| Some(outside(i)), inside)?;
+    let mut called = Called::new(m);
+    fused.rows.iter_mut().flat_map(Row::callees_mut).for_each(|c| *c = called.part(*c));
     let mut names = Taken::default();
     let mut rows: Vec<Row> = Vec::with_capacity(fused.operands.len() + 1);
     for (&i, number) in fused.operands.iter().zip(0..) {

@@ -7,6 +7,6 @@
 pub(crate) mod draft;
 pub(crate) mod error;
 pub(crate) mod extract;
-mod flat;
+pub(crate) mod flat;
 pub(crate) mod fuse;
 mod settle;
