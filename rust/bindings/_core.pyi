@@ -918,6 +918,7 @@ class _Fused:
 class _Tiles:
     sizes: list[int]
     sequential: list[tuple[int, int]]
+    nests: list[list[int]]
     outputs: list[IndexingMap | None]
     records: list[_Record]
 
@@ -927,6 +928,7 @@ class TilePlan:
         cls,
         sizes: Sequence[int],
         n_parallel: int,
+        nests: Sequence[Sequence[int]],
         arrays: Sequence[tuple[IndexingMap | None, Shape, bool, int]],
         n_reads: int,
         tiled: int,

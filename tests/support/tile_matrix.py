@@ -97,8 +97,8 @@ def _by_form(t: hm.results.Tiling) -> TilePlan:
     """The plan of a tiling that enumerates no points."""
     every = [*t.reads, *t.writes]
     arrays = [(r._own_map, t._shape(r), r.is_exact_map, k) for k, r in enumerate(every)]
-    n_parallel = sum(p.kind == "parallel" for p in t.params)
-    return TilePlan([p.size for p in t.params], n_parallel, arrays, len(t.reads), len(t.reads) + t._tiled, few_points=0)
+    n_parallel, n_reads = sum(p.kind == "parallel" for p in t.params), len(t.reads)
+    return TilePlan([p.size for p in t.params], n_parallel, [], arrays, n_reads, n_reads + t._tiled, few_points=0)
 
 
 def _varies(read: hm.results.TileRead, candidate: list[int]) -> bool:

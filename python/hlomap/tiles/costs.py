@@ -7,13 +7,18 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from .._core import Instruction
+from .._core import Computation, IndexingMap, Instruction, Shape
+from ..analysis.known_indices import known_maps
 from ..analysis.queries import output_to_input
+from ..analysis.questions import Questions
+from ..analysis.structure import fused_by
 from ..base.devices import Device
 from ..base.lazy import np, npt
 from ..base.types import read_only
 from ..errors import UnsupportedError
+from ..maps.map_set import MapSet
 from ..memory.cost import cost
+from ..ops._shapes import shape_at
 
 if TYPE_CHECKING:
     from .tiling import TileParameter, Tiling
@@ -96,14 +101,55 @@ def time_at_least(
 def cost_columns(
     t: Tiling, rows: npt.NDArray[np.int64], device: Device, names: Sequence[str]
 ) -> dict[str, npt.NDArray[Any]]:
-    """The columns of :func:`hlomap.cost`; except for the time they are equal for every candidate."""
+    """The columns of :func:`hlomap.cost`; the operations are equal for every candidate."""
     columns: dict[str, npt.NDArray[Any]] = {}
-    report = cost(t._question[0]) if names else None
+    report = cost(t._question[0]) if "flops" in names or "transcendentals" in names else None
     for name in names:
-        number = getattr(report, name)
-        whole = np.full(len(rows), np.nan if number is None else number if number < 2**63 else -1)
-        columns[name] = read_only(time_at_least(t, rows, device, None) if name == "time_at_least" else whole)
+        if name == "time_at_least":
+            column = time_at_least(t, rows, device, None)
+        elif name == "recomputed":
+            column = _recomputed(t, rows)
+        else:
+            number = getattr(report, name)
+            column = np.full(len(rows), np.nan if number is None else number if number < 2**63 else -1)
+        columns[name] = read_only(column)
     return columns
+
+
+def _recomputed(t: Tiling, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """The operations that all tiles evaluate for each one that is needed, NaN where it is not known exactly.
+
+    A tile evaluates the elements of an inner value that it needs once for each map to the value and each step on which
+    they depend.
+    """
+    unknown = np.full(len(rows), np.nan)
+    subject = t._question[0]
+    inside = subject if isinstance(subject, Computation) else fused_by(subject)
+    if inside is None:
+        return np.ones(len(rows))
+    questions = Questions(subject.module)
+    needed: dict[int, int] = {}
+    for one in questions.fused(inside.number).evaluated:
+        if one.evaluated is None or isinstance(one.needed, str):
+            return unknown
+        needed[one.number] = one.needed.flops + one.needed.transcendentals
+    arrays: list[tuple[IndexingMap, Shape]] = []
+    weights: list[float] = []
+    for record in t._maps_to(questions, map(subject.module.instruction, needed)):
+        own = dict.fromkeys(known_maps(record.maps, questions))  # arrays that are computed together have equal maps
+        distinct = MapSet(own, exact=record.exact).count(distinct=True)
+        if record.unknown is not None or not distinct.exact or len({m.shape_index for m in own}) != 1:
+            return unknown
+        value = subject.module.instruction(record.number)
+        for m in own:
+            shape = Shape("u8", shape_at(value.shape, m.shape_index).dimensions)  # an element is a byte
+            arrays.append((m, shape))
+            weights.append(needed[record.number] / max(1, distinct.lower))
+    if not arrays:
+        return np.ones(len(rows))
+    elements, is_exact = t._bytes_read(arrays, rows)
+    is_known = (is_exact & (elements >= 0)).all(axis=1)
+    return np.where(is_known, elements @ np.array(weights) / sum(needed.values()), np.nan)
 
 
 def features(t: Tiling) -> dict[str, int | float | bool | str]:

@@ -32,7 +32,8 @@ class TileTable(Columnar):
 
     * ``legal``: every read is a box and every rule of the limits holds; ``reason``: 0, or the number of the first
       reason why the candidate is not legal, with the text :meth:`reason`
-    * ``grid``, ``steps``: the numbers of tiles of parallel and of sequential parameters
+    * ``grid``: the number of tiles of parallel parameters; ``steps``: the steps of the loops over sequential ones that a
+      tile runs, multiplied where a loop runs inside another one, and added where one runs after the other
     * ``tile_bytes``: bytes that the largest tile reads, or of the box around them
     * ``waste``: elements of tight boxes of all tiles for each element that is read
     * ``read_bytes``: of all tiles, counted in each parallel tile and in each sequential step that affects the read
@@ -46,8 +47,9 @@ class TileTable(Columnar):
     * ``occupancy``: the blocks that a multiprocessor of the device holds at once, limited by its shared memory and by
       its registers, which hold the rest; ``waves``: rounds of blocks, ``tail``: blocks of the last round; all 0 without
       a device
-    * only if ``columns=`` names them: ``flops``, ``transcendentals``, ``recomputed`` of :func:`hlomap.cost`, equal for
-      all candidates, and with a device ``time_at_least``, see :meth:`Tiling.time_at_least`
+    * only if ``columns=`` names them: ``flops``, ``transcendentals`` of :func:`hlomap.cost`, equal for all candidates;
+      ``recomputed``: the operations that all tiles evaluate for each one that is needed, NaN if not known exactly; and
+      with a device ``time_at_least``, see :meth:`Tiling.time_at_least`
 
     >>> module = hm.parse("ENTRY e { p = f32[6,4] parameter(0)  ROOT t = f32[4,6] transpose(p), dimensions={1,0} }")
     >>> table = hm.tile(module.entry).evaluate([[4, 2], [1, 6]])

@@ -7,7 +7,7 @@ depends on sizes.  No code depends on an opcode.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -29,7 +29,7 @@ from .candidates import candidates
 from .table import COLUMNS, COST_COLUMNS, TileTable, reason_texts
 
 if TYPE_CHECKING:
-    from .._core import _Tiles
+    from .._core import _Record, _Tiles
     from .frontier import TileFrontier
 
 Sizes: TypeAlias = "Sequence[int] | npt.NDArray[np.int64]"
@@ -200,19 +200,23 @@ def tile(subject: Instruction | Computation | Module, /, output: int | ShapeInde
     """
     subject = subject_of(subject, "tile")
     expect_index(output, "tile", "output")
-    if isinstance(subject, Computation):
-        start, ends, region = subject.root, subject.parameters, Region.of(subject, None, subject.parameters)
-    else:
-        start, ends, region = subject, subject.operands, Region.of([subject], subject, subject.operands)
+    start, ends = (
+        (subject.root, subject.parameters) if isinstance(subject, Computation) else (subject, subject.operands)
+    )
     chosen = shape_indices(start.shape, output, "output")
     if not chosen:
         raise ShapeError(f"output {output} of {start.name} has no array")
     indices = array_leaves(start.shape)
     tiled = indices.index(chosen[0])
     questions = Questions(start.module)
-    found = questions.tiles(start.number, indices, tiled, region)
+    found = questions.tiles(start.number, indices, tiled, _region(subject, ends))
     maps = [known_maps(record.maps, questions) for record in found.records]
     return Tiling((subject, chosen[0]), start, ends, indices, found, maps)
+
+
+def _region(subject: Instruction | Computation, ends: Iterable[Instruction]) -> Region:
+    inside, entered = (subject, None) if isinstance(subject, Computation) else ([subject], subject)
+    return Region.of(inside, entered, ends)
 
 
 class Tiling(Page, ReadOnly):
@@ -263,6 +267,7 @@ class Tiling(Page, ReadOnly):
             for k, (index, m) in enumerate(zip(indices, found.outputs, strict=True))
         )
         """One for each array of the output."""
+        self._nests = found.nests
         self._question = question
         self._tiled = list(indices).index(question[1])
 
@@ -279,16 +284,34 @@ class Tiling(Page, ReadOnly):
 
     @cached_property
     def _plan(self) -> TilePlan:
-        n_parallel = sum(p.kind == "parallel" for p in self.params)
         every = [*self.reads, *self.writes]
         places = [(k < len(self.reads), r.operand, r.shape_index) for k, r in enumerate(every)]
         numbers = {place: k for k, place in enumerate(places)}
         arrays = [
             (r._own_map, self._shape(r), r.is_exact_map, numbers[at]) for r, at in zip(every, places, strict=True)
         ]
-        return TilePlan(
-            [p.size for p in self.params], n_parallel, arrays, len(self.reads), len(self.reads) + self._tiled
-        )
+        return self._plan_of(arrays, len(self.reads))
+
+    def _plan_of(self, arrays: Sequence[tuple[IndexingMap | None, Shape, bool, int]], n_reads: int) -> TilePlan:
+        """The plan of arrays, of which those from number ``n_reads`` on are written."""
+        n_parallel = sum(p.kind == "parallel" for p in self.params)
+        sizes = [p.size for p in self.params]
+        return TilePlan(sizes, n_parallel, self._nests, arrays, n_reads, n_reads + self._tiled)
+
+    def _bytes_read(
+        self, arrays: Sequence[tuple[IndexingMap, Shape]], rows: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+        """The columns ``read_bytes`` and ``read_bytes_exact`` of arrays with maps from the parameters."""
+        plan = self._plan_of([(m, shape, True, k) for k, (m, shape) in enumerate(arrays)], len(arrays))
+        names = ["read_bytes", "read_bytes_exact"]
+        found = plan.evaluate(rows, *_numbers(_UNSTATED[Device], _UNSTATED[Limits]), 1, names, 1)
+        return found[names[0]], found[names[1]]
+
+    def _maps_to(self, questions: Questions, values: Iterable[Instruction]) -> list[_Record]:
+        """The maps from the parameters to values inside."""
+        indices = array_leaves(self.root.shape)
+        found = questions.tiles(self.root.number, indices, self._tiled, _region(self._question[0], values))
+        return found.records
 
     @staticmethod
     def _shape(read: TileRead) -> Shape:

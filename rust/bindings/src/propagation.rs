@@ -267,20 +267,22 @@ impl PyPropagation {
         tiled: usize,
         region: Region,
     ) -> PyResult<TilesRecord> {
-        let (parameters, maps, reached) = ask(slf, [Subject::Instruction(start)], |questions| {
+        let (parameters, nests, maps, reached) = ask(slf, [Subject::Instruction(start)], |questions| {
             let schedule = region.schedule(questions, start)?;
             let (parameters, maps) = tiles::parameters(questions, &schedule, &indices, tiled)?;
             let known: Vec<(ShapeIndex, Map)> =
                 indices.iter().zip(&maps).filter_map(|(index, map)| Some((index.clone(), map.clone()?))).collect();
             let propagation = questions.from_parameters(&schedule, &parameters, &known)?;
             let reached: Vec<Reached> = region.ends.iter().map(|&id| Reached::new(&propagation, id)).collect();
+            let nests = tiles::nests(&parameters, &propagation);
             drop(propagation);
-            Ok((parameters, maps, reached))
+            Ok((parameters, nests, maps, reached))
         })?;
         let outputs = maps.into_iter().map(|map| map.map(|map| Py::new(slf.py(), PyMap::from(map))).transpose());
         Ok(TilesRecord {
             sizes: parameters.sizes(),
             sequential: parameters.sequential.iter().map(|p| (p.instruction, p.position)).collect(),
+            nests: nests.iter().map(|nest| nest.to_vec()).collect(),
             outputs: outputs.collect::<PyResult<_>>()?,
             records: records(slf).of_values(reached)?.into_iter().map(Bound::unbind).collect(),
         })

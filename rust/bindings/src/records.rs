@@ -79,12 +79,13 @@ pub struct FusedRecord {
 }
 
 /// The sizes of the tiling parameters; for each parameter after the array's dimensions the number of the instruction
-/// whose rule has the range, and the position of the range there; a map or None for each array of the output; and a
+/// whose rule has the range, and the position of the range there; the parameters of loops inside each other; a map or None for each array of the output; and a
 /// record for each end.
 #[pyclass(name = "_Tiles", module = "hlomap._core", frozen, get_all)]
 pub struct TilesRecord {
     pub sizes: Vec<i64>,
     pub sequential: Vec<(InstructionId, u32)>,
+    pub nests: Vec<Vec<u32>>,
     pub outputs: Vec<Option<Py<PyMap>>>,
     pub records: Vec<Py<Record>>,
 }

@@ -21,7 +21,7 @@ use crate::layout::PyShape;
 use crate::map::PyMap;
 
 /// Reads and writes of an output's tiles: ``sizes`` are those of the parameters, the first ``n_parallel`` of which are
-/// the dimensions of array number ``tiled``.  An array is a map from some of the parameters, or None if unknown,
+/// the dimensions of array number ``tiled``; ``nests`` are those of loops inside each other.  An array is a map from some of the parameters, or None if unknown,
 /// its shape, whether the map is exact, and the number of its value: reads with equal numbers read one array.  Those
 /// from ``n_reads`` on are written.  If forms do not give the answer, up to ``few_points`` points are enumerated.
 #[pyclass(name = "TilePlan", module = "hlomap._core", frozen)]
@@ -43,16 +43,20 @@ fn run_of(b: TileBox) -> Run {
 #[pymethods]
 impl PyTilePlan {
     #[new]
-    #[pyo3(signature = (sizes, n_parallel, arrays, n_reads, tiled, /, few_points=FEW_POINTS))]
+    #[pyo3(signature = (sizes, n_parallel, nests, arrays, n_reads, tiled, /, few_points=FEW_POINTS))]
     fn new(
         py: Python<'_>,
         sizes: Vec<i64>,
         n_parallel: usize,
+        nests: Vec<Vec<u32>>,
         arrays: Vec<ArrayArgument<'_>>,
         n_reads: usize,
         tiled: usize,
         few_points: i64,
     ) -> PyResult<PyTilePlan> {
+        if n_parallel > sizes.len() || nests.iter().flatten().any(|&k| k as usize >= sizes.len()) {
+            return Err(ShapeError::new_err("a number is beyond the parameters"));
+        }
         let mut given = Vec::new();
         let values: Vec<usize> = arrays.iter().map(|(.., value)| *value).collect();
         for (k, (map, shape, exact, _)) in arrays.iter().enumerate() {
@@ -64,18 +68,19 @@ impl PyTilePlan {
                 let are_known = numbers_of(m).is_ok_and(|numbers| numbers.iter().all(|&k| (k as usize) < sizes.len()));
                 are_known && (m.results().is_empty() || m.results().len() == array.rank())
             });
-            if !fits || n_parallel > sizes.len() {
+            if !fits {
                 return Err(ShapeError::new_err("a map does not fit the parameters or the array"));
             }
             given.push((map, array.clone(), *exact, k >= n_reads));
         }
         let n_reads = n_reads.min(given.len());
+        let nests = nests.into_iter().map(Into::into).collect();
         let plan = unlocked(py, || {
             let arrays = given.iter().map(|(map, shape, exact, is_write)| {
                 TiledArray::new(map.as_ref(), shape, *exact, *is_write, &sizes, n_parallel, few_points)
             });
             let arrays = arrays.collect::<quasiaffine::Result<_>>()?;
-            quasiaffine::Result::Ok(TilePlan::new(sizes, n_parallel, arrays, tiled, &values))
+            quasiaffine::Result::Ok(TilePlan::new(sizes, n_parallel, nests, arrays, tiled, values))
         })?
         .or_raise()?;
         Ok(PyTilePlan { plan, n_reads, names: OnceLock::new() })

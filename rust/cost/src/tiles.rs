@@ -1,9 +1,10 @@
 //! The tiling parameters of an output, and the maps from them to the other outputs of a kernel.
 
+use cancel::poll;
 use flow::indexing::Direction;
 use flow::maps::{is_identity_on, SIMPLIFY};
-use flow::parameters::Parameters;
-use flow::propagate::State;
+use flow::parameters::{numbers_of, Numbers, Parameters};
+use flow::propagate::{Propagation, State};
 use flow::provider::{Rule, RuleProvider};
 use flow::query::Questions;
 use flow::schedule::{Schedule, Step};
@@ -11,6 +12,7 @@ use flow::shapes::{self, ShapeIndex};
 use hlo::{InstructionId, Module};
 use layout::Shape;
 use quasiaffine::{simplify, Expr, Kind, Map};
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use crate::tuning::MAX_TIED_OUTPUTS;
@@ -61,6 +63,41 @@ pub fn parameters<P: RuleProvider>(
     }
     drop(alone);
     Ok((parameters, maps))
+}
+
+/// The parameters of loops inside each other, for every place where a tile runs a loop that has no others inside.
+///
+/// A loop is inside those on whose steps the elements depend that its instruction computes, by a map to it; each map is
+/// a place of its own. Elements that depend on no step of a loop are computed before it.
+pub fn nests(parameters: &Parameters, states: &Propagation<'_>) -> Vec<Numbers> {
+    let n_parallel = parameters.parallel.len();
+    let (mut found, mut around) = (Vec::new(), FxHashSet::default());
+    for (&id, of_maps) in parameters.loops() {
+        poll();
+        let has_all_of = |other: &Numbers, own: &Numbers| own != other && own.iter().all(|k| other.contains(k));
+        let own: Vec<&Numbers> =
+            of_maps.iter().filter(|own| !of_maps.iter().any(|other| has_all_of(other, own))).collect();
+        let state = states.state(id);
+        let places: FxHashSet<&Map> = state.into_iter().flat_map(State::entries).map(|(_, e)| &e.map).collect();
+        if state.is_some_and(|state| state.unknown().is_some()) {
+            found.extend(own.iter().map(|&own| own.clone()));
+        }
+        for place in places {
+            let is_step = |&number: &u32| number as usize >= n_parallel;
+            let outer: Numbers = numbers_of(place).unwrap_or_default().into_iter().filter(is_step).collect();
+            found.extend(own.iter().map(|own| {
+                let mut nest: Numbers = outer.iter().chain(own.iter()).copied().collect();
+                nest.sort_unstable();
+                nest.dedup();
+                nest
+            }));
+            around.insert(outer);
+        }
+    }
+    // A nest within another one is all that is around some loop: the steps on which that loop's elements depend are
+    // those of the last nest on the way to it, or fewer.
+    found.retain(|nest| !around.contains(nest));
+    found
 }
 
 /// The array from which the elements of an array come unchanged, through calls and tuples.

@@ -10,6 +10,7 @@
 //! and the parameters that it uses, in the order of their numbers, and each has the name of its parameter. [`over`] adds
 //! the others.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use hlo::{InstructionId, Module};
@@ -36,6 +37,9 @@ pub struct Parameter {
     pub interval: Interval,
 }
 
+/// Numbers of parameters.
+pub type Numbers = SmallVec<[u32; 4]>;
+
 /// The tiling parameters of an output.
 #[derive(Debug, Default)]
 pub struct Parameters {
@@ -44,6 +48,7 @@ pub struct Parameters {
     /// The other parameters, in the order of the traversal, users first.
     pub sequential: Vec<Parameter>,
     numbers: FxHashMap<Parameter, u32>,
+    loops: BTreeMap<InstructionId, BTreeSet<Numbers>>,
     names: Vec<Arc<str>>,
     /// The operands that supply runtime values.
     suppliers: FxHashSet<Use>,
@@ -102,14 +107,19 @@ impl Parameters {
             }
             // A map without points has no range to step through: a parameter of it would leave no tile at all.
             let maps = part.footprint().into_iter().flat_map(|f| &f.maps).map(|(_, map)| map);
-            for map in maps.filter(|map| map.state() == State::Defined) {
+            for map in maps.filter(|map| map.state() == State::Defined && map.domain().n_ranges > 0) {
+                let mut own = Numbers::new();
                 for (position, range) in map.domain().ranges().iter().enumerate() {
                     let parameter = Parameter { instruction: id, position: position as u32, interval: range.interval };
                     let next = (self.parallel.len() + self.sequential.len()) as u32;
-                    if *self.numbers.entry(parameter).or_insert(next) == next {
+                    let number = *self.numbers.entry(parameter).or_insert(next);
+                    if number == next {
                         self.sequential.push(parameter);
                     }
+                    own.push(number);
                 }
+                own.sort_unstable();
+                self.loops.entry(id).or_default().insert(own);
             }
         }
     }
@@ -150,6 +160,11 @@ impl Parameters {
         let vars = (0..n_dims as u32).map(|number| self.variable(number)).collect();
         let domain = Domain { vars, n_dims, n_ranges: 0, constraints: Vec::new() };
         Map::new(domain, (0..n_dims as u32).map(Expr::dim)).ok()
+    }
+
+    /// For each instruction with such parameters those of each map of its rule, in order: loops inside each other.
+    pub fn loops(&self) -> &BTreeMap<InstructionId, BTreeSet<Numbers>> {
+        &self.loops
     }
 
     /// Whether a map leads to all elements of an array, for all values of the parameters.

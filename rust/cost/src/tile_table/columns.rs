@@ -45,7 +45,7 @@ columns! {
     reason: i16,
     /// Tiles of the output.
     grid: i64,
-    /// Tiles of the sequential parameters.
+    /// Steps of the innermost loops over sequential parameters.
     steps: i64,
     /// Bytes of the box of the largest tile.
     tile_bytes: i64,

@@ -10,9 +10,11 @@ mod runs;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use cancel::{on_threads, poll};
-use flow::{parameters, reads};
+use flow::parameters::{self, Numbers};
+use flow::reads;
 use quasiaffine::tile::Memo;
 use quasiaffine::{Interval, Map, Variable};
 use smallvec::SmallVec;
@@ -27,26 +29,36 @@ pub use request::{DeviceCounts, Limits, Reason, Request};
 pub struct TilePlan {
     sizes: Vec<i64>,
     n_parallel: usize,
+    nests: Vec<Numbers>,
     arrays: Vec<TiledArray>,
     tiled_output: usize,
+    /// For each array the number of its value.
+    values: Vec<usize>,
     /// A lower bound on the bytes that are read or written, each once.
-    least: Option<i64>,
+    least: OnceLock<Option<i64>>,
 }
 
 impl TilePlan {
     /// A plan for parameters of these sizes, parallel ones first. `tiled_output` is the number, among all arrays, of
     /// the written array whose dimensions are the parallel parameters. Arrays with equal `values` share their elements.
+    /// `nests` are the parameters of loops inside each other; loops of different nests run one after another.
     pub fn new(
         sizes: Vec<i64>,
         n_parallel: usize,
+        nests: Vec<Numbers>,
         arrays: Vec<TiledArray>,
         tiled_output: usize,
-        values: &[usize],
+        values: Vec<usize>,
     ) -> TilePlan {
-        let mut by_value: BTreeMap<usize, Vec<&TiledArray>> = BTreeMap::new();
-        values.iter().zip(&arrays).for_each(|(&value, array)| by_value.entry(value).or_default().push(array));
-        let least = by_value.values().map(|of_one| least_bytes(of_one, &sizes)).fold(Some(0), sum);
-        TilePlan { sizes, n_parallel, arrays, tiled_output, least }
+        TilePlan { sizes, n_parallel, nests, arrays, tiled_output, values, least: OnceLock::new() }
+    }
+
+    fn least(&self) -> Option<i64> {
+        *self.least.get_or_init(|| {
+            let mut by_value: BTreeMap<usize, Vec<&TiledArray>> = BTreeMap::new();
+            self.values.iter().zip(&self.arrays).for_each(|(&k, array)| by_value.entry(k).or_default().push(array));
+            by_value.values().map(|of_one| least_bytes(of_one, &self.sizes)).fold(Some(0), sum)
+        })
     }
 
     /// The number of values of each parameter.
@@ -103,10 +115,19 @@ impl TilePlan {
             || want.run_bytes_exact
             || want.sectors_exact;
         let n: SmallVec<[i64; 8]> = given.iter().zip(&self.sizes).map(|(&n, &size)| n.clamp(1, size.max(1))).collect();
-        let tiles = |range: Range<usize>| range.map(|p| tiles_of(self.sizes[p], n[p])).try_fold(1i64, i64::checked_mul);
-        let (grid, steps) = (tiles(0..self.n_parallel), tiles(self.n_parallel..n.len()));
-        let n_tiles = |is_sequential: bool| {
-            let steps = if is_sequential { steps } else { Some(1) };
+        let tiles = |of: &mut dyn Iterator<Item = usize>| {
+            of.map(|p| tiles_of(self.sizes[p], n[p])).try_fold(1i64, i64::checked_mul)
+        };
+        let grid = tiles(&mut (0..self.n_parallel));
+        let of_nest = |nest: &Numbers| tiles(&mut nest.iter().map(|&p| p as usize));
+        let steps = match &self.nests[..] {
+            [] => Some(1),
+            nests => nests.iter().map(of_nest).fold(Some(0), sum),
+        };
+        // The tiles in which an array is read: those of the grid, and of the steps that its elements depend on.
+        let tiles_with = |array: &TiledArray| {
+            let mut own = array.numbers.iter().map(|&p| p as usize).filter(|&p| p >= self.n_parallel);
+            let steps = tiles(&mut own);
             grid.zip(steps).map_or(u128::MAX, |(grid, steps)| grid as u128 * steps as u128)
         };
         let mut reason = 0i16;
@@ -123,12 +144,13 @@ impl TilePlan {
             refuse(Reason::Overflow, None);
         }
         for (k, (array, memo)) in self.arrays.iter().zip(memos).enumerate() {
+            let n_tiles = tiles_with(array);
             let mut count = match &array.map {
                 Some(map) => map.count(&of_numbers(&n, &array.numbers), memo),
-                None => array.everything(n_tiles(array.is_sequential)),
+                None => array.everything(n_tiles),
             };
             if !count.largest_exact || !count.elements_exact {
-                array.bound(&mut count, n_tiles(array.is_sequential));
+                array.bound(&mut count, n_tiles);
             }
             match count.refusal {
                 Some(refusal) if array.map.is_some() => {
@@ -199,7 +221,7 @@ impl TilePlan {
                     sectors_exact: is_exact && runs.is_regular && runs.begins_at(sector) == sector * 8;
                     efficiency: count.largest as f64 * array.bits as f64 / (sectors.max(1) as f64 * sector as f64 * 8.0);
                 }
-                let of_sectors = runs.most_sectors(&count, array.bits, sector, n_tiles(array.is_sequential));
+                let of_sectors = runs.most_sectors(&count, array.bits, sector, n_tiles);
                 most = sum(most, of_sectors.checked_mul(sector as u128).and_then(|n| i64::try_from(n).ok()));
             }
         }
@@ -242,7 +264,7 @@ impl TilePlan {
             write_bytes: shown(written);
             live_bytes: shown(live);
             smem_bytes: shown(shared);
-            dram_bytes_lower: shown(self.least);
+            dram_bytes_lower: shown(self.least());
             dram_bytes_upper: shown(sum(most, written));
             waves: shown(waves);
             tail: if at_once == 0 { 0 } else { shown(grid.zip(before).map(|(grid, before)| grid - before)) };
