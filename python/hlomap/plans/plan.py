@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from .._core import Instruction, Module, Sharding, _print_replaced
+from .._core import Instruction, Module, Sharding
 from ..base.text import plural
 from ..base.types import ReadOnlyDict, ShapeIndex, wrong_type
+from ..builder.edits import edit
 from ..errors import NotFoundError, ShapeError
-from ..hlo.load import parse
 from ..shardings.specs import Axes, Parts
 from .graph import Graph
 from .tables import Move, Moves, PlannedValue, PlannedValues
@@ -206,15 +206,16 @@ class ShardPlan:
     def module(self) -> Module:
         """The program with these shardings, as tiles: for :func:`hlomap.partitioned`, :func:`hlomap.explain` and XLA.
 
-        An instruction that is called several times has the sharding of its first call.
+        An instruction that is called several times has the sharding of its first call.  Raises
+        :class:`~hlomap.errors.UnsupportedError` for a program that :func:`hlomap.edit` cannot write.
         """
-        replaced: dict[int, list[tuple[str, str | None]]] = {}
+        b = edit(self._graph.module)
         for instruction, found in self._graph.of_instruction.items():
             parts = [self._axes.tiles_text(self.parts(v)) for v in found[0]]
             if parts:
                 text = parts[0] if instruction.shape.is_array else "{" + ", ".join(parts) + "}"
-                replaced[instruction.number] = [("sharding", text), *_without_shardy(instruction)]
-        return parse(_print_replaced(self._graph.module, replaced))
+                b._value_of(instruction).annotated(sharding=text, frontend_attributes=_without_shardy(instruction))
+        return b.build()
 
     def to_dict(self) -> dict[str, Any]:
         """The plan for JSON."""
@@ -265,11 +266,9 @@ class ShardPlan:
         return "\n".join(lines)
 
 
-def _without_shardy(instruction: Instruction) -> list[tuple[str, str | None]]:
-    """The frontend attributes without those of Shardy, which would contradict the sharding."""
+def _without_shardy(instruction: Instruction) -> Mapping[str, str] | Literal[""] | None:
+    """The frontend attributes without those of Shardy, which would contradict the sharding; None if there are none."""
     said = instruction.attributes.get("frontend_attributes")
     if not isinstance(said, Mapping) or not any(name.startswith("xla.sdy.") for name in said):
-        return []
-    kept = {name: str(value) for name, value in said.items() if not name.startswith("xla.sdy.")}
-    pairs = (name + '="' + value.replace("\\", "\\\\").replace('"', '\\"') + '"' for name, value in kept.items())
-    return [("frontend_attributes", "{" + ", ".join(pairs) + "}" if kept else None)]
+        return None
+    return {name: str(value) for name, value in said.items() if not name.startswith("xla.sdy.")} or ""

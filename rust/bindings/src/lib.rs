@@ -94,7 +94,7 @@ mod _core {
         rows::{_row_columns, _rows_message, PyRows},
         rule_cache::PyRuleCache,
         set_questions::{_coalesce, _covers, _eliminate_ranges, _image_many, _is_injective, _overlap},
-        sharder::{_print_replaced, PySharder},
+        sharder::PySharder,
         sharding::{PyMesh, PyReplicaGroups, PySharding},
         tiling::{_over_all_parameters, _tile_reasons, PyTilePlan},
         view::{PyComputation, PyInstruction, PyModule_},

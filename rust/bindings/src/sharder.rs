@@ -1,6 +1,5 @@
 //! The Python class that plans the shardings of a program.
 
-use std::collections::HashMap;
 use std::sync::Mutex;
 
 use pyo3::prelude::*;
@@ -12,7 +11,6 @@ use shard::rule::{Array, Combine, OperandMaps, Rule};
 
 use crate::detach::{n_threads, unlocked};
 use crate::map::PyMap;
-use crate::view::PyModule_;
 
 /// The dimensions of an array, and the bits of an element.
 type ArrayLike = (Vec<i64>, u32);
@@ -160,16 +158,4 @@ impl PySharder {
         let candidates: Vec<_> = candidates.into_iter().map(stages).collect();
         self.with_rules(py, |rules| evaluate(&self.program, rules, &self.closed, &candidates, n_threads(threads)))
     }
-}
-
-/// The text of a module with other attributes of some instructions: by number, names with values, ``None`` for none.
-#[pyfunction]
-#[pyo3(signature = (module, replaced, /))]
-pub fn _print_replaced(
-    py: Python<'_>,
-    module: &PyModule_,
-    replaced: HashMap<u32, Vec<(String, Option<String>)>>,
-) -> PyResult<String> {
-    let replaced = replaced.into_iter().collect();
-    unlocked(py, || hlo::print_replaced(&module.0, &replaced))
 }

@@ -90,7 +90,7 @@ pub use model::reads::{Path, Read};
 pub use model::signature::Key;
 pub use opcode::{Arity, Opcode, Trait};
 pub use parse::parse_part;
-pub use print::{print_computation, print_instruction, print_module, print_replaced, PrintOptions, Replaced};
+pub use print::{print_computation, print_instruction, print_module, PrintOptions};
 pub use proto::profile::{is_profile, parse_profile, OpTime, Plane, Profile, Program, Unmatched};
 pub use proto::{is_module_head, parse_proto};
 pub use verify::rule::Rule;

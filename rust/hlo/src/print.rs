@@ -9,7 +9,6 @@ use std::borrow::Cow;
 use std::fmt::{self, Write};
 
 use layout::{ArrayShape, ElementType, Shape};
-use rustc_hash::FxHashMap;
 
 use crate::attribute::form::Form;
 use crate::attribute::Value;
@@ -60,7 +59,7 @@ const LARGE: i64 = 10;
 
 impl fmt::Display for Module {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Printer { m: self, options: PrintOptions::default(), replaced: None }.module(f)
+        Printer { m: self, options: PrintOptions::default() }.module(f)
     }
 }
 
@@ -79,21 +78,10 @@ pub fn print_instruction(module: &Module, id: InstructionId, options: PrintOptio
     printed(module, options, |printer, text| printer.row(text, id, 0))
 }
 
-/// Attributes that replace those of an instruction: names with their values, `None` for none.
-pub type Replaced = FxHashMap<InstructionId, Vec<(String, Option<String>)>>;
-
-/// The whole module, with other attributes of some instructions.
-pub fn print_replaced(module: &Module, replaced: &Replaced) -> String {
-    let mut text = String::new();
-    // Writing to a string does not fail.
-    let _ = Printer { m: module, options: PrintOptions::default(), replaced: Some(replaced) }.module(&mut text);
-    text
-}
-
 fn printed(m: &Module, options: PrintOptions, print: impl FnOnce(&Printer, &mut String) -> fmt::Result) -> String {
     let mut text = String::new();
     // Writing to a string does not fail.
-    let _ = print(&Printer { m, options, replaced: None }, &mut text);
+    let _ = print(&Printer { m, options }, &mut text);
     text
 }
 
@@ -136,7 +124,6 @@ impl Module {
 struct Printer<'m> {
     m: &'m Module,
     options: PrintOptions,
-    replaced: Option<&'m Replaced>,
 }
 
 impl<'m> Printer<'m> {
@@ -259,17 +246,10 @@ impl<'m> Printer<'m> {
             }
         }
         f.write_str(")")?;
-        let replaced = self.replaced.and_then(|all| all.get(&i)).map_or(&[][..], |own| own);
-        let is_kept = |attribute: &&Attribute| !replaced.iter().any(|(name, _)| *name == m.attribute_name(attribute));
-        for attribute in m.attributes(i).iter().filter(is_kept) {
+        for attribute in m.attributes(i) {
             match m.comparison_type(i, attribute).filter(|_| m.attribute(i, "type").is_none()) {
                 Some(word) => write!(f, ", type={word}")?,
                 None => self.attribute(f, attribute, Some(m.computation_of(i)), depth)?,
-            }
-        }
-        for (name, value) in replaced {
-            if let Some(value) = value {
-                write!(f, ", {name}={value}")?;
             }
         }
         Ok(())
