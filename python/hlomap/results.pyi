@@ -5,6 +5,7 @@ from .analysis.loops import Access as Access, CarriedValue as CarriedValue, Loop
 from .analysis.reads import Reads as Reads
 from .analysis.slice import Slice as Slice
 from .analysis.table import Table as Table
+from .base.answers import Records as Records
 from .corpus.reports import CorpusReport as CorpusReport, CorpusSummary as CorpusSummary
 from .corpus.run import CorpusProgress as CorpusProgress
 from .explorer.page import ExplorerPage as ExplorerPage

@@ -12,6 +12,7 @@ from ..errors import UndecidedError
 from .text import one_line
 
 _Witness = TypeVar("_Witness", covariant=True)
+_Item = TypeVar("_Item", covariant=True)
 
 
 class ReadOnly:
@@ -50,6 +51,15 @@ class Record(ReadOnly):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), self._values()
+
+
+class Records(tuple[_Item, ...]):
+    """A tuple of results whose text has a line for each."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self))
 
 
 class Answer(Record, Generic[_Witness]):

@@ -20,11 +20,10 @@ from ..base.devices import Device, as_device
 from ..base.lazy import np
 from ..base.types import expect_items, subject_of
 from ..errors import HlomapError
-from ..memory.coalescing import Coalescing, coalescing
+from ..memory.coalescing import Coalescing, Requests, coalescing_of_schedule, scheduled
 from ..memory.cost import CostReport, costs_within
 from ..ops._shapes import array_leaves
 from ..schedules.priority_fusion import Kernels
-from ..schedules.schedule import schedule
 from ..tiles.candidates import candidates
 from ..tiles.tiling import tile
 from . import facts, in_place
@@ -151,6 +150,7 @@ class _Table:
         self._control: dict[Computation, Mapping[Instruction, str]] = {}
         self._readers: dict[Instruction, int] = {}
         self._saved: dict[Instruction, int | Unknown] = {}
+        self._requests: Requests = {}
 
     # ------------------------------------------------------------------ rows
 
@@ -302,15 +302,11 @@ class _Table:
     def _measured(self, kernel: Instruction, cost: CostReport | None) -> _Kernel:
         emitter: str | Unknown | None = None
         efficiency: float | Unknown | None = None
-        if self.device is not None and self.columns & _EFFICIENCY:
-            accesses = coalescing(kernel, device=self.device)
-            efficiency = _efficiency(accesses)
-            emitter = next(
-                (one.kernel.split(",")[0] for one in accesses if one.kernel and one.sectors is not None), None
-            )
-        if self.device is not None and self.columns & _EMITTER and emitter is None:
-            found = schedule(kernel, self.device)
+        if self.device is not None and self.columns & (_EMITTER | _EFFICIENCY):
+            found, flat = scheduled(kernel, self.device)
             emitter = found if isinstance(found, Unknown) else found.emitter
+            if self.columns & _EFFICIENCY:
+                efficiency = _efficiency(coalescing_of_schedule(kernel, found, flat, self.device, known=self._requests))
         return _Kernel(_bytes(cost), _seconds(cost), emitter, efficiency)
 
     def fused(self, edge: _Edge) -> _Fused | str:
@@ -372,13 +368,6 @@ def _lower(a: float | Unknown | None, b: float | Unknown | None) -> float | Unkn
         if one is None or isinstance(one, Unknown):
             return one
     return min(a, b)  # type: ignore[type-var]
-
-
-def _emitter(accesses: Iterable[Coalescing]) -> str | None:
-    """The emitter of a kernel with these accesses; None if they do not show it."""
-    known = (one.kernel for one in accesses if one.sectors is not None and one.kernel)
-    name, comma, _ = next(known, "").partition(", vectors of ")
-    return name if comma else None
 
 
 def _efficiency(accesses: Iterable[Coalescing]) -> float | Unknown:

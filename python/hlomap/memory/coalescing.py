@@ -7,15 +7,15 @@ its hero.  A record that is not exact has upper bounds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from .._core import Computation, IndexingMap, Instruction, Module, Shape, count_requests, flat_thread_map
 from ..analysis.queries import operand_maps, reached
 from ..analysis.questions import Questions
 from ..analysis.structure import is_fusion
-from ..base.answers import Unknown
+from ..base.answers import Records, Unknown
 from ..base.devices import Device, as_device
 from ..base.types import ShapeIndex, expect, subject_of
 from ..errors import HlomapError, ShapeError
@@ -88,7 +88,7 @@ def coalescing(
     vector: int | None = None,
     base_alignment: int = 256,
     device: Device | str = "h100",
-) -> tuple[Coalescing, ...]:
+) -> Records[Coalescing]:
     """The sectors and bytes that a kernel moves: a record for each map to an operand, then one for each output.
 
     ``subject`` is an instruction, a fusion or a computation, whose parameters are then the operands; a module stands
@@ -115,8 +115,7 @@ def coalescing(
     ...   p = f32[1024,1024] parameter(0)
     ...   ROOT t = f32[1024,1024] transpose(p), dimensions={1,0}
     ... }''')
-    >>> for record in coalescing(module["t"]):
-    ...     print(record)
+    >>> print(coalescing(module["t"]))
     read p: 32768 requests, 131072 sectors, 4194304 of 4194304 bytes used; tiled_transpose, vectors of 1
     write t: 32768 requests, 131072 sectors, 4194304 of 4194304 bytes used; tiled_transpose, vectors of 1
     >>> print(coalescing(module["t"], hm.thread_map(module["t"], "loop"))[0])
@@ -131,18 +130,50 @@ def coalescing(
         _expect_number(vector, "vector", 64)
     _expect_number(base_alignment, "base_alignment", 1 << 40)
     if thread_map is None:
-        kernel, width, accesses = _by_schedule(root, chosen)
-    else:
-        kernel, width, accesses = None, 1, _by_thread_map(root, thread_map)
+        return coalescing_of_schedule(root, *scheduled(root, chosen), chosen, warp, vector, base_alignment)
+    return _counted((None, 1, _by_thread_map(root, thread_map)), chosen, warp, vector, base_alignment, {})
+
+
+def coalescing_of_schedule(
+    root: Root,
+    found: Schedule | Unknown,
+    flat: Root,
+    device: Device,
+    warp: int = 32,
+    vector: int | None = None,
+    base_alignment: int = 256,
+    known: Requests | None = None,
+) -> Records[Coalescing]:
+    """:func:`coalescing` by the schedule of a kernel, with its flat fusion (:func:`scheduled`).
+
+    ``known`` keeps the counts, which are equal for equal maps and arrays: kernels that are fused keep most of theirs.
+    """
+    accesses = _by_schedule(root, found, flat)
+    return _counted(accesses, device, warp, vector, base_alignment, {} if known is None else known)
+
+
+Requests: TypeAlias = "dict[Hashable, tuple[IndexingMap | None, tuple[int, ...] | None, str | None]]"
+"""The requests of accesses, by their maps, the shape of the array and the sizes that count."""
+
+
+def _counted(
+    accessed: tuple[str | None, int, Iterable[_Access]],
+    device: Device,
+    warp: int,
+    vector: int | None,
+    base_alignment: int,
+    known: Requests,
+) -> Records[Coalescing]:
+    kernel, width, accesses = accessed
     found: dict[Coalescing, None] = {}
     for access in accesses:
         # The caller's vector width; else the schedule's, up to the 16 bytes that one instruction can access.
         lanes = vector or max(1, min(width, 128 // max(1, access.shape.value_bits)))
-        question = access.shape, warp, lanes, base_alignment, chosen.sector_bytes
+        question = access.shape, warp, lanes, base_alignment, device.sector_bytes
         unknown, maps = access.unknown, access.maps
-        if not chosen.sector_bytes:
-            unknown, maps = f"requests need threads, and {chosen.name!r} has none", ()
-        counted = [count_requests(first, second, *question) for first, second in maps]
+        if not device.sector_bytes:
+            unknown, maps = f"requests need threads, and {device.name!r} has none", ()
+        counted = [_requests(first, second, question, known) for first, second in maps]
         if unknown is not None:
             counted.insert(0, (None, None, unknown))
         for m, counts, reason in counted:
@@ -151,7 +182,14 @@ def coalescing(
                 reason = access.inexact or reason
             totals = requests, sectors, used, moved, run
             found[Coalescing(*access.about, *totals, reason is None, reason, m, lanes, kernel)] = None
-    return tuple(sorted(found, key=lambda record: (record.is_write, record.operand)))
+    return Records(sorted(found, key=lambda record: (record.is_write, record.operand)))
+
+
+def _requests(first: IndexingMap, second: IndexingMap | None, question: Any, known: Requests) -> Any:
+    key = first, second, question
+    if key not in known:
+        known[key] = count_requests(first, second, *question)
+    return known[key]
 
 
 def _expect_number(value: int, name: str, greatest: int) -> None:
@@ -197,10 +235,10 @@ def _by_thread_map(root: Root, thread_map: IndexingMap | Unknown) -> Iterator[_A
         yield from _write_and_reads(questions, root, operands, (k, index), shape, threads)
 
 
-def _by_schedule(root: Root, device: Device) -> tuple[str, int, Iterator[_Access]]:
+def _by_schedule(root: Root, found: Schedule | Unknown, flat: Root) -> tuple[str, int, Iterator[_Access]]:
     """The kernel that XLA would make, its vectors and accesses; without a kernel, threads take outputs in memory
     order."""
-    found, outputs, flat = _flat_schedule(root, device)
+    outputs = _outputs(root)
     if isinstance(found, Unknown):
         reason = found.reason
     elif found.emitter == "triton_block":
@@ -230,17 +268,17 @@ def _by_schedule(root: Root, device: Device) -> tuple[str, int, Iterator[_Access
     return "not a kernel of XLA: threads in memory order", 1, accesses
 
 
-def _flat_schedule(root: Root, device: Device) -> tuple[Schedule | Unknown, list[tuple[ShapeIndex, Shape]], Root]:
-    """The schedule, the outputs, and the fusion without fusions and calls in it, whose instructions are scheduled."""
+def scheduled(root: Root, device: Device) -> tuple[Schedule | Unknown, Root]:
+    """The schedule, and the fusion without fusions and calls in it, whose instructions are scheduled."""
     fusion = caller_of(root) if isinstance(root, Computation) else root
     if fusion is None:
-        return schedule(root, device), _outputs(root), root
+        return schedule(root, device), root
     try:
         flat = flat_kernel(fusion)
     except HlomapError as error:
-        return Unknown(str(error)), _outputs(root), root
+        return Unknown(str(error)), root
     own: Root = root if flat is fusion else flat
-    return schedule_of_flat(fusion, flat, device), _outputs(root), own
+    return schedule_of_flat(fusion, flat, device), own
 
 
 def _outside(root: Root, flat: Root, accesses: Iterable[_Access]) -> Iterator[_Access]:

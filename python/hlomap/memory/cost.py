@@ -435,9 +435,10 @@ class _Run(Run[Figures]):
         ends = [*map(at, fused.starts), *(operand for instruction in acting for operand in instruction.operands)]
         for start in dict.fromkeys(ends) if with_bytes else ():
             indices = array_leaves(start.shape)
-            found = reached(questions, start, indices, computation.instructions) if indices else {}
+            inside, parameters = computation.instructions, computation.parameters
+            found = reached(questions, start, indices, inside, ends=parameters, ends_alone=True) if indices else {}
             for instruction, maps in found.items():
-                if instruction.parameter_number is not None and instruction.computation == computation:
+                if maps or maps.is_unknown:
                     reads.setdefault(instruction, []).append(maps)
         for instruction, inside in acting.items():
             unknown = tuple(reason for i in inside if (reason := self._why_unknown(i)) is not None)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from .._core import Computation, Count, Instruction, Module, Shape, _count_windows
 from ..analysis.queries import maps_within, needed_by_outputs, operand_maps
 from ..analysis.questions import Questions
+from ..base.answers import Records
 from ..base.lazy import np
 from ..base.text import plural
 from ..base.types import ShapeIndex, subject_of
@@ -62,7 +63,7 @@ class Utilization:
         return text if self.reason is None else f"{text} ({self.reason})"
 
 
-def utilization(subject: Instruction | Computation | Module, /) -> tuple[Utilization, ...]:
+def utilization(subject: Instruction | Computation | Module, /) -> Records[Utilization]:
     """The elements of each operand that all outputs together read: a record for each operand.
 
     ``subject`` is an instruction, a fusion or a computation, whose parameters are then the operands; a module stands
@@ -82,8 +83,7 @@ def utilization(subject: Instruction | Computation | Module, /) -> tuple[Utiliza
     ...   d = f32[24] concatenate(c, q), dimensions={0}
     ...   ROOT r = f32[4] slice(d), slice={[0:4]}
     ... }''')
-    >>> for record in utilization(module.entry):
-    ...     print(record)
+    >>> print(utilization(module.entry))
     p: 6 of 8 elements, 8 reads (1.333 per element)
     q: 0 of 20 elements, 0 reads
     """
@@ -103,7 +103,7 @@ def utilization(subject: Instruction | Computation | Module, /) -> tuple[Utiliza
         for k, maps in found.items():
             reads.setdefault(k, []).append((maps, own))
     none = MapSet()
-    return tuple(
+    return Records(
         _of_operand(operand, k, reads.get(k, []), is_partial, None if elements is None else elements.get(k, none))
         for k, operand in enumerate(operands)
     )

@@ -7,13 +7,14 @@ kernel has one tile of the output; Triton chooses which thread handles which ele
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import gcd, prod
 
 from .._core import Expr, IndexingMap, Shape, flat_thread_map, grid_maps
 from ..base.devices import Device
 from ..errors import ShapeError
 from ..ops._shapes import require_int64
-from .launch import BLOCK, THREAD, Launch, ceil_div, delinearize, n_resident_threads, storage_bits
+from .launch import BLOCK, LAUNCHES, THREAD, Launch, ceil_div, delinearize, n_resident_threads, storage_bits
 
 _THREADS = 128
 _WARP = 32
@@ -33,6 +34,7 @@ def unroll_factor(
     return max(factor, ceil_div(8, output_bits))
 
 
+@lru_cache(LAUNCHES)
 def loop(
     shape: Shape, unroll: int, device: Device, *, emitter: str = "loop", whole_warps: bool = False, covers: int = 0
 ) -> Launch:

@@ -11,7 +11,7 @@ from itertools import islice
 
 from .. import _core
 from .._core import Instruction
-from ..analysis.structure import fused_by
+from ..analysis.structure import fused_by, is_container
 from ..base.answers import Unknown
 from ..base.devices import Device
 from ..errors import HlomapError
@@ -91,7 +91,9 @@ class Kernels:
             return f"two reductions of {_SIGNIFICANT} or more: {both[0].name}, {both[1].name}"
         if (found := self._budget(producer, consumer)) is not None:
             return found
-        if self._emitter(producer).endswith("reduction") and self._fused_emitter(producer, consumer) == "loop":
+        may_reduce = any(i.opcode == "reduce" or is_container(i) for i in _parts(producer))
+        is_reduction = may_reduce and self._emitter(producer).endswith("reduction")
+        if is_reduction and self._fused_emitter(producer, consumer) == "loop":
             return f"the reduction of {producer.name} becomes a loop"
         return None
 

@@ -7,12 +7,13 @@ reduction reduces b and keeps a and c.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from math import prod
 from typing import NamedTuple
 
 from .._core import Expr, Shape, grid_maps
 from ..base.devices import Device
-from .launch import BLOCK, THREAD, Launch, ceil_div
+from .launch import BLOCK, LAUNCHES, THREAD, Launch, ceil_div
 
 _ROW_MINOR, _ROW_MAJOR, _COLUMN = 16384, 8, 4096
 
@@ -83,6 +84,7 @@ def split(form: Canonical) -> str | None:
     return None
 
 
+@lru_cache(LAUNCHES)
 def reduction(form: Canonical, shapes: tuple[Shape, Shape], widths: Widths, device: Device) -> Launch:
     """The launch that XLA picks for a reduction of ``shapes[0]`` to ``shapes[1]`` in this form."""
     if not form.is_row:

@@ -137,8 +137,9 @@ def schedule_as_loop(fusion: Instruction | Computation, device: Device) -> Sched
 
 
 def schedule_of_flat(fusion: Instruction, flat: Instruction, device: Device) -> Schedule | Unknown:
-    """:func:`schedule` of a fusion, with the instructions of ``flat``, see :func:`fusions.flat_kernel`."""
-    return _of(fusion, device, _scheduled, flat)
+    """:func:`schedule` of a fusion, with the instructions of ``flat``, see :func:`fusions.flat_kernel`; the roots of a
+    loop without inputs."""
+    return _of(fusion, device, lambda one, kernel: _scheduled(one, kernel._replace(with_inputs=False)), flat)
 
 
 def caller_of(computation: Computation) -> Instruction | None:
@@ -198,6 +199,8 @@ class _Kernel(NamedTuple):
     device: Device
     named: str = ""
     unroll: int | None = None
+    with_inputs: bool = True
+    """Whether the maps of a loop to what its roots read are wanted."""
 
 
 def _scheduled(instruction: Instruction, kernel: _Kernel) -> Schedule | Unknown:
@@ -349,7 +352,7 @@ def _transpose(kernel: _Kernel) -> Schedule | Unknown | None:
         own = first if hero.transpose is None else hero
         shapes = (own.instruction.operands[0].shape, own.instruction.shape)
         if isinstance(packing, str):
-            launch = transposes.tiled(sizes, permutation, shapes, bits, kernel.device, sum(all_bits))
+            launch = transposes.tiled(tuple(sizes), tuple(permutation), shapes, bits, kernel.device, sum(all_bits))
         else:
             launch = transposes.packed(sizes, permutation, shapes, packing)
         if hero.transpose is None:
@@ -468,7 +471,7 @@ def _loop(kernel: _Kernel) -> Schedule | Unknown:
     parts = []
     for one, shape in zip(kernel.region.roots, shapes, strict=True):
         launch = flat.loop(shape, unroll, kernel.device)
-        parts.append(_output_of(Hero(one, one, ()), launch))
+        parts.append(_output_of(Hero(one, one, ()), launch, None if kernel.with_inputs else ()))
     return _record(launch, test, root, parts)
 
 

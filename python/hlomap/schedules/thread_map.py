@@ -205,7 +205,7 @@ def _transpose(shape: Shape, device: Device, options: Options) -> Launch:
         raise ShapeError(f"no packed transpose of {shape}: {packing}")
     if bits < 8 and permutation and permutation[-1] != len(sizes) - 1:
         raise UnsupportedError(f"no transpose of {shape}: {transposes.tiled_refusal(sizes, permutation, bits)}")
-    return transposes.tiled(sizes, permutation, (shape, target), bits, device)
+    return transposes.tiled(tuple(sizes), tuple(permutation), (shape, target), bits, device)
 
 
 def _reduction(is_row: bool, shape: Shape, device: Device, options: Options) -> Launch:

@@ -7,6 +7,7 @@ Sizes and permutations are of dimensions in memory order, without unit dimension
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 from math import prod
 from typing import NamedTuple
@@ -14,7 +15,7 @@ from typing import NamedTuple
 from .._core import Expr, Shape, grid_maps
 from ..base.devices import Device
 from ..errors import ShapeError
-from .launch import BLOCK, THREAD, Condition, Launch, To, ceil_div, delinearize, n_resident_threads
+from .launch import BLOCK, LAUNCHES, THREAD, Condition, Launch, To, ceil_div, delinearize, n_resident_threads
 
 _THREADS = 128
 Sizes = Sequence[int]
@@ -59,8 +60,14 @@ def tiled_refusal(sizes: Sizes, permutation: Sizes, bits: int) -> str | None:
     return f"the minor dimensions {pair[0]} and {pair[1]} are too small"
 
 
+@lru_cache(LAUNCHES)
 def tiled(
-    sizes: Sizes, permutation: Sizes, shapes: tuple[Shape, Shape], bits: int, device: Device, summed_bits: int = 0
+    sizes: tuple[int, ...],
+    permutation: tuple[int, ...],
+    shapes: tuple[Shape, Shape],
+    bits: int,
+    device: Device,
+    summed_bits: int = 0,
 ) -> Launch:
     """The launch of a tiled transpose from ``shapes[0]`` to ``shapes[1]``.
 
