@@ -14,7 +14,7 @@ from .._core import Expr, IndexingMap, Shape, _delinearize
 from ..base.devices import Device
 
 LAUNCHES = 512
-"""Launches to remember: layers of a model have kernels of equal shapes, and a fused kernel has those of its parts."""
+"""Launches to remember: layers of a model have kernels of equal shapes, as have a fused kernel and its parts."""
 
 THREAD, BLOCK = Expr.dim(0), Expr.dim(3)
 

@@ -32,8 +32,8 @@ class TileTable(Columnar):
 
     * ``legal``: every read is a box and every rule of the limits holds; ``reason``: 0, or the number of the first
       reason why the candidate is not legal, with the text :meth:`reason`
-    * ``grid``: the number of tiles of parallel parameters; ``steps``: the steps of the loops over sequential ones that a
-      tile runs, multiplied where a loop runs inside another one, and added where one runs after the other
+    * ``grid``: the number of tiles of parallel parameters; ``steps``: the steps of the loops over sequential ones that
+      a tile runs, multiplied where a loop runs inside another one, and added where one runs after the other
     * ``tile_bytes``: bytes that the largest tile reads, or of the box around them
     * ``waste``: elements of tight boxes of all tiles for each element that is read
     * ``read_bytes``: of all tiles, counted in each parallel tile and in each sequential step that affects the read
