@@ -21,6 +21,7 @@ from ..hlo.order import postorder
 from ..maps.map_set import MapSet
 from ..ops import lookup
 from ..ops._shapes import INT64_MAX, same_arrays
+from ..ops.asynchronous import is_done, is_later_step
 from ..ops.custom_call import constrains_sharding, has_parts_of_devices
 from ..shardings.assignment import is_bounded
 
@@ -124,7 +125,21 @@ def _run_by(instruction: Instruction) -> Sequence[Computation]:
         return ()
     op = lookup(instruction.opcode)
     is_call = op.calls.inlines and len(called) == 1 and fused_by(instruction) is None
-    return called if is_call or is_loop(instruction) or op.calls.runs == "branch" else ()
+    is_nested = is_call or is_loop(instruction) or op.calls.runs == "branch"
+    return called if is_nested or _starts_call(instruction) else ()
+
+
+def _starts_call(instruction: Instruction) -> bool:
+    """Whether it starts a call that runs asynchronously, with a value for each parameter."""
+    called, calls = instruction.called_computations, lookup(instruction.opcode).calls
+    is_start = calls.forwards and not calls.inlines and len(called) == 1
+    return is_start and len(called[0].parameters) == len(instruction.operands)
+
+
+def _continues_call(instruction: Instruction) -> bool:
+    """Whether it is a later step of a call that :func:`_starts_call`."""
+    steps = instruction.async_steps if is_later_step(instruction) else ()
+    return bool(steps) and len(instruction.operands) == 1 and _starts_call(steps[0])
 
 
 def _finished(work: _Work) -> _Values:
@@ -202,6 +217,10 @@ class _Reader:
             elif (k := element_index(instruction)) is not None:
                 leaves = instruction.operands[0].shape.leaves()
                 found = [v for (index, _), v in zip(leaves, operands[0], strict=True) if index[0] == k]
+            elif _continues_call(instruction):
+                leaves = instruction.operands[0].shape.leaves()
+                result = [v for (index, _), v in zip(leaves, operands[0], strict=True) if index[0] == 1]
+                found = result if is_done(instruction) else operands[0]
             else:
                 found = yield self._instruction(instruction, operands, region)
             values[instruction] = found
@@ -216,7 +235,15 @@ class _Reader:
             return self._loop(instruction, operands[0], region)
         if lookup(instruction.opcode).calls.runs == "branch":
             return self._conditional(instruction, operands, region)
+        if _starts_call(instruction):
+            return self._started(instruction, operands, region)
         return self.computation(called[0], operands, region)
+
+    def _started(self, start: Instruction, operands: list[_Values], region: int) -> _Work:
+        """The values of a call that runs asynchronously: the operands, the result, and its context."""
+        result = yield self.computation(start.called_computations[0], operands, region)
+        context = [Value(start, index, shape) for index, shape in self._leaves(start.shape) if index[0] > 1]
+        return [*(v for operand in operands for v in operand), *result, *map(self.value, context)]
 
     def _loop(self, loop: Instruction, before: _Values, region: int) -> _Work:
         condition, body = _condition_and_body(loop)
