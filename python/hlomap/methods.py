@@ -336,7 +336,33 @@ class Computation:
         return executions.times_of(self)
 
 
+_read_sharding = _core.Sharding.parse  # before `attach` replaces it
+
+
 class Sharding:
+    @staticmethod
+    def parse(
+        text: str, mesh: Mapping[str, int] | _core.Mesh | None = None, *, rank: int | None = None
+    ) -> _core.Sharding:
+        """Reads the text of a sharding: of HLO, in braces, or of a ``jax.sharding.PartitionSpec``, whose axes need the
+        sizes in ``mesh``.
+
+        ``mesh`` and ``rank``, the number of dimensions of the array, are as for :meth:`from_spec`; HLO text needs none.
+
+        Raises :class:`~hlomap.errors.HloSyntaxError` for text that is neither,
+        :class:`~hlomap.errors.ShapeError` for an axis that does not exist or is used twice, and ``TypeError`` for a
+        spec without a mesh.
+
+        >>> import hlomap as hm
+        >>> hm.hlo.Sharding.parse("{replicated}").kind
+        'replicated'
+        >>> hm.hlo.Sharding.parse("P('data', None)", {"data": 2, "model": 4})
+        Sharding('{mesh['data'=2,'model'=4], [{'data'}, {}]}')
+        """
+        if isinstance(text, str) and not text.lstrip().startswith("{") and specs.is_spec(text):
+            return specs.sharding_of_spec(text, mesh, rank, "hlo.Sharding.parse")
+        return _read_sharding(text)
+
     @staticmethod
     def from_spec(
         spec: Any, mesh: Mapping[str, int] | _core.Mesh | None = None, *, rank: int | None = None

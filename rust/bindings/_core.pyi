@@ -569,7 +569,7 @@ class ConvolutionDimensionNumbers:
 @final
 class Sharding:
     @staticmethod
-    def parse(text: str) -> Sharding: ...
+    def parse(text: str, mesh: Mapping[str, int] | Mesh | None = None, *, rank: int | None = None) -> Sharding: ...
     kind: str
     parts: tuple[Sharding, ...]
     device: int | None

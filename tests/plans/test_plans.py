@@ -166,8 +166,28 @@ def test_specs_and_tiles_are_converted(text: str, spec: str) -> None:
     sharding = hm.hlo.Sharding.parse(text)
     assert sharding.partition_spec(MESH) == spec
     back = hm.hlo.Sharding.from_spec(spec, MESH)
+    assert hm.hlo.Sharding.parse(spec, MESH) == back
     shape = hm.Shape("f32", [16, 16])
     moved = hm.reshard(shape, sharding, back)
     assert isinstance(moved, hm.results.Reshard)
     assert moved.collective == "nothing"
     assert str(hm.reshard(shape, spec, sharding, mesh=MESH)) == str(hm.reshard(shape, back, sharding))
+
+
+@pytest.mark.parametrize(("text", "mesh", "error", "message"), [
+    ("P('data')", None, TypeError, "expected a mapping of axis to size, or a Mesh, as `mesh` with a spec"),
+    ("P('batch')", MESH, hm.errors.ShapeError, "no axis 'batch' in the mesh {data: 2, model: 4}"),
+    ("P('data', 'data')", MESH, hm.errors.ShapeError, "axis 'data' is used twice"),
+    ("P(data)", MESH, hm.errors.ShapeError, r"cannot read the spec P\(data\)"),
+    ("'data', None", MESH, hm.errors.HloSyntaxError, "expected a sharding"),
+])  # fmt: skip
+def test_texts_that_are_no_sharding(text: str, mesh: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        hm.hlo.Sharding.parse(text, mesh)
+
+
+def test_the_text_of_a_spec_has_a_rank() -> None:
+    found = hm.hlo.Sharding.parse("P('data')", MESH, rank=3)
+    assert found.partition_spec() == "P('data', None, None)"
+    assert found == pickle.loads(pickle.dumps(found))
+    assert hm.hlo.Sharding.parse(text="{replicated}", mesh=MESH).kind == "replicated"
