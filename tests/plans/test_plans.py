@@ -191,3 +191,26 @@ def test_the_text_of_a_spec_has_a_rank() -> None:
     assert found.partition_spec() == "P('data', None, None)"
     assert found == pickle.loads(pickle.dumps(found))
     assert hm.hlo.Sharding.parse(text="{replicated}", mesh=MESH).kind == "replicated"
+
+
+@pytest.mark.parametrize("spec", ["P('data', 'one')", "P(('one', 'model'), 'data')", "P(('data', 'one'), None)"])
+def test_an_axis_of_size_1_keeps_its_name(spec: str) -> None:
+    mesh = {"data": 2, "one": 1, "model": 4}
+    sharding = hm.hlo.Sharding.parse(spec, mesh)
+    assert sharding.partition_spec() == spec
+    assert hm.hlo.Sharding.parse(str(sharding)) == sharding
+    plan = hm.shard(MLP, {"x": sharding, "w1": ("one", "model")}, mesh=mesh)
+    assert plan.sharding("x") == sharding
+    assert plan.spec("w1") == ("one", "model")
+    # It splits nothing, so it is not propagated, and conflicts with nothing.
+    without = hm.shard(MLP, {"x": tuple(_without("one", entry) for entry in eval(spec, {"P": lambda *e: e})),
+                             "w1": (None, "model")}, mesh=MESH)  # fmt: skip
+    assert [move.total_wire_bytes for move in plan.moves.records] == [
+        move.total_wire_bytes for move in without.moves.records
+    ]
+    assert plan.spec("h") == without.spec("h")
+    assert str(plan.module) == str(without.module)
+
+
+def _without(axis: str, entry: Any) -> Any:
+    return tuple(a for a in ([entry] if isinstance(entry, str) else entry or ()) if a != axis)

@@ -62,10 +62,12 @@ class ShardPlan:
         shardings: Sequence[Sequence[bytes]],
         moves: Sequence[tuple[Any, ...]],
         notes: Sequence[str],
+        given: Mapping[int, Parts],
     ) -> None:
         self.rule, self.mesh = rule, ReadOnlyDict(axes.sizes)
         self.notes = tuple(notes)
         self._graph, self._axes, self._numbers, self._rows = graph, axes, numbers, moves
+        self._given = given
         self._parts: list[Parts] = [tuple(tuple(own) for own in dims) for dims in shardings]
 
     @property
@@ -117,8 +119,8 @@ class ShardPlan:
         return PlannedValues(rows)
 
     def parts(self, v: int) -> Parts:
-        """The parts of axes that split a value of the graph."""
-        return self._parts[self._numbers[v]]
+        """The parts of axes that split a value of the graph; a given sharding also names axes of size 1."""
+        return self._given.get(v) or self._parts[self._numbers[v]]
 
     def spec(self, value: Instruction | str, output: int | ShapeIndex = 0) -> tuple[str | tuple[str, ...] | None, ...]:
         """The sharding of a value as the entries of a ``PartitionSpec``; arguments as of :meth:`sharding`."""
@@ -179,7 +181,7 @@ class ShardPlan:
         found = []
         for v in self._own_values():
             name, shape = self._graph.values[v], self._graph.values[v].shape
-            if v in self._results or not shape.is_array or any(self.parts(v)):
+            if v in self._results or not shape.is_array or any(self._parts[self._numbers[v]]):
                 continue
             if any(n > 1 and size % n == 0 for size in name.dimensions for n in self._axes.sizes.values()):
                 found.append(Replicated(self._name(v), name.instruction, name.shape_index, self._block_bytes(v)))

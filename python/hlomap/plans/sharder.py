@@ -116,7 +116,7 @@ class Sharder:
         self._read: dict[Any, _Stage] = {}
         arrays = [(value.dimensions, value.element_bits) for value in graph.values]
         self._compiled = _Sharder(
-            [size for _, size in axes.parts],
+            [size for _, size in axes.parts[: axes.n_real]],
             rule == "least",
             graph.rules,
             graph.applications,
@@ -128,8 +128,10 @@ class Sharder:
 
     def plan(self, specs: Specs, outputs: Outputs = None) -> ShardPlan:
         """The plan for some specs; see :func:`shard`."""
-        numbers, shardings, moves = self._compiled.plan(self._stages(specs, outputs))
-        return ShardPlan(self._graph, self._axes, self.rule, numbers, shardings, moves, self._notes)
+        stages = self._stages(specs, outputs)
+        numbers, shardings, moves = self._compiled.plan(self._real(stages))
+        given = {v: parts for stage in stages for v, parts in stage}
+        return ShardPlan(self._graph, self._axes, self.rule, numbers, shardings, moves, self._notes, given)
 
     def evaluate(
         self, candidates: Iterable[Specs], threads: int = 1, *, outputs: Outputs = None
@@ -138,7 +140,7 @@ class Sharder:
         expect_ints("Sharder.evaluate", threads=threads)
         if threads < 0:
             raise ValueError(f"hm.Sharder.evaluate: expected 0 or more as `threads`, got {threads}")
-        given = [self._stages(specs, outputs) for specs in candidates]
+        given = [self._real(self._stages(specs, outputs)) for specs in candidates]
         return np.array(self._compiled.evaluate(given, threads or 1 << 16), np.int64)
 
     def __repr__(self) -> str:
@@ -191,6 +193,12 @@ class Sharder:
                     stage.append((v, known[v]))
             stages.append(stage)
         return stages
+
+    def _real(self, stages: list[_Stage]) -> list[_Stage]:
+        """Without axes of size 1: like Shardy, a plan propagates none, so that they conflict with nothing."""
+        if self._axes.n_real == len(self._axes.parts):
+            return stages
+        return [[(v, self._axes.real(parts)) for v, parts in stage] for stage in stages]
 
     def _merged(self, before: Parts, after: Parts, v: int) -> Parts:
         """The sharding of a value in two mappings: each dimension of the earlier one is only extended."""

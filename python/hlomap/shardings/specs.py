@@ -1,7 +1,8 @@
 """Names of axes and values: what callers write, as parts of axes, and back.
 
 Every axis consists of parts of prime size, the most significant first; a sharding is a tuple with the numbers of the
-parts of each dimension.  :class:`Axes` converts.
+parts of each dimension.  An axis of size 1 is a part that splits nothing: it is kept for its name.  :class:`Axes`
+converts.
 """
 
 from __future__ import annotations
@@ -61,7 +62,10 @@ class Axes:
         self.n_devices: int = prod(self.sizes.values())
         if self.n_devices > MAX_DEVICES:
             raise UnsupportedError(f"hm.{function}: a mesh of {self.n_devices:,} devices; at most {MAX_DEVICES:,}")
-        self.parts: list[tuple[str, int]] = [(name, p) for name, n in self.sizes.items() for p in primes(n)]
+        real = [(name, p) for name, n in self.sizes.items() for p in primes(n)]
+        self.n_real = len(real)
+        """The number of parts that split; those of size 1 follow."""
+        self.parts: list[tuple[str, int]] = real + [(name, n) for name, n in self.sizes.items() if n == 1]
         self.of_axis: dict[str, tuple[int, ...]] = {
             name: tuple(k for k, (axis, _) in enumerate(self.parts) if axis == name) for name in self.sizes
         }
@@ -76,6 +80,10 @@ class Axes:
 
     def error(self, problem: str) -> ShapeError:
         return ShapeError(f"hm.{self.function}: {problem}")
+
+    def real(self, parts: Parts) -> Parts:
+        """The parts that split dimensions."""
+        return tuple(tuple(p for p in own if p < self.n_real) for own in parts)
 
     def ways(self, parts: Iterable[int]) -> int:
         """The number of blocks along a dimension."""
@@ -148,7 +156,7 @@ class Axes:
             raise problem
         # A part splits a dimension if the device at its position 1, and 0 elsewhere, has another tile of it.
         dims: list[list[tuple[int, int]]] = [[] for _ in range(shape.rank)]
-        for part, stride in enumerate(self._strides):
+        for part, stride in enumerate(self._strides[: self.n_real]):
             at = found.coordinates(stride)
             for k, c in enumerate(at or ()):
                 if k < shape.rank and c:
@@ -216,10 +224,10 @@ class Axes:
 
     def tiles_text(self, parts: Parts) -> str:
         """The sharding as tiles, in the form that every version of XLA reads."""
-        used = [p for own in parts for p in own]
+        used = [p for own in self.real(parts) for p in own]
         if not used:
             return "{replicated}"
-        rest = [p for p in range(len(self.parts)) if p not in used]
+        rest = [p for p in range(self.n_real) if p not in used]
         sizes = [self.ways(own) for own in parts]
         last = self.ways(rest)
         tiles = ",".join(map(str, [*sizes, *([last] if last > 1 else [])]))
