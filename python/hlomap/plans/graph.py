@@ -221,23 +221,22 @@ class _Reader:
                 leaves = instruction.operands[0].shape.leaves()
                 result = [v for (index, _), v in zip(leaves, operands[0], strict=True) if index[0] == 1]
                 found = result if is_done(instruction) else operands[0]
+            elif _run_by(instruction):
+                found = yield self._nested(instruction, operands, region)
             else:
-                found = yield self._instruction(instruction, operands, region)
+                found = self._operation(instruction, operands, region)
             values[instruction] = found
             self.graph.of_instruction.setdefault(instruction, []).append(found)
         return values[computation.root]
 
-    def _instruction(self, instruction: Instruction, operands: list[_Values], region: int) -> _Work:
-        called = _run_by(instruction)
-        if not called:
-            return self._operation(instruction, operands, region)
+    def _nested(self, instruction: Instruction, operands: list[_Values], region: int) -> _Work:
         if is_loop(instruction):
             return self._loop(instruction, operands[0], region)
         if lookup(instruction.opcode).calls.runs == "branch":
             return self._conditional(instruction, operands, region)
         if _starts_call(instruction):
             return self._started(instruction, operands, region)
-        return self.computation(called[0], operands, region)
+        return self.computation(_run_by(instruction)[0], operands, region)
 
     def _started(self, start: Instruction, operands: list[_Values], region: int) -> _Work:
         """The values of a call that runs asynchronously: the operands, the result, and its context."""
@@ -274,8 +273,7 @@ class _Reader:
                 self.hand_on(source, target, conditional, branch)
         return results
 
-    def _operation(self, instruction: Instruction, operands: list[_Values], region: int) -> _Work:
-        yield from ()
+    def _operation(self, instruction: Instruction, operands: list[_Values], region: int) -> _Values:
         if _passes_on(instruction):
             return operands[0]
         results = self.new(instruction)
