@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import lzma
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import prod
@@ -30,12 +30,21 @@ class Program:
     mesh: Mapping[str, int]
     bytes: Mapping[str, float]
     outputs: Any
+    priorities: Sequence[int]
+    """Of the parameters: those of the least are propagated first."""
 
     @property
     def specs(self) -> dict[Any, Any]:
         """The shardings of the parameters."""
         said = {parameter: hm.sharding_of(parameter) for parameter in self.module.entry.parameters}
         return {parameter: sharding for parameter, sharding in said.items() if sharding is not None}
+
+    @property
+    def stages(self) -> list[dict[Any, Any]]:
+        """The shardings of the parameters of each priority."""
+        numbers = dict(zip(self.module.entry.parameters, self.priorities, strict=True))
+        specs = self.specs
+        return [{p: specs[p] for p in specs if numbers[p] == k} for k in range(max(self.priorities) + 1)]
 
     def plan(self, rule: Any = "propagate") -> hm.results.ShardPlan:
         return hm.shard(self.module, self.specs, mesh=self.mesh, rule=rule, outputs=_as_specs(self.outputs))
@@ -55,7 +64,7 @@ def programs(name: str) -> list[Program]:
     facts = json.loads((FOLDER / "xla.json").read_text(encoding="utf-8"))[name]
     modules = hm.parse_all(text)
     return [
-        Program(one["name"], module, one["mesh"], one["bytes"], one.get("outputs"))
+        Program(one["name"], module, one["mesh"], one["bytes"], one.get("outputs"), one.get("priorities", ()))
         for one, module in zip(facts, modules, strict=True)
     ]
 
