@@ -15,7 +15,11 @@ from .guard.fixture import Hlo as Hlo
 from .interop.jax import ModuleChange as ModuleChange
 from .layouts.bitcasts import BitcastFactors as BitcastFactors
 from .library_calls.kernels import KernelCost as KernelCost
-from .maps.set_questions import CommonElement as CommonElement, MapPoint as MapPoint
+from .maps.set_questions import (
+    CommonElement as CommonElement,
+    MapPoint as MapPoint,
+    MissingElement as MissingElement,
+)
 from .maps.simplification import SimplifyStep as SimplifyStep, SimplifyTrace as SimplifyTrace
 from .memory.coalescing import Coalescing as Coalescing
 from .memory.collectives import Collective as Collective, Collectives as Collectives

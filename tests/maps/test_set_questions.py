@@ -82,3 +82,42 @@ def test_neighbours_in_a_set_that_reach_an_element_twice() -> None:
     found = hm.MapSet([first, second, third]).is_injective()
     assert found.value is False and found.witness is not None and found.witness.element in [(10,), (15,)]
     assert hm.MapSet([first, third]).is_injective().value is True
+
+
+@given(st.lists(maps(exprs=QUASIAFFINE), min_size=1, max_size=2), maps(exprs=QUASIAFFINE))
+def test_the_witness_of_a_containment_is_a_pair_that_is_missing(
+    outer: list[hm.IndexingMap], inner: hm.IndexingMap
+) -> None:
+    members, one = hm.MapSet(outer), hm.MapSet([inner])
+    for a, b in ((members, one), (members.image(), one.image())):
+        if len({(len(m.dims), len(m.results)) for m in (*a, *b) if not m.is_known_empty}) > 1:
+            continue
+        found, missing = a.covers(b), all_pairs(b) - all_pairs(a)
+        assert found.value in (None, not missing)
+        if found.witness is not None:
+            assert (found.witness.dims, found.witness.element) in missing
+        assert found.value is not False or (found.witness is None) != (found.reason is None)
+
+
+def ragged() -> hm.IndexingMap:
+    """10 x 7 blocks in groups of four rows; the last group has two."""
+    pid, least = hm.Expr.dim(0), hm.Expr.minimum
+    first = pid // 28 * 4
+    return hm.IndexingMap([70], [first + pid % 28 % least(10 - first, 4), pid % 28 // least(10 - first, 4)])
+
+
+def test_what_is_contained_is_subtracted() -> None:
+    """Although the difference has no maps in the form of the operands."""
+    full = hm.IndexingMap([], [hm.Expr.range(0), hm.Expr.range(1)], ranges=[10, 7])
+    assert str(full - ragged().image()) == "EMPTY" and (full - ragged().image()).exact
+    some = full - ragged().restrict({0: (0, 68)}).image()
+    assert str(some).endswith("\n(over-approximate: the results of a map do not determine its ranges)")
+    assert ragged().restrict({0: (0, 68)}).image().covers(full).witness == hm.results.MissingElement((9, 6))
+
+
+def test_an_injective_map_without_an_inverse_says_so() -> None:
+    assert ragged().is_injective().value is True
+    assert str(ragged().inverse()).endswith("the map is injective, but its results cannot be solved for the dims")
+    assert str(parsed("(d0) -> (d0 floordiv 2), domain: d0 in [0, 4]").inverse()).endswith(
+        "may not determine the dimensions"
+    )

@@ -66,7 +66,7 @@ def enumerate_points(
     at = _grid(dims) if rows is None else _select_inside(unravel_points(rows, sizes), dims)
     s = _grid(ranges)
     at, s = np.repeat(at, len(s), axis=0), np.tile(s, (len(at), 1))
-    runtime = _read_runtime(m, at, s, values)
+    runtime = read_runtime(m, at, s, values)
     valid = m.in_domain(at, s, runtime)
     at, image = at[valid], m.evaluate(at, s, runtime, check=False)[valid]
     if (image < 0).any() or (image >= np.array(target, np.int64)).any():
@@ -74,7 +74,7 @@ def enumerate_points(
     return at, image
 
 
-def _read_runtime(m: IndexingMap, at: Ints, s: Ints, values: Mapping[int, Any]) -> Ints:
+def read_runtime(m: IndexingMap, at: Ints, s: Ints, values: Mapping[int, Any]) -> Ints:
     """The values of the runtime variables, one column each; a variable's index may use the columns before it."""
     runtime: Ints = np.zeros((len(at), 0), np.int64)
     for number, variable in enumerate(m.runtime):

@@ -19,7 +19,17 @@ from ..base.text import one_line
 from ..base.types import ShapeIndex, expect, wrong_type
 from .device_groups import DeviceIndexing, bring_to_common_table, group_table, have_same_groups, rename_sources
 from .image import Box, Interval, image_maps, read_box, read_restriction, restrict
-from .set_questions import CommonElement, covers, equivalent, evaluate, expect_alike, is_empty, is_injective, overlap
+from .set_questions import (
+    CommonElement,
+    MissingElement,
+    covers,
+    equivalent,
+    evaluate,
+    expect_alike,
+    is_empty,
+    is_injective,
+    overlap,
+)
 from .subtract import Effort, find_meeting, intersect, subtract
 from .union_count import count_of
 from .variables import suppliers_of
@@ -206,7 +216,10 @@ class MapSet(Image):
             return _with_devices(self._select(self._maps, "elements on other devices are not subtracted"), devices)
         if not taken._exact:
             return self._select(self._maps, "the subtracted set is over-approximate")
-        return self._change_parts(taken, subtract)
+        found = self._change_parts(taken, subtract)
+        if self._exact and not found._exact and covers(taken, self).value is True:
+            return MapSet()  # containment is decided for more maps than have a difference in this form
+        return found
 
     def _change_parts(
         self, other: MapSet, change: Callable[[IndexingMap, Sequence[IndexingMap], Effort], list[IndexingMap] | str]
@@ -352,18 +365,19 @@ class MapSet(Image):
         found = found._select([m for m in found._maps if not m.is_known_empty])
         return found._change_device_maps(lambda maps: maps._image(bounds, _DEVICE_DIMS))
 
-    def covers(self, other: MapSet | IndexingMap, /) -> Answer[tuple[int, ...]]:
+    def covers(self, other: MapSet | IndexingMap, /) -> Answer[MissingElement]:
         """Whether these maps together have all pairs (point, element) of the other set.
 
         This compares the maps; if a set is not exact, they may have more pairs than the operation.  ``.value`` of the
         answer is ``False`` if the other set has a pair that these maps do not have, and ``None`` if neither is proved.
+        The witness of ``False`` is such a pair, or None, with a reason, if none is found.
         An unknown set may have any element: it covers every set, and no other set is known to cover it.  Raises
         :class:`~hlomap.errors.ShapeError` for other dims.
 
         >>> row = MapSet([hm.IndexingMap.parse("(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4]")])
         >>> own = hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 4]")
-        >>> row.covers(own).value, MapSet([own]).covers(row).value
-        (True, False)
+        >>> row.covers(own), MapSet([own]).covers(row)
+        (Answer(True), Answer(False, witness=(1) from (0)))
         >>> row.covers(MapSet.unknown("no rule for sort")).reason
         'no rule for sort'
         """
@@ -583,7 +597,12 @@ class MapSet(Image):
         if self._unknown:
             return f"UNKNOWN: {self._reason}"
         maps = (f"{list(m.shape_index)} " * bool(m.shape_index) + _with_names(m) for m in self._maps)
-        return "\n".join(maps) or "EMPTY"
+        marks = (
+            []
+            if self._exact or not self._maps
+            else [f"(over-approximate: {self._reason or 'the reason is not known'})"]
+        )
+        return "\n".join([*maps, *marks]) or "EMPTY"
 
     def __repr__(self) -> str:
         if self._unknown:

@@ -61,6 +61,18 @@ class CommonElement(NamedTuple):
         return f"({_listed(self.element)}) from {self.first} and {self.second}"
 
 
+class MissingElement(NamedTuple):
+    """An element that one set reaches from a point, and that another set lacks there."""
+
+    #: The element: an index in each dimension.
+    element: tuple[int, ...]
+    #: The point that reaches it: a value for each dim; ``()`` for an image.
+    dims: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        return f"({_listed(self.element)})" + (f" from ({_listed(self.dims)})" if self.dims else "")
+
+
 def overlap(first: MapSet, second: MapSet) -> Answer[CommonElement]:
     """:meth:`MapSet.overlap`."""
     for one, other in ((first, second), (second, first)):
@@ -118,7 +130,7 @@ def is_empty(maps: MapSet) -> Answer[tuple[int, ...]]:
     return next((answer for answer in answers if answer.value is None), Answer(True))
 
 
-def covers(outer: MapSet, inner: MapSet) -> Answer[tuple[int, ...]]:
+def covers(outer: MapSet, inner: MapSet) -> Answer[MissingElement]:
     """:meth:`MapSet.covers`."""
     if outer.is_unknown or inner.is_unknown:
         return Answer(True) if outer.is_unknown else Answer(None, reason=inner.reason or "unknown")
@@ -127,30 +139,56 @@ def covers(outer: MapSet, inner: MapSet) -> Answer[tuple[int, ...]]:
     groups = [
         ([k for k in others.get(at, ()) if not k.is_known_empty], list(own)) for at, own in inner._by_array().items()
     ]
-    lacks, open_maps, reason = _core_covers(groups)
+    missing, open_maps, reason = _core_covers(groups)
     if reason is not None:
         return Answer(None, reason=reason)
+    if missing is not None:
+        group, i, values = missing
+        return _lacks(_missing(groups[group][1][i], values))
     effort, containment = Effort(), Containment()
-    found: list[bool | None] = [not lacks]
+    is_open = False
     for (maps, own), undecided in zip(groups, open_maps, strict=False):
         meeting = find_meeting([own[i] for i, _ in undecided], maps)
         for (i, numbers), union in zip(undecided, meeting, strict=True):
-            alone = [containment.contains(maps[k], own[i]) if effort.spend() else None for k in numbers]
-            found.append(alone[0] if len(maps) == 1 else True in alone or _covers(union, own[i], effort))
-    if False not in found and (common := bring_to_common_table([outer, inner])) is not None:
-        found.append(None if isinstance(common, str) else covers(*common[1]).value)
-    if False in found:
-        return Answer(False, reason="the other set has pairs that this one lacks")
-    return Answer(None, reason="containment is not proved") if None in found else Answer(True)
+            alone = [containment.find_missing(maps[k], own[i]) if effort.spend() else None for k in numbers]
+            found = alone[0] if len(maps) == 1 else _find_missing(union, own[i], effort) if True not in alone else True
+            if isinstance(found, MissingElement) or found is False:
+                return _lacks(found or None)
+            is_open = is_open or found is None
+    if (common := bring_to_common_table([outer, inner])) is not None:
+        on_devices = None if isinstance(common, str) else covers(*common[1]).value
+        if on_devices is False:
+            return _lacks(None)
+        is_open = is_open or on_devices is None
+    return Answer(None, reason="containment is not proved") if is_open else Answer(True)
 
 
-def _covers(maps: Sequence[IndexingMap], m: IndexingMap, effort: Effort) -> bool | None:
-    """Whether the union of maps contains one map that none of them contains."""
+def _lacks(witness: MissingElement | None) -> Answer[MissingElement]:
+    return Answer(False, witness, "the other set has pairs that this one lacks" if witness is None else None)
+
+
+def _missing(m: IndexingMap, values: Sequence[int] | None = None) -> MissingElement | None:
+    """The element of a point of a map, given the values of its dims and ranges, or of any point that is found."""
+    if values is None:
+        _, found, _ = _overlap([m], [m])
+        return None if found is None else MissingElement(tuple(found[2]), tuple(found[3][0]))
+    n_dims = len(m.dims)
+    dims, ranges = tuple(values[:n_dims]), values[n_dims : n_dims + len(m.ranges)]
+    return MissingElement(tuple(m.evaluate(dims, ranges).tolist()), dims)
+
+
+def _find_missing(maps: Sequence[IndexingMap], m: IndexingMap, effort: Effort) -> MissingElement | bool | None:
+    """A pair of a map that the union of others lacks, or False if it lacks an unknown one; True if it lacks none."""
     remaining = subtract(m, maps, effort)
     if isinstance(remaining, str):
         return None
-    empty = [part.is_empty().value if effort.spend() else None for part in remaining]
-    return False if False in empty else None if None in empty else True
+    is_open = False
+    for part in remaining:
+        is_empty = part.is_empty().value if effort.spend() else None
+        if is_empty is False:
+            return _missing(part) or False
+        is_open = is_open or is_empty is None
+    return None if is_open else True
 
 
 def equivalent(first: MapSet, second: MapSet) -> Answer[tuple[int, ...]]:
@@ -171,7 +209,8 @@ def equivalent(first: MapSet, second: MapSet) -> Answer[tuple[int, ...]]:
     for one in sets:
         if not one.exact:
             return Answer(None, reason=why_over_approximate(one))
-    return next((answer for answer in answers if answer.value is None), Answer(True))
+    undecided = next((answer.reason for answer in answers if answer.value is None), None)
+    return Answer(True) if undecided is None else Answer(None, reason=undecided)
 
 
 def expect_alike(a: MapSet, b: MapSet, operation: str) -> None:
@@ -260,19 +299,24 @@ class Containment:
 
     >>> whole = IndexingMap.parse("(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 7]")
     >>> own = (IndexingMap.parse(f"(d0) -> (d0 + {n}), domain: d0 in [0, 4]") for n in (3, 4))
-    >>> [Containment().contains(whole, m) for m in own]
-    [True, False]
+    >>> [Containment().find_missing(whole, m) for m in own]
+    [True, MissingElement(element=(8,), dims=(4,))]
     """
 
     def __init__(self) -> None:
         self._pairs: dict[IndexingMap, _Pairs | None] = {}
         self._n_left = _MAX_POINTS_IN_ALL
 
-    def contains(self, outer: IndexingMap, inner: IndexingMap) -> bool | None:
-        """Whether ``outer`` has all pairs of ``inner``; None once the maps have too many points in total."""
+    def find_missing(self, outer: IndexingMap, inner: IndexingMap) -> MissingElement | bool | None:
+        """The first pair of ``inner`` that ``outer`` lacks, or True; None once the maps have too many points in
+        total."""
         of_outer = self._enumerate(outer)
         of_inner = None if of_outer is None else self._enumerate(inner)
-        return None if of_outer is None or of_inner is None else of_inner <= of_outer
+        if of_outer is None or of_inner is None:
+            return None
+        n_dims = len(inner.dims)
+        missing = min(of_inner - of_outer, default=None)
+        return True if missing is None else MissingElement(missing[n_dims:], missing[:n_dims])
 
     def _enumerate(self, m: IndexingMap) -> _Pairs | None:
         if m not in self._pairs:

@@ -368,7 +368,8 @@ impl PyMap {
     /// The map from the results back to the dims; :class:`~hlomap.Unknown` if the results are not known to determine
     /// the dims on the domain.
     ///
-    /// The constraints of the inverse hold at the points that have a preimage.
+    /// The constraints of the inverse hold at the points that have a preimage.  Results of an injective map may be too
+    /// entangled to be solved for the dims; the reason says so.
     ///
     /// >>> import hlomap as hm
     /// >>> print(hm.IndexingMap.parse("(d0) -> (d0 * 2 + 1), domain: d0 in [0, 4]").inverse())
@@ -380,7 +381,11 @@ impl PyMap {
             Some(map) => Ok(Bound::new(py, PyMap::from(map))?.into_any()),
             None => {
                 let class = py.import(intern!(py, "hlomap.base.answers"))?.getattr(intern!(py, "Unknown"))?;
-                class.call1(("no inverse is known: the results may not determine the dimensions",))
+                let is_injective = unlocked(py, || quasiaffine::is_injective(&self.map))?.is_yes();
+                class.call1((match is_injective && self.map.domain().n_ranges == 0 {
+                    true => "no inverse is known: the map is injective, but its results cannot be solved for the dims",
+                    false => "no inverse is known: the results may not determine the dimensions",
+                },))
             }
         }
     }

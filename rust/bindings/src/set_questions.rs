@@ -91,21 +91,24 @@ pub fn _eliminate_ranges(py: Python<'_>, maps: Vec<PyRef<'_, PyMap>>) -> PyResul
     Ok(unlocked(py, fewer)?.into_iter().map(PyMap::from).collect())
 }
 
-/// Whether a pair is missing, which maps stay open, and the reason if there is no answer.
-type Coverings = (bool, Vec<Vec<(usize, Vec<usize>)>>, Option<&'static str>);
+/// The numbers of a group and of an inner map, and the values of its variables at a point.
+type Missing = (usize, usize, Option<Vec<i64>>);
+
+/// What is missing, which maps stay open, and the reason if there is no answer.
+type Coverings = (Option<Missing>, Vec<Vec<(usize, Vec<usize>)>>, Option<&'static str>);
 
 /// The outer and the inner maps of an array.
 type Group<'py> = (Vec<PyRef<'py, PyMap>>, Vec<PyRef<'py, PyMap>>);
 
-/// Whether an inner map has pairs that the only outer map of its group lacks; by group, the inner maps that no outer map
+/// An inner map with pairs that the only outer map of its group lacks, and a point with such a pair; by group, the inner maps that no outer map
 /// by itself is known to contain, each with the outer maps that may; and the reason why this is undecided.
 #[pyfunction]
 #[pyo3(signature = (groups, /))]
 pub fn _covers(py: Python<'_>, groups: Vec<Group<'_>>) -> PyResult<Coverings> {
     let groups: Vec<_> = groups.iter().map(|(outer, inner)| (shared(outer), shared(inner))).collect();
     Ok(match unlocked(py, || quasiaffine::covers(&groups))? {
-        Coverage::Lacks => (true, Vec::new(), None),
-        Coverage::Open(open) => (false, open, None),
-        Coverage::Unknown(reason) => (false, Vec::new(), Some(reason)),
+        Coverage::Lacks(group, map, point) => (Some((group, map, point)), Vec::new(), None),
+        Coverage::Open(open) => (None, open, None),
+        Coverage::Unknown(reason) => (None, Vec::new(), Some(reason)),
     })
 }

@@ -35,11 +35,25 @@ pub fn contains(outer: &Map, inner: &Map) -> Answer {
 
 /// As [`contains`]; also undecided once the effort is spent.
 pub(crate) fn contains_within(outer: &Map, inner: &Map, meter: &mut Meter) -> Answer {
+    match missing_within(outer, inner, meter) {
+        Answer::No(_) => Answer::No(()),
+        Answer::Yes => Answer::Yes,
+        Answer::Unknown(reason) => Answer::Unknown(reason),
+    }
+}
+
+/// As [`contains_within`], with the values of the inner map's variables at a point whose pair the outer map lacks, if
+/// one is found.
+fn missing_within(outer: &Map, inner: &Map, meter: &mut Meter) -> Answer<Option<Vec<i64>>> {
     if inner.state() == State::Empty || (outer == inner && outer.state() == State::Defined) {
         return Answer::Yes;
     }
     if outer.state() == State::Empty && inner.domain().n_runtime() == 0 {
-        return is_empty(inner);
+        return match is_empty(inner) {
+            Answer::No(()) => Answer::No(None),
+            Answer::Yes => Answer::Yes,
+            Answer::Unknown(reason) => Answer::Unknown(reason),
+        };
     }
     let has_both = outer.state() == State::Defined && inner.state() == State::Defined;
     let alike = outer.domain().n_dims == inner.domain().n_dims && outer.results().len() == inner.results().len();
@@ -47,7 +61,7 @@ pub(crate) fn contains_within(outer: &Map, inner: &Map, meter: &mut Meter) -> An
         return Answer::Unknown(if has_both { NOT_ALIKE } else { UNDEFINED });
     }
     match containment(outer, inner, meter) {
-        Answer::No(_) => Answer::No(()),
+        Answer::No(point) => Answer::No(Some(point)),
         Answer::Yes => Answer::Yes,
         Answer::Unknown(reason) => Answer::Unknown(reason),
     }
@@ -56,8 +70,9 @@ pub(crate) fn contains_within(outer: &Map, inner: &Map, meter: &mut Meter) -> An
 /// The answer to "do these maps contain those?", map by map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Coverage {
-    /// An inner map has a pair that the only outer map of its group lacks.
-    Lacks,
+    /// An inner map has a pair that the only outer map of its group lacks: the numbers of the group and of the map, and
+    /// the values of its variables at a point with such a pair, if one is found.
+    Lacks(usize, usize, Option<Vec<i64>>),
     /// By group, the inner maps that no outer map by itself is known to contain, each with the outer maps that may: all
     /// by numbers. Several outer maps may contain a map together. No numbers: the outer maps contain all.
     Open(Vec<Vec<(usize, Vec<usize>)>>),
@@ -82,7 +97,7 @@ pub fn covers(groups: &[(Vec<Map>, Vec<Map>)]) -> Coverage {
 /// As [`covers`], within the effort of a meter.
 fn covers_within(groups: &[(Vec<Map>, Vec<Map>)], meter: &mut Meter) -> Coverage {
     let mut open = Vec::with_capacity(groups.len());
-    for (outer, inner) in groups {
+    for (group, (outer, inner)) in groups.iter().enumerate() {
         let equal: FxHashSet<&Map> = outer.iter().filter(|map| map.state() == State::Defined).collect();
         let boxes: Vec<Bounds> = outer.iter().map(|map| map.bounding_box(meter)).collect();
         let mut near = Boxes::along(Boxes::best_axis(boxes.iter()));
@@ -95,18 +110,18 @@ fn covers_within(groups: &[(Vec<Map>, Vec<Map>)], meter: &mut Meter) -> Coverage
             let bounds = map.bounding_box(meter);
             let mut undecided = Vec::new();
             let mut contains = |at: usize, meter: &mut Meter| {
-                let found = meter.part(EFFORT, |own| contains_within(&outer[at], map, own)).known();
-                undecided.extend(found.is_none().then_some(at));
+                let found = meter.part(EFFORT, |own| missing_within(&outer[at], map, own));
+                undecided.extend(found.known().is_none().then_some(at));
                 found
             };
             let is_contained = match outer[..] {
                 [_] => match contains(0, meter) {
-                    Some(false) => return Coverage::Lacks,
-                    found => found.is_some(),
+                    Answer::No(point) => return Coverage::Lacks(group, number, point),
+                    found => found.is_yes(),
                 },
                 _ => near.meeting(&bounds).any(|at| {
                     let meets = boxes[at as usize].iter().zip(&bounds).all(|(x, y)| !x.intersect(*y).is_empty());
-                    meter.spend(bounds.len()).is_ok() && meets && contains(at as usize, meter) == Some(true)
+                    meter.spend(bounds.len()).is_ok() && meets && contains(at as usize, meter).is_yes()
                 }),
             };
             if meter.left() == 0 {
@@ -359,8 +374,8 @@ mod tests {
         let all = map("d0", "d0 in [0, 9]");
         for (inner, expected) in [
             (map("d0", "d0 in [2, 3]"), Coverage::Open(vec![vec![]])),
-            (map("d0 + 1", "d0 in [2, 3]"), Coverage::Lacks),
-            (map("d0", "d0 in [20, 29]"), Coverage::Lacks),
+            (map("d0 + 1", "d0 in [2, 3]"), Coverage::Lacks(0, 0, Some(vec![2]))),
+            (map("d0", "d0 in [20, 29]"), Coverage::Lacks(0, 0, Some(vec![20]))),
             // Without a point, though that is not known before the search.
             (map("d0 + 20", "d0 in [0, 9], d0 * d0 in [7, 8]"), Coverage::Open(vec![vec![]])),
         ] {
