@@ -15,7 +15,7 @@ from .base.lazy import Lazy
 
 TYPE_CHECKING = False  # `typing` takes longer to import than the compiled module
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from . import pictures
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from .base.answers import Answer, Unknown
     from .hlo.dump_directory import DumpDirectory, DumpedModule
     from .interop import isl, jax as interop_jax, mlir, smtlib, sympy
+    from .kernels import trace
     from .maps import image, map_set, simplification
     from .maps.map_set import MapSet
-    from .maps.set_questions import CommonElement
+    from .maps.set_questions import CommonElement, MissingElement
     from .pictures import arrays
     from .pictures.picture import Picture
     from .shardings import columns, device_maps, specs
@@ -37,7 +38,7 @@ else:
     isl, mlir = Lazy("hlomap.interop.isl"), Lazy("hlomap.interop.mlir")
     smtlib, sympy = Lazy("hlomap.interop.smtlib"), Lazy("hlomap.interop.sympy")
     image, map_set = Lazy("hlomap.maps.image"), Lazy("hlomap.maps.map_set")
-    simplification = Lazy("hlomap.maps.simplification")
+    simplification, trace = Lazy("hlomap.maps.simplification"), Lazy("hlomap.kernels.trace")
     arrays, pictures = Lazy("hlomap.pictures.arrays"), Lazy("hlomap.pictures")
     columns, device_maps = Lazy("hlomap.shardings.columns"), Lazy("hlomap.shardings.device_maps")
     specs, interop_jax = Lazy("hlomap.shardings.specs"), Lazy("hlomap.interop.jax")
@@ -51,8 +52,42 @@ def _svg(self: Any) -> str | None:
     return pictures.notebook_svg(self)
 
 
+class Expr:
+    def __array_ufunc__(self: _core.Expr, ufunc: Any, method: str, /, *inputs: Any, **options: Any) -> Any:
+        """Integer functions of NumPy, such as ``np.minimum``, on expressions."""
+        return trace.apply_ufunc(ufunc, method, inputs, options)
+
+
 class IndexingMap:
     _repr_svg_ = _svg
+
+    @staticmethod
+    def from_function(
+        f: Callable[..., Any],
+        dims: int | Sequence[Any],
+        /,
+        *,
+        ranges: Sequence[Any] = (),
+    ) -> _core.IndexingMap:
+        """The map of a Python function, which is called once with an :class:`Expr` for each dim and then each range.
+
+        ``dims`` and ``ranges`` are variables as for the constructor; a single int is a grid of one dim.  The function
+        returns an int or an :class:`Expr`, or a tuple of them, and computes with ``+``, ``-``, ``*``, ``//``, ``%``,
+        :meth:`Expr.minimum` and :meth:`Expr.maximum`, or the functions of NumPy for them.  A function that needs
+        ``jax.numpy`` or ``jax.lax`` is traced by JAX; a choice by ``jnp.where`` or ``jax.lax.select`` becomes
+        arithmetic.  A Python branch cannot be followed: make a map for each case, with :meth:`restrict`.
+
+        Raises ``TypeError`` for a function that does something else, takes another number of arguments, or returns
+        something else.
+
+        >>> import hlomap as hm
+        >>> print(hm.IndexingMap.from_function(lambda i, j: (i, 0), [4, 8]))
+        (d0, d1) -> (d0, 0), domain: d0 in [0, 3], d1 in [0, 7]
+        >>> m = hm.IndexingMap.from_function(lambda pid, k: (pid // 4 * 16 + k, pid % 4), 64, ranges=[16])
+        >>> print(m)
+        (d0)[s0] -> ((d0 floordiv 4) * 16 + s0, d0 mod 4), domain: d0 in [0, 63], s0 in [0, 15]
+        """
+        return trace.map_from_function(f, dims, ranges)
 
     def simplify(
         self: _core.IndexingMap,
@@ -127,7 +162,7 @@ class IndexingMap:
         """The pairs (point, element) of this map that ``other`` does not have, as by :meth:`MapSet.__sub__`."""
         return map_set.MapSet([self]).__sub__(other)
 
-    def covers(self: _core.IndexingMap, other: MapSet | _core.IndexingMap, /) -> Answer[tuple[int, ...]]:
+    def covers(self: _core.IndexingMap, other: MapSet | _core.IndexingMap, /) -> Answer[MissingElement]:
         """Whether this map has all pairs (point, element) of ``other``, as :meth:`MapSet.covers`: a
         :class:`~hlomap.Answer`.
 
@@ -497,6 +532,7 @@ class Stages:
 def attach() -> None:
     """Adds the methods of each class in this module to the class with the same name."""
     classes = (
+        Expr,
         IndexingMap,
         Layout,
         Shape,

@@ -1,5 +1,6 @@
 //! The Python class of expressions: operators over `quasiaffine::Expr`.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
@@ -70,6 +71,39 @@ impl<'py> FromPyObject<'_, 'py> for ExprLike {
             }
         }
     }
+}
+
+const NO_ORDER: &str = "hm.Expr: expected an operation that does not depend on values, got an order comparison (write \
+    hm.Expr.minimum(a, b) or hm.Expr.maximum(a, b) for min and max; for a branch, make a map for each case)";
+
+const NO_VALUE: &str = "hm.Expr: expected an operation that does not depend on values, got a branch (an Expr has no \
+    value while a function is traced: use //, %, hm.Expr.minimum and hm.Expr.maximum, or make a map for each case)";
+
+thread_local! {
+    static IS_TRACED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Sets whether the expressions of this thread stand for integers, so that a comparison of them, which would compare
+/// normal forms, is an error. Returns what was set before.
+#[pyfunction]
+#[pyo3(signature = (is_traced, /))]
+pub fn _set_traced(is_traced: bool) -> bool {
+    IS_TRACED.replace(is_traced)
+}
+
+fn refuse_if_traced() -> PyResult<()> {
+    if IS_TRACED.get() {
+        return Err(PyTypeError::new_err(NO_VALUE));
+    }
+    Ok(())
+}
+
+/// The second argument of a minimum or maximum, which looks like a method of the first.
+fn second<'a>(b: Option<Arg<'a, ExprLike>>, name: &str) -> PyResult<Arg<'a, ExprLike>> {
+    b.ok_or_else(|| {
+        let text = format!("hm.Expr.{name}: expected an Expr or int as `b`, got None (write hm.Expr.{name}(a, b))");
+        PyTypeError::new_err(text)
+    })
 }
 
 fn operator(
@@ -221,8 +255,9 @@ impl PyExpr {
     /// >>> print(hm.Expr.minimum(hm.Expr.dim(0), 7))
     /// min(d0, 7)
     #[staticmethod]
-    #[pyo3(signature = (a, b, /))]
-    fn minimum(py: Python<'_>, a: Arg<'_, ExprLike>, b: Arg<'_, ExprLike>) -> PyResult<PyExpr> {
+    #[pyo3(signature = (a, b=None, /), text_signature = "(a, b, /)")]
+    fn minimum(py: Python<'_>, a: Arg<'_, ExprLike>, b: Option<Arg<'_, ExprLike>>) -> PyResult<PyExpr> {
+        let b = second(b, "minimum")?;
         named!("Expr.minimum", a, b);
         Ok(PyExpr::from(a.0.minimum(&b.0).or_raise().in_call(py, "Expr.minimum")?))
     }
@@ -233,8 +268,9 @@ impl PyExpr {
     /// >>> print(hm.Expr.maximum(hm.Expr.dim(0) - 1, 0))
     /// max(d0 - 1, 0)
     #[staticmethod]
-    #[pyo3(signature = (a, b, /))]
-    fn maximum(py: Python<'_>, a: Arg<'_, ExprLike>, b: Arg<'_, ExprLike>) -> PyResult<PyExpr> {
+    #[pyo3(signature = (a, b=None, /), text_signature = "(a, b, /)")]
+    fn maximum(py: Python<'_>, a: Arg<'_, ExprLike>, b: Option<Arg<'_, ExprLike>>) -> PyResult<PyExpr> {
+        let b = second(b, "maximum")?;
         named!("Expr.maximum", a, b);
         Ok(PyExpr::from(a.0.maximum(&b.0).or_raise().in_call(py, "Expr.maximum")?))
     }
@@ -281,8 +317,38 @@ impl PyExpr {
         Ok(PyExpr::from(self.0.scale(-1).or_raise()?))
     }
 
-    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<PyExpr>().is_ok_and(|e| e.get().0 == self.0)
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        refuse_if_traced()?;
+        Ok(other.cast::<PyExpr>().is_ok_and(|e| e.get().0 == self.0))
+    }
+
+    fn __lt__(&self, _other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        Err(PyTypeError::new_err(NO_ORDER))
+    }
+
+    fn __le__(&self, _other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        Err(PyTypeError::new_err(NO_ORDER))
+    }
+
+    fn __gt__(&self, _other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        Err(PyTypeError::new_err(NO_ORDER))
+    }
+
+    fn __ge__(&self, _other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        Err(PyTypeError::new_err(NO_ORDER))
+    }
+
+    fn __bool__(&self) -> PyResult<bool> {
+        refuse_if_traced()?;
+        Ok(true)
+    }
+
+    fn __truediv__(&self, _other: &Bound<'_, PyAny>) -> PyResult<PyExpr> {
+        Err(PyTypeError::new_err("hm.Expr: expected an integer operation, got / (write a // b)"))
+    }
+
+    fn __rtruediv__(&self, _other: &Bound<'_, PyAny>) -> PyResult<PyExpr> {
+        Err(PyTypeError::new_err("hm.Expr: expected an integer operation, got / (write a // b)"))
     }
 
     fn __hash__(&self) -> u64 {

@@ -70,7 +70,7 @@ mod _core {
         detach::_n_steps,
         diagnostic::{_diagnostic, PyDiagnostic},
         edit::{_all_names, _assemble, _extract, _fuse, _merge, _rows},
-        expr::PyExpr,
+        expr::{_set_traced, PyExpr},
         footprint::{_delinearize, _identity_map, _map_to_all, _outside, _reshape_map, _single_map, PyFootprint},
         indexing::{checked_rule, PyInstructionIndexing},
         instruction::{PyFrame, PyMetadata},
