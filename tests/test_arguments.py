@@ -55,6 +55,7 @@ CALLS: dict[str, list[tuple[Any, str]]] = {
     "indexing": [(MODULE["n"], "Module"), (0, "int")],
     "input_to_output": [(MODULE["n"], "Module"), (0, "int")],
     "is_bitcast": [(MODULE["n"], "Module"), (0, "int")],
+    "kernel": [((2,), "int"), ([], ""), ("f32[4]", "")],
     "layouts.is_valid_bitcast": [(SHAPE, ""), (SHAPE, "")],
     "linear_index": [(SHAPE, "")],
     "load": [("no such file", "str")],

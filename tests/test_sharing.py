@@ -363,6 +363,8 @@ def results(dump: hm.DumpDirectory) -> Iterator[object]:
     trace = Path(__file__).parent / "cases" / "profiles" / "cpu.xplane.pb"
     yield from (hm.cost(FUSED), hm.cost(LOOP["w"], hm.Device.named("h100")), hm.profile(trace))
     yield hm.gemm(dot)
+    yield hm.kernel((2, 2), ["f32[4]"], ("f32[8]", (4,), lambda i, j: i))
+    yield hm.MapSet().covers(hm.IndexingMap.identity([3]))
     yield from (hm.diff(FUSED, LOOP), hm.diff(FUSED, hm.parse(str(FUSED).replace("negate", "abs"))), hm.explore(FUSED))
     yield from (hm.tile(dot), hm.tile(dot).evaluate([[16, 16, 16]]), hm.tile(dot).box(0, [16, 16, 16], [0, 0, 0]))
     yield from (hm.draw(square), hm.draw(both, square), hm.draw(hm.tile(dot)), hm.draw(RUNTIME[0]))

@@ -58,7 +58,7 @@ TOPICS = [
         [
             *("IndexingMap", "Expr", "Variable", "Constraint", "Answer"),
             *("simplify_many", "compose_many", "count_many", "bounds_many", "explain_simplify"),
-            *results("Count Cost CommonElement MapPoint SimplifyTrace SimplifyStep"),
+            *results("Count Cost CommonElement MissingElement MapPoint SimplifyTrace SimplifyStep"),
         ],
     ),
     (
@@ -86,12 +86,13 @@ TOPICS = [
         [
             *("analyze", "analyze_corpus", "scan", "tile", "coalescing", "utilization", "readers"),
             *("schedule", "thread_map", "emitter_thread_map", "flat_thread_map"),
-            *("cost", "gemm", "profile"),
+            *("cost", "gemm", "profile", "kernel"),
             *("Device", "Limits"),
             *results("Table CorpusSummary CorpusReport CorpusProgress"),
             *results("Tiling TileTable TileFrontier TileParameter TileRead TileClause TileBox"),
             *results("Schedule OutputSchedule Coalescing Utilization Reader Readers"),
             *results("CostReport Gemm KernelCost Profile ProfileRow Unplaced"),
+            *results("Kernel KernelOperand KernelInput KernelOutput"),
         ],
     ),
     (

@@ -52,6 +52,7 @@ from .hlo.edit import extract as extract, fuse as fuse
 from .hlo.load import load as load, parse as parse, parse_all as parse_all
 from .interop.jax import from_jax as from_jax
 from .interpreter import execute as execute
+from .kernels.kernel import kernel as kernel
 from .layouts.buffers import (
     pack as pack,
     ravel_index as ravel_index,

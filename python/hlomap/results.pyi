@@ -13,6 +13,12 @@ from .fusing.table import FusionCandidate as FusionCandidate, FusionTable as Fus
 from .guard.check import CheckReport as CheckReport, Limit as Limit, Violation as Violation
 from .guard.fixture import Hlo as Hlo
 from .interop.jax import ModuleChange as ModuleChange
+from .kernels.kernel import (
+    Kernel as Kernel,
+    KernelInput as KernelInput,
+    KernelOperand as KernelOperand,
+    KernelOutput as KernelOutput,
+)
 from .layouts.bitcasts import BitcastFactors as BitcastFactors
 from .library_calls.kernels import KernelCost as KernelCost
 from .maps.set_questions import (
