@@ -333,3 +333,18 @@ problem: out: no block has element (0, 16)"""
     unknown = hm.kernel((2,), [("f32[8]", (4,), lambda i, a: a[i])], "f32[1]", prefetch=["s32[2]"])
     assert str(unknown).endswith("(over-approximate: the blocks depend on prefetched values)")
     assert json.loads(json.dumps(unknown.to_dict()))["inputs"][0]["reads"] == {"lower": 0, "upper": 8}
+
+
+def test_a_notebook_shows_the_table() -> None:
+    page = matmul((3, 2, 3), "ijk")._repr_html_()
+    assert page is not None and "problem: out: no block has element (0, 16)" in page and "<td" in page
+    named = hm.kernel((1,), {"<script>": "f32[4]"}, "f32[4]")._repr_html_()
+    assert named is not None and "<script>" not in named
+
+
+def test_a_prefetched_array_that_is_read_beyond_its_end_has_any_value() -> None:
+    table = np.array([1, 0, 1], np.int32)
+    for offset, is_known in ((0, True), (1, False)):
+        block = ("f32[8]", (4,), lambda i, table, offset=offset: table[i + offset])
+        found = hm.kernel(3, [block], "f32[1]", prefetch=[table]).inputs[0]
+        assert (found.exact, found.is_in_bounds.value) == ((True, True) if is_known else (False, None))

@@ -123,7 +123,7 @@ def read_prefetched(given: Any) -> list[Prefetched]:
         elif values is not None and values.size:
             lower, upper = int(values.min()), int(values.max())
         else:
-            lower, upper = -(1 << 31), (1 << 31) - 1
+            lower, upper = _INT32
         found.append(Prefetched(shape.dimensions, lower, upper, values))
     return found
 
@@ -273,6 +273,24 @@ def _read_dim(size: Any, name: str) -> tuple[int, int, tuple[int, int] | None]:
     return own, own, None
 
 
+def _as_read(variables: Sequence[Variable], domain: IndexingMap, prefetched: Sequence[Prefetched]) -> list[Variable]:
+    """The runtime variables; one that may be read beyond the end of its array has any value, of a source without
+    values."""
+    found = []
+    for v in variables:
+        sizes = prefetched[v.source or 0].shape
+        bounds = [domain.bounds(e) for e in v.element]
+        if all(low >= 0 and high < n for (low, high), n in zip(bounds, sizes, strict=True)):
+            found.append(v)
+        else:
+            source = len(prefetched) + (v.source or 0)
+            found.append(Variable(None, *_INT32, source=source, element=v.element))
+    return found
+
+
+_INT32 = (-(1 << 31), (1 << 31) - 1)
+
+
 def _read_index_map(given: Any, name: str, rank: int, grid: Grid, prefetched: Sequence[Prefetched]) -> IndexingMap:
     sizes = list(grid.sizes)
     if given is None:
@@ -287,7 +305,9 @@ def _read_index_map(given: Any, name: str, rank: int, grid: Grid, prefetched: Se
         dims = [Expr.dim(i) for i in range(len(sizes))]
         domain = IndexingMap(sizes, [])
         results = trace(given, [*dims, *refs], domain, "kernel", f"the index map of {name}")
-        m = IndexingMap(sizes, results, runtime=variables)
+        m = IndexingMap(
+            sizes, results, runtime=_as_read(variables, IndexingMap(sizes, [], runtime=variables), prefetched)
+        )
     if len(m.results) != rank and not m.is_known_empty:
         shown = name_of(given) if callable(given) else str(given)
         raise ShapeError(

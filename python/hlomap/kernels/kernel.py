@@ -9,6 +9,7 @@ from typing import Any
 
 from .._core import Count, IndexingMap, Shape
 from ..base.answers import Answer, Unknown
+from ..base.attached import Page
 from ..base.text import count_text, one_line, plural, table_lines
 from ..base.types import expect, json_fields, wrong_type
 from ..errors import NotFoundError, ShapeError
@@ -219,7 +220,7 @@ def _ratio(n: Count, of: Count) -> float | Unknown:
 
 
 @dataclass(frozen=True, repr=False)
-class Kernel:
+class Kernel(Page):
     """The grid of a kernel and its operands, from :func:`hlomap.kernel`.
 
     ``kernel["name"]`` is the operand with a name, ``kernel.problems`` what is wrong.
@@ -296,19 +297,23 @@ class Kernel:
         return f"Kernel(grid={self.grid}, {operands}, {moved} moved, {found})"
 
     def __str__(self) -> str:
-        order = "in parallel" if self.parallel else "in order"
+        title, rows, notes = self._parts()
+        return "\n".join([title, *table_lines(rows, (0, 1, 2)), *notes])
+
+    def _parts(self) -> tuple[str, list[list[str]], list[str]]:
+        """What the text and the page show: a title, the rows of a table with its heads first, and notes."""
         rows = [["", "array", "block", "distinct bytes", "bytes of all steps", "moved bytes", "most times"]]
         for operand in (*self.inputs, *self.outputs):
             numbers = (operand.distinct_bytes, operand._bytes(operand._steps_elements), operand.moved_bytes)
             cells = [_text(n) for n in (*numbers, operand.most_steps)]
-            block = "x".join(map(str, operand.block_shape))
-            rows.append([operand.name, str(operand.shape), block, *cells])
+            rows.append([operand.name, str(operand.shape), "x".join(map(str, operand.block_shape)), *cells])
         total = [self.distinct_bytes, self.read_bytes + self.written_bytes, self.moved_bytes]
         rows.append(["in all", "", "", *map(_text, total), ""])
-        grid = " x ".join(map(str, self.grid)) or "1"
-        lines = [f"{grid} = {plural(self.n_steps, 'step')} {order}", *table_lines(rows, (0, 1, 2))]
-        lines += [f"problem: {problem}" for problem in self.problems]
-        return "\n".join(lines + ([] if self.reason is None else [f"(over-approximate: {self.reason})"]))
+        order = "in parallel" if self.parallel else "in order"
+        sizes = " x ".join(map(str, self.grid))
+        title = f"{sizes} = " * (len(self.grid) > 1) + f"{plural(self.n_steps, 'step')} {order}"
+        notes = [f"problem: {problem}" for problem in self.problems]
+        return title, rows, notes + ([] if self.reason is None else [f"(over-approximate: {self.reason})"])
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as JSON values."""
@@ -398,14 +403,8 @@ def _fields(walk: Walk, parallel: bool) -> dict[str, Any]:
         n_steps, moved = n_steps.minus(kept_steps), moved.minus(kept_elements)
     if block.reason is not None:
         anything = Span(0, UNBOUNDED)
-        is_in_bounds, n_steps, moved, reads, most = (
-            Answer(None, reason=block.reason),
-            anything,
-            anything,
-            anything,
-            anything,
-        )
-        distinct, n_blocks = Span(0, block.shape.n_elements), anything
+        is_in_bounds, distinct = Answer(None, reason=block.reason), Span(0, block.shape.n_elements)
+        n_steps = moved = reads = most = n_blocks = anything
     numbers = [n_blocks, n_steps, distinct, moved, most, reads]
     reason = block.reason or is_in_bounds.reason
     if reason is None and not all(n.exact for n in numbers):

@@ -16,6 +16,7 @@ from ..analysis.table import Table
 from ..base.text import bytes_text, html, plural
 from ..errors import HlomapError
 from ..fusing.table import FusionTable
+from ..kernels.kernel import Kernel
 from ..memory.overview import overview
 from ..tiles.tiling import Tiling
 from ..verification.verify import CheckResult
@@ -73,6 +74,10 @@ def _page(value: Any) -> str | None:
         ]
         shown = _table(("array", "shape", "kind", "from iteration to iteration"), carried[: 2 * _MAX_ROWS])
         return _div(f"<p><code>{html(repr(value))}</code></p>", notebook_svg(value), shown)
+    if isinstance(value, Kernel):
+        title, (head, *operands), notes = value._parts()
+        lines = "".join(f"<li>{html(line)}</li>" for line in notes)
+        return _div(f"<p>{html(title)}</p>", _table(head, operands), f"<ul>{lines}</ul>" if notes else None)
     if isinstance(value, CheckResult):
         return _div(f"<p><code>{html(value)}</code></p>", notebook_svg(value))
     return None
