@@ -75,9 +75,9 @@ def _page(value: Any) -> str | None:
         shown = _table(("array", "shape", "kind", "from iteration to iteration"), carried[: 2 * _MAX_ROWS])
         return _div(f"<p><code>{html(repr(value))}</code></p>", notebook_svg(value), shown)
     if isinstance(value, Kernel):
-        title, (head, *operands), notes = value._parts()
+        title, (names, *operands), notes = value._parts()
         lines = "".join(f"<li>{html(line)}</li>" for line in notes)
-        return _div(f"<p>{html(title)}</p>", _table(head, operands), f"<ul>{lines}</ul>" if notes else None)
+        return _div(f"<p>{html(title)}</p>", _table(names, operands), f"<ul>{lines}</ul>" if notes else None)
     if isinstance(value, CheckResult):
         return _div(f"<p><code>{html(value)}</code></p>", notebook_svg(value))
     return None
