@@ -196,29 +196,40 @@ impl Mesh {
             }
             most = most.max(needed - held);
         });
-        (if most == 0 { Collective::Slice } else { kind_of(from, to) }, most)
+        (if most == 0 { Collective::Slice } else { self.kind_of(shape, from, to) }, most)
     }
-}
 
-/// The kind of a change that moves elements.
-fn kind_of(from: &Sharding, to: &Sharding) -> Collective {
-    if from.iter().zip(to).all(|(f, t)| f.starts_with(t)) {
-        return Collective::AllGather;
+    /// Whether the blocks of a dimension by some parts consist of the blocks by a continuation of these parts: of a
+    /// dimension that the parts do not divide, they may not.
+    pub fn nests(&self, n: i64, outer: &[Part], inner: &[Part]) -> bool {
+        let (few, many) = (self.ways(outer), self.ways(inner));
+        inner.starts_with(outer) && (few == 1 || ceil_div(n, few) == ceil_div(n, many).saturating_mul(many / few))
     }
-    let sorted = |s: &Sharding| {
-        let mut parts: Vec<Part> = s.iter().flatten().copied().collect();
-        parts.sort_unstable();
-        parts
-    };
-    let (before, after) = (sorted(from), sorted(to));
-    let is_nested = from.iter().zip(to).all(|(f, t)| f.starts_with(t) || t.starts_with(f));
-    // A dimension may be split further by parts that split nothing before: each device then keeps a part.
-    let takes_over = from.iter().zip(to).any(|(f, t)| t.len() > f.len() && t.iter().any(|p| before.contains(p)));
-    match (before == after, is_nested) {
-        (true, true) => Collective::AllToAll,
-        (false, true) if takes_over => Collective::AllToAll,
-        (false, true) => Collective::AllGather,
-        (true, false) => Collective::CollectivePermute,
-        (false, false) => Collective::Several,
+
+    /// The kind of a change that moves elements.
+    fn kind_of(&self, shape: &[i64], from: &Sharding, to: &Sharding) -> Collective {
+        let dims = || shape.iter().zip(from).zip(to);
+        if dims().all(|((n, f), t)| self.nests(*n, t, f)) {
+            return Collective::AllGather;
+        }
+        if !dims().all(|((n, f), t)| self.nests(*n, t, f) || self.nests(*n, f, t)) {
+            // One device has all that another one needs if blocks of the target lie within those of the source.
+            let size = |n: i64, parts: &[Part]| ceil_div(n, self.ways(parts)).max(1);
+            let is_within = dims().all(|((n, f), t)| size(*n, f) % size(*n, t) == 0);
+            return if is_within { Collective::CollectivePermute } else { Collective::Several };
+        }
+        let sorted = |s: &Sharding| {
+            let mut parts: Vec<Part> = s.iter().flatten().copied().collect();
+            parts.sort_unstable();
+            parts
+        };
+        let before = sorted(from);
+        // A dimension may be split further by parts that split nothing before: each device then keeps a part.
+        let takes_over = dims().any(|((_, f), t)| t.len() > f.len() && t.iter().any(|p| before.contains(p)));
+        if takes_over || before == sorted(to) {
+            Collective::AllToAll
+        } else {
+            Collective::AllGather
+        }
     }
 }

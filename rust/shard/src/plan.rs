@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use crate::claims::Shardings;
-use crate::mesh::{Collective, Parts, ShapeId, Sharding, ShardingId};
+use crate::mesh::{Collective, Mesh, Parts, ShapeId, Sharding, ShardingId};
 use crate::resolve::{RuleId, Rules, Why, MAX_ANSWERS};
 
 /// The number of a value: one array of an instruction.
@@ -312,7 +312,12 @@ fn moves(program: &Program, rules: &mut Rules, shardings: &[ShardingId]) -> Vec<
                 }
             }
             let (from, to) = (rules.mesh.sharding(source), rules.mesh.sharding(step.target));
-            let parts = if step.parts.is_empty() { changed_parts(collective, from, to) } else { step.parts };
+            let parts = if step.parts.is_empty() {
+                let shape = rules.mesh.dimensions(program.values[value as usize].0);
+                changed_parts(&rules.mesh, collective, shape, from, to)
+            } else {
+                step.parts
+            };
             let (why, target) = (step.why, step.target);
             let wire_bytes = bytes.ceil() as i64;
             let times = program.regions[region as usize].times;
@@ -364,10 +369,13 @@ fn heaviest(program: &Program, moves: &[(Move, RegionId)]) -> Vec<bool> {
 }
 
 /// The parts along which devices send each other elements for a change.
-fn changed_parts(collective: Collective, from: &Sharding, to: &Sharding) -> Parts {
+fn changed_parts(mesh: &Mesh, collective: Collective, shape: &[i64], from: &Sharding, to: &Sharding) -> Parts {
     let mut found = Parts::new();
-    for (f, t) in from.iter().zip(to) {
-        let same = f.iter().zip(t).take_while(|(a, b)| a == b).count();
+    for ((n, f), t) in shape.iter().zip(from).zip(to) {
+        let mut same = f.iter().zip(t).take_while(|(a, b)| a == b).count();
+        if !mesh.nests(*n, &f[..same], f) || !mesh.nests(*n, &f[..same], t) {
+            same = 0;
+        }
         found.extend_from_slice(&f[same..]);
         // A part that splits nothing before only selects among elements that a device has or receives.
         if matches!(collective, Collective::CollectivePermute | Collective::Several) {

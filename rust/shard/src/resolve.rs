@@ -363,7 +363,8 @@ impl Rules {
         let mut push = |collective, bytes, target, parts: Parts| {
             steps.push(Step { why: Why::PartialResult, tensor, collective, bytes, source: held, target, parts });
         };
-        let extends = want.iter().zip(have).all(|(w, h)| w.starts_with(h));
+        let dimensions = &known.rule.arrays[tensor].dimensions;
+        let extends = dimensions.iter().zip(have).zip(want).all(|((n, h), w)| mesh.nests(*n, h, w));
         let scattered: Parts = if extends && !gathers {
             let further = want.iter().zip(have).flat_map(|(w, h)| &w[h.len()..]);
             further.filter(|p| partial.contains(p)).copied().collect()
