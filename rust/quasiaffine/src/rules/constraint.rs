@@ -30,13 +30,15 @@ pub enum Reduced {
     Kept(AffineForm, Interval, Summands),
 }
 
-/// A constraint without the quotients, factors and constants around its expression, whose form may not fit into 64 bits.
-pub fn opened(cx: &AffineContext, mut c: Constraint) -> Constraint {
-    while let Some((rule, inner)) = inside(&c) {
-        cx.fired(rule, |_| (vec![(&c).into()], vec![(&inner).into()]));
-        c = inner;
+/// A constraint without the quotients, factors and constants around its expression, whose form may not fit into 64 bits;
+/// `None` if there are none.
+pub fn opened(cx: &AffineContext, c: &Constraint) -> Option<Constraint> {
+    let mut opened = None;
+    while let Some((rule, inner)) = inside(opened.as_ref().unwrap_or(c)) {
+        cx.fired(rule, |_| (vec![opened.as_ref().unwrap_or(c).into()], vec![(&inner).into()]));
+        opened = Some(inner);
     }
-    c
+    opened
 }
 
 /// One step of [`opened`].
@@ -158,7 +160,7 @@ pub fn fixed_part(
     if parts.len() < 2 {
         return None;
     }
-    let total = total_ends(cx, parts);
+    let total = total_if_taken(cx, parts, interval)?;
     for part in parts {
         let ends = part.ends(cx);
         let rest = total.without(ends);
@@ -178,9 +180,18 @@ pub fn fixed_part(
     None
 }
 
-/// The sum of the intervals of parts.
-fn total_ends(cx: &AffineContext, parts: &[Summand]) -> WideInterval {
-    parts.iter().fold(WideInterval::point(0), |total, part| total.plus(part.ends(cx)))
+/// The sum of the intervals of parts, if `sum of parts in interval` takes a value from one of them: from one that is
+/// wider than the distance from an end of the interval to the far end of the sum.
+fn total_if_taken(cx: &AffineContext, parts: &[Summand], interval: Interval) -> Option<WideInterval> {
+    let (mut total, mut widest) = (WideInterval::point(0), 0);
+    for part in parts {
+        let ends = part.ends(cx);
+        widest = widest.max(ends.hi.saturating_sub(ends.lo));
+        total = total.plus(ends);
+    }
+    let above = total.hi.saturating_sub(interval.lo.into());
+    let below = i128::from(interval.hi).saturating_sub(total.lo);
+    (widest > above.min(below) || !total.is_closed()).then_some(total)
 }
 
 /// `g*x in [l, u]` is `x in [ceil(l/g), floor(u/g)]`; gives the parts of `x`
@@ -329,7 +340,7 @@ fn of_parts(
     narrowed: &mut [Interval],
     nested: usize,
 ) -> bool {
-    let total = total_ends(cx, parts);
+    let Some(total) = total_if_taken(cx, parts, interval) else { return false };
     let mut changed = false;
     for part in parts {
         let Summand::Term(t) = *part else { continue };

@@ -123,6 +123,16 @@ pub fn extract(cx: &mut AffineContext, form: &AffineForm) -> Result<Expr, Stop> 
     expr
 }
 
+/// Whether an expression is the sum of variables that [`extract`] writes for a form.
+pub fn is_sum(cx: &AffineContext, e: &Expr, form: &AffineForm) -> bool {
+    let mut terms = e.terms();
+    let is_term = |t: &AffineTerm| match terms.next() {
+        Some((k, Expr::Var(v))) => k == t.coefficient && cx.flat(*v) == t.atom as usize,
+        _ => false,
+    };
+    form.constant == e.constant() && form.terms.iter().all(is_term) && terms.next().is_none()
+}
+
 /// The only quotient of a form, of variables of which none or all are terms as well: it leaves no choice.
 enum SingleDiv {
     /// No variable is a term: everything is written as it is.

@@ -3,6 +3,7 @@
 //! The laws are those of [`crate::rules::constraint`].
 
 use crate::limits::ROUNDS;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -10,12 +11,13 @@ use smallvec::SmallVec;
 
 use crate::affine::context::AffineContext;
 use crate::affine::facts::Fact;
-use crate::affine::form::AffineForm;
+use crate::affine::form::{AffineForm, AtomId};
 use crate::affine::summands::summands;
 use crate::domain::{Constraint, Domain, Source};
 use crate::error::Stop;
 use crate::expr::{Expr, Kind};
 use crate::laws::Rule;
+use crate::rules::extraction::is_sum;
 use crate::rules::{constraint, extraction, residues};
 use crate::simplify::rewrite::rewrite;
 use crate::span::Interval;
@@ -40,23 +42,31 @@ struct PendingConstraints {
     aborted: bool,
     /// Whether two ranges of one form intersected to a tighter one, which has not been examined.
     tighter: bool,
+    /// Whether each constraint by itself is kept as it was read, and no range changes.
+    stays: bool,
+    /// The number of atoms after all constraints were read.
+    n_atoms: usize,
 }
 
 /// The result of [`simplify_domain`].
 pub struct SimplifiedDomain {
-    /// The domain with its ranges narrowed and its constraints reduced by each other.
-    pub domain: Domain,
+    /// The domain with its ranges narrowed and its constraints reduced by each other; `None` if that changes nothing.
+    pub domain: Option<Domain>,
     /// Whether simplifying the result again would give an equal domain and equal facts.
     pub is_fixpoint: bool,
 }
 
 /// Normalizes a domain; the context keeps the remaining constraints. `None` if no point is left.
 pub fn simplify_domain(domain: &Domain, cx: &mut AffineContext) -> Option<SimplifiedDomain> {
-    let (mut domain, mut known, mut is_fixpoint) = (domain.clone(), PendingConstraints::default(), false);
+    let (mut domain, mut known, mut is_fixpoint) = (Cow::Borrowed(domain), PendingConstraints::default(), false);
     if !narrow(&mut domain, cx, &mut known) {
         return None;
     }
-    match constraints(cx, &mut known) {
+    match constraints(cx, &mut known, &domain.constraints) {
+        Ok(Some(reduced)) if reduced.stays => {
+            is_fixpoint = known.sources.is_empty() && !known.aborted;
+            cx.add_facts(reduced.extracted.into_iter().map(|(_, form, interval)| (form, interval)));
+        }
         Ok(Some(reduced)) => {
             is_fixpoint = reduced.is_fixpoint && known.sources.is_empty() && !known.aborted && !known.tighter;
             // Intermediate atoms are forgotten, so that numbers and ranges of atoms are those of a first reading.
@@ -66,41 +76,48 @@ pub fn simplify_domain(domain: &Domain, cx: &mut AffineContext) -> Option<Simpli
                 cx.restart(&domain);
                 cx.alias = alias;
             }
-            domain.constraints = assume_reduced(cx, reduced, restarts);
+            domain.to_mut().constraints = assume_reduced(cx, reduced, restarts);
         }
         Ok(None) => return None,
         // On overflow the constraints stay as they were read.
         Err(_) => {}
     }
-    for (v, source) in domain.vars.iter_mut().zip(known.sources) {
-        v.source = source;
+    if !known.sources.is_empty() {
+        domain.to_mut().vars.iter_mut().zip(known.sources).for_each(|(v, source)| v.source = source);
     }
-    Some(SimplifiedDomain { domain, is_fixpoint })
+    let changed = match domain {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(changed) => Some(changed),
+    };
+    Some(SimplifiedDomain { domain: changed, is_fixpoint })
 }
 
 /// Narrows the ranges of the variables by the constraints; `false` if no point is left.
 ///
 /// Narrowing that reaches no fixpoint within [`ROUNDS`] is undone as a whole, so that the next simplification does not
 /// continue it.
-fn narrow(domain: &mut Domain, cx: &mut AffineContext, known: &mut PendingConstraints) -> bool {
+fn narrow(domain: &mut Cow<Domain>, cx: &mut AffineContext, known: &mut PendingConstraints) -> bool {
     let given: SmallVec<[Interval; 8]> = domain.vars.iter().map(|v| v.interval).collect();
     for round in 0..=ROUNDS {
         let aborted = round == ROUNDS;
         if aborted {
-            domain.vars.iter_mut().zip(&given).for_each(|(v, interval)| v.interval = *interval);
+            domain.to_mut().vars.iter_mut().zip(&given).for_each(|(v, interval)| v.interval = *interval);
         }
         cx.restart(domain);
-        for c in domain.constraints.iter_mut().filter(|_| round == 0) {
-            *c = constraint::opened(cx, c.clone());
+        for i in (0..domain.constraints.len()).filter(|_| round == 0) {
+            if let Some(opened) = constraint::opened(cx, &domain.constraints[i]) {
+                domain.to_mut().constraints[i] = opened;
+            }
+            let c = &domain.constraints[i];
             if c.interval.is_empty() {
-                cx.fired(Rule::ConstraintContradicts, |_| (vec![(&*c).into()], vec![Statement::Contradiction]));
+                cx.fired(Rule::ConstraintContradicts, |_| (vec![c.into()], vec![Statement::Contradiction]));
                 return false;
             }
         }
         known.sources = sources(cx, domain);
         known.replace(SmallVec::new());
         known.untouched.clear();
-        known.tighter = false;
+        (known.tighter, known.stays) = (false, matches!(domain, Cow::Borrowed(_)));
         let mut changed = false;
         let mut ranges: SmallVec<[Interval; 8]> = domain.vars.iter().map(|v| v.interval).collect();
         for c in &domain.constraints {
@@ -108,9 +125,13 @@ fn narrow(domain: &mut Domain, cx: &mut AffineContext, known: &mut PendingConstr
             match learned {
                 Ok(Some(narrows)) => changed |= narrows,
                 Ok(None) => return false,
-                Err(_) => known.untouched.push(c.clone()),
+                Err(_) => {
+                    known.untouched.push(c.clone());
+                    known.stays = false;
+                }
             }
         }
+        known.n_atoms = cx.atoms.len();
         if known.kept.iter().any(|(form, _)| cx.has_div(form)) {
             let apart = known.kept.clone();
             match merge_residues(cx, known, &mut ranges) {
@@ -130,7 +151,7 @@ fn narrow(domain: &mut Domain, cx: &mut AffineContext, known: &mut PendingConstr
         if aborted || !changed {
             return true;
         }
-        domain.vars.iter_mut().zip(&ranges).for_each(|(v, interval)| v.interval = *interval);
+        domain.to_mut().vars.iter_mut().zip(&ranges).for_each(|(v, interval)| v.interval = *interval);
     }
     true
 }
@@ -143,7 +164,8 @@ fn learn(
     form: AffineForm,
     interval: Interval,
 ) -> Result<Option<bool>, Stop> {
-    let mut narrows = false;
+    let (mut narrows, mut stays) = (false, false);
+    let (given, within) = (form.terms.clone(), interval.minus(form.constant));
     let mut pending: Kept = SmallVec::from_iter([(form, interval)]);
     while let Some((form, interval)) = pending.pop() {
         match constraint::reduce(cx, form, interval)? {
@@ -163,11 +185,13 @@ fn learn(
                     continue;
                 }
                 narrows |= constraint::propagate(cx, &form, &parts, interval, ranges);
+                stays = form.terms == given && Some(interval) == within;
                 known.keep(form, interval);
             }
             constraint::Reduced::Implied => {}
         }
     }
+    known.stays &= stays;
     Ok(Some(narrows))
 }
 
@@ -180,6 +204,7 @@ fn merge_residues(
     let mut narrows = false;
     let merged = residues::merge(cx, &mut known.kept)?;
     if !merged.is_empty() {
+        known.stays = false;
         let left = std::mem::take(&mut known.kept);
         known.replace(left);
     }
@@ -201,22 +226,40 @@ struct Reduced {
     extracted: SmallVec<[(Constraint, AffineForm, Interval); 2]>,
     /// Whether they read back as their forms, and nothing else would change.
     is_fixpoint: bool,
+    /// Whether they are the given constraints, and the context is as after reading these.
+    stays: bool,
 }
 
 /// Reduces each constraint under the others. `None` if they contradict each other.
-fn constraints(cx: &mut AffineContext, known: &mut PendingConstraints) -> Result<Option<Reduced>, Stop> {
+fn constraints(
+    cx: &mut AffineContext,
+    known: &mut PendingConstraints,
+    given: &[Constraint],
+) -> Result<Option<Reduced>, Stop> {
     let mut kept = std::mem::take(&mut known.kept);
     let untouched = std::mem::take(&mut known.untouched);
     let n_given = kept.len();
-    let ByEachOther { contradict, changed } = reduce_by_each_other(cx, &mut kept)?;
-    if contradict {
-        return Ok(None);
+    let mut stays = known.stays && n_given == given.len() && cx.uses_fast_path() && are_apart(cx, &kept);
+    let mut is_fixpoint = untouched.is_empty();
+    if !stays {
+        let ByEachOther { contradict, changed } = reduce_by_each_other(cx, &mut kept)?;
+        if contradict {
+            return Ok(None);
+        }
+        is_fixpoint &= kept.len() == n_given && !changed;
+        cx.clear_facts();
     }
-    let mut is_fixpoint = kept.len() == n_given && untouched.is_empty() && !changed;
-    cx.clear_facts();
     let mut extracted: SmallVec<[(Constraint, AffineForm, Interval); 2]> = SmallVec::new();
-    for (form, interval) in kept {
-        extracted.push((as_constraint(cx, form.clone(), interval)?, form, interval));
+    for (i, (form, interval)) in kept.into_iter().enumerate() {
+        let is_given = stays && given[i].interval == interval && is_sum(cx, &given[i].expr, &form);
+        let c = if is_given { given[i].clone() } else { as_constraint(cx, form.clone(), interval)? };
+        stays = stays && (is_given || c == given[i]);
+        extracted.push((c, form, interval));
+    }
+    stays &= cx.atoms.len() == known.n_atoms && !cx.stability.out_of_order;
+    if stays {
+        (cx.n_vars()..known.n_atoms).for_each(|atom| cx.stability.meet(atom as AtomId));
+        return Ok(Some(Reduced { untouched, extracted, is_fixpoint, stays }));
     }
     extracted.sort_by(|a, b| a.0.cmp(&b.0));
     cx.stability.checks = true;
@@ -227,7 +270,14 @@ fn constraints(cx: &mut AffineContext, known: &mut PendingConstraints) -> Result
     } else {
         cx.forget_visited();
     }
-    Ok(Some(Reduced { untouched, extracted, is_fixpoint }))
+    Ok(Some(Reduced { untouched, extracted, is_fixpoint, stays }))
+}
+
+/// Whether no two forms share an atom. Then none says anything of another, see [`crate::affine::facts`].
+fn are_apart(cx: &AffineContext, kept: &[(AffineForm, Interval)]) -> bool {
+    let mut seen: SmallVec<[bool; 32]> = SmallVec::from_elem(false, cx.atoms.len());
+    let mut atoms = kept.iter().flat_map(|(form, _)| &form.terms).map(|t| t.atom as usize);
+    kept.len() < 2 || atoms.all(|atom| !std::mem::replace(&mut seen[atom], true))
 }
 
 /// Starts a context over a domain that stays as it is, with its constraints as facts; `false` if one does not fit.
@@ -347,7 +397,8 @@ fn as_constraint(cx: &mut AffineContext, mut form: AffineForm, interval: Interva
     let shift = i128::from(form.constant) - i128::from(constant);
     let shifted = Interval::exact(i128::from(interval.lo) + shift, i128::from(interval.hi) + shift);
     let interval = shifted.ok_or(Stop::Overflow)?;
-    Ok(constraint::opened(cx, Constraint { expr: bare, interval }))
+    let written = Constraint { expr: bare, interval };
+    Ok(constraint::opened(cx, &written).unwrap_or(written))
 }
 
 /// Rewrites the runtime sources under the facts, and replaces variables by equal earlier ones.
@@ -378,4 +429,41 @@ pub(crate) fn sources(cx: &mut AffineContext, domain: &Domain) -> Vec<Option<Arc
         out.push(Some(source));
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::affine::context::Budget;
+    use crate::map::Map;
+    use crate::options::{FastPath, Options};
+
+    #[test]
+    fn constraints_in_normal_form_stay_as_they_were_read() {
+        let of = |domain: &str, fast_path: FastPath| {
+            let map: Map = format!("(d0, d1)[s0, s1] -> (d0), domain: {domain}").parse().unwrap();
+            let options = Options::default().fast_path(fast_path);
+            let mut cx = AffineContext::with_capacity(4, options, Budget::default());
+            let SimplifiedDomain { domain, is_fixpoint } = simplify_domain(map.domain(), &mut cx).unwrap();
+            let facts = cx.facts.all(&mut cx.budget.meter).unwrap().map(|fact| (fact.form.clone(), fact.interval));
+            (domain.is_none_or(|changed| changed == *map.domain()), is_fixpoint, facts.collect::<Vec<_>>())
+        };
+        let sizes = "d0 in [0, 9], d1 in [0, 8], s0 in [0, 7], s1 in [0, 6]";
+        for (constraints, stays) in [
+            ("d0 + s0 in [1, 15]", true),
+            ("d0 + s0 in [1, 15], d1 - s1 in [0, 7]", true),
+            ("(d0 + s0) mod 3 in [0, 1], d1 + s1 in [1, 13]", true),
+            ("(d0 + s0 * 2) mod 4 in [3, 3]", true),
+            ("d0 + s0 in [1, 15], d0 + s0 + d1 in [9, 24]", true),
+            // A constraint bounds a variable, is implied, or has a factor.
+            ("d0 + s0 in [0, 5]", false),
+            ("d0 + s0 in [0, 99]", false),
+            ("d0 * 2 + s0 * 2 in [1, 30]", false),
+        ] {
+            let domain = format!("{sizes}, {constraints}");
+            let (fast, slow) = (of(&domain, FastPath::On), of(&domain, FastPath::Off));
+            assert_eq!((fast.0, fast.1), (stays, stays || fast.1), "{constraints}");
+            assert_eq!((fast.0, &fast.2), (slow.0, &slow.2), "{constraints}");
+        }
+    }
 }

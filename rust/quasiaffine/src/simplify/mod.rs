@@ -15,6 +15,7 @@ pub(crate) mod rewrite;
 pub(crate) mod variables;
 
 use crate::limits::{EFFORT, ROUNDS};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -205,7 +206,7 @@ fn is_fixpoint(map: &Map, options: Options) -> bool {
 /// Whether simplifying a domain by its constraints changes nothing.
 fn is_simplified(domain: &Domain, options: Options) -> bool {
     let mut cx = AffineContext::with_capacity(domain.vars.len(), options, Budget::default());
-    simplify_domain(domain, &mut cx).is_some_and(|simplified| simplified.domain == *domain)
+    simplify_domain(domain, &mut cx).is_some_and(|simplified| simplified.domain.is_none_or(|d| d == *domain))
 }
 
 /// The result of one pass over a map.
@@ -232,27 +233,33 @@ fn pass(map: &Map, options: Options, cx: &mut AffineContext) -> Pass {
         let map = if results[..] == *map.results() { map.clone() } else { map.with_known_results(results) };
         return Pass { map: remove_variables(&map, options, &[]), is_final };
     }
-    let mut current = domain.clone();
+    let mut current = Cow::Borrowed(domain);
     for _ in 0..ROUNDS {
-        let Some(SimplifiedDomain { domain: mut next, is_fixpoint }) = simplify_domain(&current, cx) else {
+        let Some(SimplifiedDomain { domain: changed, is_fixpoint }) = simplify_domain(&current, cx) else {
             return Pass { map: Map::empty(domain), is_final: true };
         };
         let aliased: SmallVec<[bool; 8]> = cx.alias.iter().enumerate().map(|(i, a)| i as u32 != *a).collect();
         let is_last = aliased.contains(&true) || cx.budget.meter.left() == 0;
-        if !is_last && next.normalize() == Emptiness::Empty {
-            return Pass { map: Map::empty(domain), is_final: true };
+        let mut is_same = true;
+        if let Some(mut next) = changed {
+            if !is_last && next.normalize() == Emptiness::Empty {
+                return Pass { map: Map::empty(domain), is_final: true };
+            }
+            is_same = next == *current;
+            if !is_same {
+                current = Cow::Owned(next);
+            }
         }
-        let is_stable = !is_last && (is_fixpoint || next == current);
+        let is_stable = !is_last && (is_fixpoint || is_same);
         // Skip the second pass once the domain is at a fixpoint, unless facts may decide a quotient: then the order of
         // reading counts.
-        let is_settled = map.results().iter().all(|e| e.divmods() == 0) && is_normal_domain(&next, options);
+        let is_settled = map.results().iter().all(|e| e.divmods() == 0) && is_normal_domain(&current, options);
         if !is_stable && !is_last && !is_settled {
-            current = next;
             continue;
         }
         let (results, is_final) = rewrite_all(cx, map.results(), None);
-        let map = if is_last || next != *domain {
-            Map::from_parts(next, results)
+        let map = if matches!(current, Cow::Owned(_)) && *current != *domain {
+            Map::from_parts(current.into_owned(), results)
         } else if results[..] == *map.results() {
             map.clone()
         } else {
@@ -266,5 +273,5 @@ fn pass(map: &Map, options: Options, cx: &mut AffineContext) -> Pass {
     // The domains lead to each other: the results are rewritten without the constraints.
     cx.restart(&current);
     let (results, _) = rewrite_all(cx, map.results(), None);
-    Pass { map: remove_variables(&Map::from_parts(current, results), options, &[]), is_final: false }
+    Pass { map: remove_variables(&Map::from_parts(current.into_owned(), results), options, &[]), is_final: false }
 }

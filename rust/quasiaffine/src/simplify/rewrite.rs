@@ -13,7 +13,7 @@ use crate::error::Stop;
 use crate::expr::intervals::fits;
 use crate::expr::{Expr, Op, Var};
 use crate::fast_path::normal::NormalCheck;
-use crate::rules::extraction::extract;
+use crate::rules::extraction::{extract, is_sum};
 use crate::rules::related_divs::equalities;
 use crate::rules::residues;
 use crate::simplify::many_divs::{ManyDivs, Rewritten};
@@ -46,6 +46,10 @@ pub fn rewrite_all(
             }
         };
         let mut form = cx.linear(&e);
+        if form.as_ref().is_ok_and(|form| is_sum(cx, &e, form)) {
+            out.push(e);
+            continue;
+        }
         let (mut extracted, of_form) = write_back(cx, &form, &e);
         if check.is_some()
             && !cx.notes.introduces_divs
