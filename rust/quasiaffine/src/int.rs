@@ -1,5 +1,8 @@
 //! Checked integer arithmetic, and the only definition of division and remainder.
 
+use std::fmt::Debug;
+use std::hash::Hash;
+
 use crate::error::Stop;
 
 /// The largest integer `q` with `q * b <= a`, for `b >= 1`.
@@ -76,19 +79,73 @@ pub fn gcd(a: i64, b: i64) -> Option<i64> {
     i64::try_from(a).ok()
 }
 
+/// A number of limited size.
+pub trait Limited: Copy + Debug + Default + Eq + Hash {
+    /// The number 1.
+    const ONE: Self;
+
+    /// `self + other`, if it fits.
+    fn plus(self, other: Self) -> Option<Self>;
+
+    /// `self - other`, if it fits.
+    fn minus(self, other: Self) -> Option<Self>;
+
+    /// `self * other`, if it fits.
+    fn times(self, other: Self) -> Option<Self>;
+}
+
+macro_rules! limited {
+    ($number:ty, $times:expr) => {
+        impl Limited for $number {
+            const ONE: $number = 1;
+
+            #[inline]
+            fn plus(self, other: $number) -> Option<$number> {
+                self.checked_add(other)
+            }
+
+            #[inline]
+            fn minus(self, other: $number) -> Option<$number> {
+                self.checked_sub(other)
+            }
+
+            #[inline]
+            fn times(self, other: $number) -> Option<$number> {
+                $times(self, other)
+            }
+        }
+    };
+}
+
+limited!(i64, i64::checked_mul);
+// A product of 64-bit numbers is one instruction, one of 128-bit numbers a call.
+limited!(i128, |a: i128, b: i128| match (i64::try_from(a), i64::try_from(b)) {
+    (Ok(a), Ok(b)) => Some(i128::from(a) * i128::from(b)),
+    _ => a.checked_mul(b),
+});
+
 /// `a + b`, or an error.
-pub fn add(a: i64, b: i64) -> Result<i64, Stop> {
-    a.checked_add(b).ok_or(Stop::Overflow)
+#[inline]
+pub fn add<T: Limited>(a: T, b: T) -> Result<T, Stop> {
+    a.plus(b).ok_or(Stop::Overflow)
 }
 
 /// `a - b`, or an error.
-pub fn sub(a: i64, b: i64) -> Result<i64, Stop> {
-    a.checked_sub(b).ok_or(Stop::Overflow)
+#[inline]
+pub fn sub<T: Limited>(a: T, b: T) -> Result<T, Stop> {
+    a.minus(b).ok_or(Stop::Overflow)
 }
 
 /// `a * b`, or an error.
-pub fn mul(a: i64, b: i64) -> Result<i64, Stop> {
-    a.checked_mul(b).ok_or(Stop::Overflow)
+#[inline]
+pub fn mul<T: Limited>(a: T, b: T) -> Result<T, Stop> {
+    a.times(b).ok_or(Stop::Overflow)
+}
+
+/// `-a`, or an error.
+#[inline]
+pub fn neg<T: Limited>(a: T) -> Result<T, Stop> {
+    sub(T::default(), a)
 }
 
 #[cfg(test)]

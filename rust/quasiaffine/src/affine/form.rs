@@ -1,4 +1,7 @@
-//! Affine forms: a constant plus multiples of atoms.
+//! Linear sums: a constant plus multiples of numbered atoms.
+//!
+//! The simplifier's sums are of 64 bits, see [`AffineForm`], those of integer systems of 128. The sums of expressions,
+//! whose atoms are expressions in an order of their own, are made by [`crate::expr::Accumulator`].
 //!
 //! A form stores up to four terms inline. With room for two, composed reshapes take 9 % more instructions and two and
 //! a half times the allocations; with room for six, sets of maps take between 2 % less and 1 % more.
@@ -6,72 +9,89 @@
 use smallvec::SmallVec;
 
 use crate::error::Stop;
-use crate::int;
+use crate::int::{self, Limited};
+use crate::tuning::FEW_KEYS;
 
 /// The number of an atom in its context. Variables come first, in the order of the domain.
 pub type AtomId = u32;
 
 /// `coefficient * atom`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct AffineTerm {
+pub struct LinearTerm<C> {
     /// The factor, not 0.
-    pub coefficient: i64,
+    pub coefficient: C,
     /// The atom.
     pub atom: AtomId,
 }
 
 /// `constant + sum of terms`, the terms in the order of their atoms.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
-pub struct AffineForm {
+pub struct Linear<C> {
     /// The constant.
-    pub constant: i64,
+    pub constant: C,
     /// The terms.
-    pub terms: SmallVec<[AffineTerm; 4]>,
+    pub terms: SmallVec<[LinearTerm<C>; 4]>,
 }
 
-impl Clone for AffineForm {
-    fn clone(&self) -> AffineForm {
+/// A term of an [`AffineForm`].
+pub type AffineTerm = LinearTerm<i64>;
+
+/// A linear sum over the atoms of a context.
+pub type AffineForm = Linear<i64>;
+
+impl<C: Copy> Clone for Linear<C> {
+    fn clone(&self) -> Linear<C> {
         // Copies memory; cloning a small vector would copy term by term.
-        AffineForm { constant: self.constant, terms: SmallVec::from_slice(&self.terms) }
+        Linear { constant: self.constant, terms: SmallVec::from_slice(&self.terms) }
     }
 }
 
-impl AffineForm {
+impl<C: Limited> Linear<C> {
     /// A constant.
-    pub fn constant(constant: i64) -> AffineForm {
-        AffineForm { constant, terms: SmallVec::new() }
+    pub fn constant(constant: C) -> Linear<C> {
+        Linear { constant, terms: SmallVec::new() }
     }
 
     /// One atom.
-    pub fn atom(atom: AtomId) -> AffineForm {
-        AffineForm { constant: 0, terms: SmallVec::from_slice(&[AffineTerm { coefficient: 1, atom }]) }
+    pub fn atom(atom: AtomId) -> Linear<C> {
+        Linear { constant: C::default(), terms: SmallVec::from_slice(&[LinearTerm { coefficient: C::ONE, atom }]) }
     }
 
     /// The value, if there is no term.
-    pub fn as_const(&self) -> Option<i64> {
+    pub fn as_const(&self) -> Option<C> {
         self.terms.is_empty().then_some(self.constant)
     }
 
     /// The coefficient of an atom, 0 if it does not occur.
-    pub fn coefficient(&self, atom: AtomId) -> i64 {
-        self.terms.iter().find(|t| t.atom == atom).map_or(0, |t| t.coefficient)
+    pub fn coefficient(&self, atom: AtomId) -> C {
+        self.terms.get(self.place(atom)).filter(|t| t.atom == atom).map_or(C::default(), |t| t.coefficient)
+    }
+
+    /// The number of terms with smaller atoms.
+    #[inline]
+    fn place(&self, atom: AtomId) -> usize {
+        if self.terms.len() <= FEW_KEYS {
+            self.terms.iter().take_while(|t| t.atom < atom).count()
+        } else {
+            self.terms.partition_point(|t| t.atom < atom)
+        }
     }
 
     /// `self += factor * constant`.
-    pub fn add_constant(&mut self, factor: i64, constant: i64) -> Result<(), Stop> {
+    pub fn add_constant(&mut self, factor: C, constant: C) -> Result<(), Stop> {
         self.constant = int::add(self.constant, int::mul(factor, constant)?)?;
         Ok(())
     }
 
     /// `self += factor * other`.
-    pub fn add_scaled(&mut self, factor: i64, other: &AffineForm) -> Result<(), Stop> {
-        if factor == 0 {
+    pub fn add_scaled(&mut self, factor: C, other: &Linear<C>) -> Result<(), Stop> {
+        if factor == C::default() {
             return Ok(());
         }
         self.constant = int::add(self.constant, int::mul(factor, other.constant)?)?;
         if self.terms.is_empty() {
             for t in &other.terms {
-                self.terms.push(AffineTerm { coefficient: int::mul(factor, t.coefficient)?, atom: t.atom });
+                self.terms.push(LinearTerm { coefficient: int::mul(factor, t.coefficient)?, atom: t.atom });
             }
             return Ok(());
         }
@@ -83,12 +103,12 @@ impl AffineForm {
 
     /// `self += coefficient * atom`.
     #[inline]
-    pub fn add_term(&mut self, coefficient: i64, atom: AtomId) -> Result<(), Stop> {
+    pub fn add_term(&mut self, coefficient: C, atom: AtomId) -> Result<(), Stop> {
         match self.terms.last() {
             Some(last) if last.atom >= atom => self.add_term_within(coefficient, atom),
             _ => {
-                if coefficient != 0 {
-                    self.terms.push(AffineTerm { coefficient, atom });
+                if coefficient != C::default() {
+                    self.terms.push(LinearTerm { coefficient, atom });
                 }
                 Ok(())
             }
@@ -96,42 +116,50 @@ impl AffineForm {
     }
 
     /// Adds a term whose atom does not come after the last one.
-    fn add_term_within(&mut self, coefficient: i64, atom: AtomId) -> Result<(), Stop> {
-        let at = self.terms.iter().take_while(|t| t.atom < atom).count();
+    fn add_term_within(&mut self, coefficient: C, atom: AtomId) -> Result<(), Stop> {
+        let at = self.place(atom);
         let t = &mut self.terms[at];
         if t.atom == atom {
             t.coefficient = int::add(t.coefficient, coefficient)?;
-            if t.coefficient == 0 {
+            if t.coefficient == C::default() {
                 self.terms.remove(at);
             }
-        } else if coefficient != 0 {
-            self.terms.insert(at, AffineTerm { coefficient, atom });
+        } else if coefficient != C::default() {
+            self.terms.insert(at, LinearTerm { coefficient, atom });
         }
         Ok(())
     }
 
     /// `factor * self`.
-    pub fn scaled(&self, factor: i64) -> Result<AffineForm, Stop> {
-        let mut out = AffineForm::default();
+    pub fn scaled(&self, factor: C) -> Result<Linear<C>, Stop> {
+        let mut out = Linear::default();
         out.add_scaled(factor, self)?;
         Ok(out)
     }
 
     /// `self - other`.
-    pub fn minus(&self, other: &AffineForm) -> Result<AffineForm, Stop> {
+    pub fn minus(&self, other: &Linear<C>) -> Result<Linear<C>, Stop> {
         let mut out = self.clone();
-        out.add_scaled(-1, other)?;
+        out.add_scaled(int::neg(C::ONE)?, other)?;
         Ok(out)
     }
 
-    /// The form with an atom replaced by another form.
-    pub fn replaced(&self, atom: AtomId, by: &AffineForm) -> Result<AffineForm, Stop> {
-        let (mut out, k) = (self.clone(), self.coefficient(atom));
-        out.add_term(int::mul(-1, k)?, atom)?;
-        out.add_scaled(k, by)?;
-        Ok(out)
+    /// Replaces an atom by another sum.
+    pub fn replace(&mut self, atom: AtomId, by: &Linear<C>) -> Result<(), Stop> {
+        let k = self.coefficient(atom);
+        self.add_term(int::neg(k)?, atom)?;
+        self.add_scaled(k, by)
     }
 
+    /// The sum with an atom replaced by another one.
+    pub fn replaced(&self, atom: AtomId, by: &Linear<C>) -> Result<Linear<C>, Stop> {
+        let mut out = self.clone();
+        out.replace(atom, by)?;
+        Ok(out)
+    }
+}
+
+impl AffineForm {
     /// The form divided by `n`, if `n` divides the constant and every coefficient.
     pub fn divided(mut self, n: i64) -> Option<AffineForm> {
         let is_multiple = self.constant % n == 0 && self.terms.iter().all(|t| t.coefficient % n == 0);

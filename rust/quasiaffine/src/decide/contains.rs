@@ -321,7 +321,7 @@ impl<'m> Points<'m> {
         let (domain, columns, meter) = (self.domain, &mut self.columns, &mut self.cx.budget.meter);
         let system = self.system.get_or_insert_with(|| {
             let mut f = Flattener::default();
-            columns.extend(domain.vars.iter().map(|v| Linear::column(f.system.add_column(v.interval.into()))));
+            columns.extend(domain.vars.iter().map(|v| Linear::atom(f.system.add_column(v.interval.into()))));
             f.add_constraints(&mut Environment::new(domain, columns.clone()), meter)?;
             Ok(f)
         });

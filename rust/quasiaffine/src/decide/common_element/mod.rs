@@ -179,7 +179,7 @@ impl Problem {
 fn add_points(f: &mut Flattener, a: &Side, b: &Side, pairs: Pairs) -> Result<(Vec<Linear>, Vec<Linear>), Stop> {
     let mut columns = |side: &Side, from: usize| -> Vec<Linear> {
         let free = side.flat.domain().vars[from..side.n_free()].iter();
-        free.map(|v| Linear::column(f.system.add_column(v.interval.into()))).collect()
+        free.map(|v| Linear::atom(f.system.add_column(v.interval.into()))).collect()
     };
     let first = columns(a, 0);
     let Pairs::FirstDifference(at) = pairs else {
@@ -239,7 +239,7 @@ fn add_runtime(
     for (v, narrowed) in domain.runtime().iter().zip(side.flat.domain().vars.iter().skip(values.len())) {
         let span = Span::from(narrowed.interval);
         let Some(source) = &v.source else {
-            values.push(Linear::column(f.system.add_column(span)));
+            values.push(Linear::atom(f.system.add_column(span)));
             continue;
         };
         let index = index_forms(f, domain, source, &values, meter)?;
@@ -259,7 +259,7 @@ fn add_runtime(
                 value
             }
             None => {
-                let value = Linear::column(f.system.add_column(span));
+                let value = Linear::atom(f.system.add_column(span));
                 for (differences, other) in maybe_equal {
                     f.system.add_same_function(differences, &value, &other)?;
                 }

@@ -111,11 +111,11 @@ impl Flattener {
             return Ok(Linear::constant(value.div_euclid(n)));
         }
         if let Some(column) = self.quotients.get(&(a.clone(), n)) {
-            return Ok(Linear::column(*column));
+            return Ok(Linear::atom(*column));
         }
         let column = self.system.add_quotient(a, n)?;
         self.quotients.insert((a.clone(), n), column);
-        Ok(Linear::column(column))
+        Ok(Linear::atom(column))
     }
 
     fn operation(&mut self, op: Binary, a: Linear, b: Linear) -> Result<Linear, Stop> {
@@ -123,7 +123,7 @@ impl Flattener {
             return Ok(known.clone());
         }
         let span = span_of(op, self.system.span(&a)?, self.system.span(&b)?).ok_or(Stop::Overflow)?;
-        let value = Linear::column(self.system.add_column(span));
+        let value = Linear::atom(self.system.add_column(span));
         if matches!(op, Binary::Min | Binary::Max) {
             for operand in [&a, &b] {
                 let difference = if op == Binary::Min { operand.minus(&value)? } else { value.minus(operand)? };
@@ -149,7 +149,7 @@ impl System {
         let of_a = self.span(a)?;
         let column = self.add_column(Span { lo: of_a.lo.div_euclid(n), hi: of_a.hi.div_euclid(n) });
         let mut rest = a.clone();
-        rest.add_term(super::linear::neg(n)?, column)?;
+        rest.add_term(crate::int::neg(n)?, column)?;
         self.add_row(&rest, Span { lo: 0, hi: n - 1 })?;
         Ok(column)
     }

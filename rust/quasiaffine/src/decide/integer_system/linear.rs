@@ -1,95 +1,29 @@
 //! Linear forms over the columns of an integer system, in 128 bits, and the integers between two ends.
 
-use smallvec::SmallVec;
-
+use crate::affine::form::{self, AtomId, LinearTerm};
 use crate::error::Stop;
+use crate::int::{add, mul, neg, sub};
 
-/// The number of a column of a system.
-pub(crate) type Column = u32;
+/// The number of a column of a system: the columns are the atoms of its forms.
+pub(crate) type Column = AtomId;
 
 /// `constant + sum of coefficient * column`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Linear {
-    /// The constant.
-    pub constant: i128,
-    /// The terms in the order of their columns; no coefficient is 0.
-    pub terms: SmallVec<[(Column, i128); 4]>,
-}
+pub(crate) type Linear = form::Linear<i128>;
+
+/// A term of a form.
+pub(crate) type Term = LinearTerm<i128>;
 
 impl Linear {
-    /// A constant.
-    pub fn constant(constant: i128) -> Linear {
-        Linear { constant, terms: SmallVec::new() }
-    }
-
-    /// One column.
-    pub fn column(column: Column) -> Linear {
-        Linear { constant: 0, terms: SmallVec::from_slice(&[(column, 1)]) }
-    }
-
-    /// The value, if there is no term.
-    pub fn as_const(&self) -> Option<i128> {
-        self.terms.is_empty().then_some(self.constant)
-    }
-
-    /// The coefficient of a column, 0 if it does not occur.
-    pub fn coefficient(&self, column: Column) -> i128 {
-        self.terms.binary_search_by_key(&column, |t| t.0).map_or(0, |at| self.terms[at].1)
-    }
-
-    /// `self += factor * other`.
-    pub fn add_scaled(&mut self, factor: i128, other: &Linear) -> Result<(), Stop> {
-        self.constant = add(self.constant, mul(factor, other.constant)?)?;
-        for (column, k) in &other.terms {
-            self.add_term(mul(factor, *k)?, *column)?;
-        }
-        Ok(())
-    }
-
-    /// `self += coefficient * column`.
-    pub fn add_term(&mut self, coefficient: i128, column: Column) -> Result<(), Stop> {
-        if coefficient == 0 {
-            return Ok(());
-        }
-        match self.terms.binary_search_by_key(&column, |t| t.0) {
-            Ok(at) => {
-                let sum = add(self.terms[at].1, coefficient)?;
-                if sum == 0 {
-                    self.terms.remove(at);
-                } else {
-                    self.terms[at].1 = sum;
-                }
-            }
-            Err(at) => self.terms.insert(at, (column, coefficient)),
-        }
-        Ok(())
-    }
-
-    /// `self - other`.
-    pub fn minus(&self, other: &Linear) -> Result<Linear, Stop> {
-        let mut out = self.clone();
-        out.add_scaled(-1, other)?;
-        Ok(out)
-    }
-
-    /// Replaces a column by a form. Returns whether the column occurred.
-    pub fn substitute(&mut self, column: Column, by: &Linear) -> Result<bool, Stop> {
-        let Ok(at) = self.terms.binary_search_by_key(&column, |t| t.0) else { return Ok(false) };
-        let (_, k) = self.terms.remove(at);
-        self.add_scaled(k, by)?;
-        Ok(true)
-    }
-
     /// Evaluates the form at values of all columns.
     pub fn at(&self, values: &[i128]) -> Result<i128, Stop> {
-        self.terms.iter().try_fold(self.constant, |sum, (column, k)| add(sum, mul(*k, values[*column as usize])?))
+        self.terms.iter().try_fold(self.constant, |sum, t| add(sum, mul(t.coefficient, values[t.atom as usize])?))
     }
 
     /// The smallest and the largest value over the spans of the columns.
     pub fn span(&self, columns: &[Span]) -> Result<Span, Stop> {
         let mut out = Span::point(self.constant);
-        for (column, k) in &self.terms {
-            let term = columns[*column as usize].scaled(*k)?;
+        for t in &self.terms {
+            let term = columns[t.atom as usize].scaled(t.coefficient)?;
             out = Span { lo: add(out.lo, term.lo)?, hi: add(out.hi, term.hi)? };
         }
         Ok(out)
@@ -164,26 +98,6 @@ pub(crate) fn floor_div(a: i128, b: i128) -> i128 {
 pub(crate) fn ceil_div(a: i128, b: i128) -> i128 {
     // The product of floor and divisor may have more than 128 bits.
     floor_div(a, b) + i128::from(a.rem_euclid(b) != 0)
-}
-
-pub(crate) fn add(a: i128, b: i128) -> Result<i128, Stop> {
-    a.checked_add(b).ok_or(Stop::Overflow)
-}
-
-pub(crate) fn sub(a: i128, b: i128) -> Result<i128, Stop> {
-    a.checked_sub(b).ok_or(Stop::Overflow)
-}
-
-pub(crate) fn mul(a: i128, b: i128) -> Result<i128, Stop> {
-    // A product of 64-bit numbers is one instruction, one of 128-bit numbers a call.
-    match (i64::try_from(a), i64::try_from(b)) {
-        (Ok(a), Ok(b)) => Ok(i128::from(a) * i128::from(b)),
-        _ => a.checked_mul(b).ok_or(Stop::Overflow),
-    }
-}
-
-pub(crate) fn neg(a: i128) -> Result<i128, Stop> {
-    a.checked_neg().ok_or(Stop::Overflow)
 }
 
 /// The greatest common divisor of the absolute values; `gcd(0, x) = |x|`.

@@ -218,8 +218,8 @@ mod tests {
         ] {
             for wanted in [value, value + 40] {
                 let mut s = system(&[(7, 8), (b, b + 1), (-99, 99)], &[(&[1, 0, 0], a, a), (&[0, 1, 0], b, b)]);
-                s.add_row(&Linear::column(2), Span::point(wanted)).unwrap();
-                s.add_nonlinear(op, Linear::column(2), Linear::column(0), Linear::column(1));
+                s.add_row(&Linear::atom(2), Span::point(wanted)).unwrap();
+                s.add_nonlinear(op, Linear::atom(2), Linear::atom(0), Linear::atom(1));
                 let found = s.solve(&mut Meter::new(1 << 20)).unwrap();
                 assert_eq!(found, (wanted == value).then(|| vec![a, b, value]), "{op:?}");
             }
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn equal_arguments_have_equal_values() {
         let mut s = system(&[(0, 9), (0, 9), (0, 9), (0, 9)], &[(&[1, -1, 0, 0], 0, 0), (&[0, 0, 1, -1], 1, 9)]);
-        let columns: Vec<Linear> = (0..4).map(Linear::column).collect();
+        let columns: Vec<Linear> = (0..4).map(Linear::atom).collect();
         assert!(s.clone().solve(&mut Meter::new(1 << 20)).unwrap().is_some());
         s.add_same_function(vec![columns[0].minus(&columns[1]).unwrap()], &columns[2], &columns[3]).unwrap();
         assert_eq!(s.solve(&mut Meter::new(1 << 20)), Ok(None));
@@ -241,8 +241,8 @@ mod tests {
         let mut s = system(&columns, &[]);
         for (i, j) in [(0, 1), (2, 3), (4, 5)] {
             let product = s.add_column(Span { lo: 0, hi: BIG * BIG });
-            s.add_nonlinear(Binary::Product, Linear::column(product), Linear::column(i), Linear::column(j));
-            s.add_row(&Linear::column(product), Span::point((1 << 61) - 1)).unwrap();
+            s.add_nonlinear(Binary::Product, Linear::atom(product), Linear::atom(i), Linear::atom(j));
+            s.add_row(&Linear::atom(product), Span::point((1 << 61) - 1)).unwrap();
         }
         assert_eq!(s.solve(&mut Meter::new(EFFORT)), Err(Stop::Effort));
         let huge = (&[i128::MAX / 2, i128::MAX / 2 - 1][..], 1, i128::MAX);
@@ -260,7 +260,7 @@ mod tests {
     fn the_effort_grows_with_the_conditions() {
         let columns = |n: usize| System { columns: vec![Span { lo: 0, hi: 9 }; n], ..System::default() };
         let form = |i: usize, step: usize, k: i128| {
-            let mut form = Linear::column((step * i) as Column);
+            let mut form = Linear::atom((step * i) as Column);
             form.add_term(k, (step * i + 1) as Column).unwrap();
             form
         };

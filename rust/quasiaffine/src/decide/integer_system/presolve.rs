@@ -6,10 +6,11 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::flatten::span_of;
-use super::linear::{add, ceil_div, floor_div, gcd, mul, neg, sub, Column, Linear, Span};
+use super::linear::{ceil_div, floor_div, gcd, Column, Linear, Span, Term};
 use super::{Nonlinear, Row, System};
 use crate::arithmetic::Binary;
 use crate::error::Stop;
+use crate::int::{add, mul, neg, sub};
 use crate::limits::{ROUNDS, VALUES};
 use crate::meter::Meter;
 
@@ -71,7 +72,7 @@ impl System {
         let mut new: Vec<Row> = Vec::new();
         for (i, x) in self.rows.iter().enumerate() {
             for y in &self.rows[i + 1..] {
-                if !x.form.terms.iter().any(|(column, _)| y.form.coefficient(*column) != 0) {
+                if !x.form.terms.iter().any(|t| y.form.coefficient(t.atom) != 0) {
                     continue;
                 }
                 for sign in [-1, 1] {
@@ -79,7 +80,7 @@ impl System {
                     let mut form = x.form.clone();
                     form.add_scaled(sign, &y.form)?;
                     let is_short = form.terms.len() <= 2;
-                    if !is_short && form.terms.iter().try_fold(0, |g, (_, k)| gcd(g, *k))? == 1 {
+                    if !is_short && content(&form)? == 1 {
                         continue;
                     }
                     let other = y.span.scaled(sign)?;
@@ -107,7 +108,7 @@ impl System {
             let Some(row) = normalize(row, &self.columns)? else {
                 continue;
             };
-            if let [(column, _)] = row.form.terms[..] {
+            if let [Term { atom: column, .. }] = row.form.terms[..] {
                 changed |= self.narrow(column, row.span)?;
                 continue;
             }
@@ -156,12 +157,12 @@ impl System {
     fn tighten_by(&mut self, form: &Linear, span: Span) -> Result<bool, Halt> {
         let all = self.span(form)?;
         let mut changed = false;
-        for (column, k) in &form.terms {
-            let own = self.columns[*column as usize].scaled(*k)?;
+        for t in &form.terms {
+            let own = self.columns[t.atom as usize].scaled(t.coefficient)?;
             // The others lie in `[all.lo - own.lo, all.hi - own.hi]`, by the spans from before this row: wider is safe.
             let lo = sub(span.lo, sub(all.hi, own.hi)?)?;
             let hi = sub(span.hi, sub(all.lo, own.lo)?)?;
-            changed |= self.narrow(*column, Span { lo, hi }.divided(*k)?)?;
+            changed |= self.narrow(t.atom, Span { lo, hi }.divided(t.coefficient)?)?;
         }
         Ok(changed)
     }
@@ -190,17 +191,17 @@ impl System {
             return Ok(None);
         }
         let mut terms = row.form.terms.clone();
-        terms.sort_by_key(|(_, k)| std::cmp::Reverse(k.unsigned_abs()));
+        terms.sort_by_key(|t| std::cmp::Reverse(t.coefficient.unsigned_abs()));
         let mut ends: SmallVec<[Span; 6]> = SmallVec::new();
         let mut rest = Span::point(0);
-        for (column, k) in terms.iter().rev() {
+        for t in terms.iter().rev() {
             ends.push(rest);
-            let term = self.columns[*column as usize].scaled(*k)?;
+            let term = self.columns[t.atom as usize].scaled(t.coefficient)?;
             rest = Span { lo: add(rest.lo, term.lo)?, hi: add(rest.hi, term.hi)? };
         }
         let (mut best, mut divisor): (Option<(usize, i128, Span)>, i128) = (None, 0);
-        for (i, (_, k)) in terms.iter().enumerate() {
-            divisor = gcd(divisor, *k)?;
+        for (i, t) in terms.iter().enumerate() {
+            divisor = gcd(divisor, t.coefficient)?;
             if divisor == 1 || i + 1 == terms.len() {
                 break;
             }
@@ -218,11 +219,11 @@ impl System {
         }
         let Some((n, divisor, quotients)) = best else { return Ok(None) };
         let (mut prefix, mut suffix) = (Linear::default(), Linear::default());
-        for (i, (column, k)) in terms.iter().enumerate() {
+        for (i, t) in terms.iter().enumerate() {
             if i < n {
-                prefix.add_term(k / divisor, *column)?;
+                prefix.add_term(t.coefficient / divisor, t.atom)?;
             } else {
-                suffix.add_term(*k, *column)?;
+                suffix.add_term(t.coefficient, t.atom)?;
             }
         }
         Ok(Some(Split { prefix, suffix, divisor, quotients }))
@@ -256,7 +257,7 @@ impl System {
             }
             // Earlier substitutions may have left factors and fixed columns.
             let Some(mut row) = normalize(row, &self.columns)? else { continue };
-            if let [(column, _)] = row.form.terms[..] {
+            if let [Term { atom: column, .. }] = row.form.terms[..] {
                 self.narrow(column, row.span)?;
                 continue;
             }
@@ -267,7 +268,7 @@ impl System {
                 continue;
             };
             while !row.form.terms.is_empty() {
-                if let Some((column, k)) = self.pivot(&row.form, &mut places, meter)? {
+                if let Some(Term { coefficient: k, atom: column }) = self.pivot(&row.form, &mut places, meter)? {
                     // k * x + rest = value, with k = 1 or -1.
                     let mut rest = row.form.clone();
                     rest.add_term(neg(k)?, column)?;
@@ -283,12 +284,12 @@ impl System {
     }
 
     /// The column with a coefficient of 1 or -1 that occurs in the fewest rows.
-    fn pivot(&self, form: &Linear, places: &mut Places, meter: &mut Meter) -> Result<Option<(Column, i128)>, Stop> {
-        let mut best: Option<(usize, (Column, i128))> = None;
-        for (column, k) in form.terms.iter().copied().filter(|(_, k)| *k == 1 || *k == -1) {
-            let n = places.of(column, &self.rows, meter)?.len();
+    fn pivot(&self, form: &Linear, places: &mut Places, meter: &mut Meter) -> Result<Option<Term>, Stop> {
+        let mut best: Option<(usize, Term)> = None;
+        for t in form.terms.iter().filter(|t| t.coefficient == 1 || t.coefficient == -1) {
+            let n = places.of(t.atom, &self.rows, meter)?.len();
             if best.is_none_or(|(fewest, _)| n < fewest) {
-                best = Some((n, (column, k)));
+                best = Some((n, *t));
             }
         }
         Ok(best.map(|(_, one)| one))
@@ -298,22 +299,24 @@ impl System {
     /// replaced by `t = x + sum of (a_j / a) * x_j`, which leaves the other coefficients smaller than `a`.
     fn reduce(&mut self, form: &mut Linear, places: &mut Places, meter: &mut Meter) -> Result<(), Halt> {
         meter.spend(form.terms.len())?;
-        let (column, a) = form.terms.iter().copied().min_by_key(|(_, k)| k.unsigned_abs()).ok_or(Stop::Overflow)?;
-        let mut t = Linear::column(column);
-        for (other, k) in form.terms.iter().filter(|(other, _)| *other != column) {
+        let smallest = form.terms.iter().min_by_key(|t| t.coefficient.unsigned_abs());
+        let Term { coefficient: a, atom: column } = *smallest.ok_or(Stop::Overflow)?;
+        let mut t = Linear::atom(column);
+        for other in form.terms.iter().filter(|other| other.atom != column) {
             // The quotient with the remainder of the smallest size.
-            let floor = if a > 0 { floor_div(*k, a) } else { floor_div(neg(*k)?, neg(a)?) };
+            let k = other.coefficient;
+            let floor = if a > 0 { floor_div(k, a) } else { floor_div(neg(k)?, neg(a)?) };
             let remainder = k - floor * a;
             let nearest = if remainder.unsigned_abs() * 2 > a.unsigned_abs() { floor + 1 } else { floor };
-            t.add_term(nearest, *other)?;
+            t.add_term(nearest, other.atom)?;
         }
         let span = self.span(&t)?;
         let new = self.add_column(span);
         // x = new - (t - x)
-        let mut x = Linear::column(new);
+        let mut x = Linear::atom(new);
         x.add_scaled(-1, &t)?;
         x.add_term(1, column)?;
-        form.substitute(column, &x)?;
+        form.replace(column, &x)?;
         self.substitute(column, x, places, meter)
     }
 
@@ -321,7 +324,7 @@ impl System {
     fn substitute(&mut self, column: Column, by: Linear, places: &mut Places, meter: &mut Meter) -> Result<(), Halt> {
         for at in places.of(column, &self.rows, meter)? {
             let row = &mut self.rows[at as usize];
-            row.form.substitute(column, &by)?;
+            row.form.replace(column, &by)?;
             meter.spend(row.form.terms.len() + by.terms.len())?;
             row.span = row.span.minus(row.form.constant)?;
             row.form.constant = 0;
@@ -330,18 +333,18 @@ impl System {
         meter.spend(self.nonlinear.len() + self.functions.len())?;
         for n in &mut self.nonlinear {
             for form in [&mut n.value, &mut n.a, &mut n.b] {
-                form.substitute(column, &by)?;
+                form.replace(column, &by)?;
             }
         }
         for f in &mut self.functions {
             for form in f.differences.iter_mut().chain([&mut f.values]) {
-                form.substitute(column, &by)?;
+                form.replace(column, &by)?;
             }
         }
         // A bound on a single column is not kept as a row: in a chain, each elimination would rewrite the earlier rows.
         let span = self.columns[column as usize].minus(by.constant)?;
         match normalize(Row { form: Linear { constant: 0, ..by.clone() }, span }, &self.columns)? {
-            Some(Row { form, span }) if form.terms.len() == 1 => drop(self.narrow(form.terms[0].0, span)?),
+            Some(Row { form, span }) if form.terms.len() == 1 => drop(self.narrow(form.terms[0].atom, span)?),
             Some(row) => {
                 places.add(self.rows.len(), &row.form);
                 self.rows.push(row);
@@ -388,7 +391,7 @@ impl System {
             Binary::Max if b.hi <= a.lo => equal(&n.a, 1)?,
             Binary::FloorDiv | Binary::Mod if b.hi < 1 => return Err(Halt::Infeasible),
             Binary::FloorDiv | Binary::Mod if b.as_point().is_some() => {
-                let quotient = Linear::column(self.add_quotient(&n.a, b.lo)?);
+                let quotient = Linear::atom(self.add_quotient(&n.a, b.lo)?);
                 let mut rest = n.a.clone();
                 rest.add_scaled(neg(b.lo)?, &quotient)?;
                 equal(if n.op == Binary::Mod { &rest } else { &quotient }, 1)?
@@ -429,11 +432,11 @@ struct Places {
 
 impl Places {
     fn add(&mut self, at: usize, form: &Linear) {
-        let n_columns = form.terms.last().map_or(0, |(column, _)| *column as usize + 1);
+        let n_columns = form.terms.last().map_or(0, |t| t.atom as usize + 1);
         if self.of_column.len() < n_columns {
             self.of_column.resize_with(n_columns, SmallVec::new);
         }
-        form.terms.iter().for_each(|(column, _)| self.of_column[*column as usize].push(at as u32));
+        form.terms.iter().for_each(|t| self.of_column[t.atom as usize].push(at as u32));
     }
 
     /// The rows of a column, in order.
@@ -447,13 +450,18 @@ impl Places {
     }
 }
 
+/// The greatest common divisor of the coefficients.
+fn content(form: &Linear) -> Result<i128, Stop> {
+    form.terms.iter().try_fold(0, |g, t| gcd(g, t.coefficient))
+}
+
 /// A form with the values of fixed columns in its constant.
 fn without_fixed(form: &Linear, columns: &[Span]) -> Result<Linear, Stop> {
     let mut out = Linear::constant(form.constant);
-    for (column, k) in &form.terms {
-        match columns[*column as usize].as_point() {
-            Some(value) => out.constant = add(out.constant, mul(*k, value)?)?,
-            None => out.terms.push((*column, *k)),
+    for t in &form.terms {
+        match columns[t.atom as usize].as_point() {
+            Some(value) => out.add_constant(t.coefficient, value)?,
+            None => out.terms.push(*t),
         }
     }
     Ok(out)
@@ -468,12 +476,11 @@ fn normalize(row: Row, columns: &[Span]) -> Result<Option<Row>, Halt> {
     if span.lo > span.hi {
         return Err(Halt::Infeasible);
     }
-    let Some((_, first)) = form.terms.first() else {
+    let Some(first) = form.terms.first() else {
         return if span.lo <= 0 && 0 <= span.hi { Ok(None) } else { Err(Halt::Infeasible) };
     };
-    let sign = first.signum();
-    let factor = mul(form.terms.iter().try_fold(0, |g, (_, k)| gcd(g, *k))?, sign)?;
-    form.terms.iter_mut().for_each(|(_, k)| *k /= factor);
+    let factor = mul(content(&form)?, first.coefficient.signum())?;
+    form.terms.iter_mut().for_each(|t| t.coefficient /= factor);
     span = span.divided(factor)?;
     let all = form.span(columns)?;
     if span.covers(all) {

@@ -1,6 +1,6 @@
 //! The search: independent parts one by one, each by branching on a quotient of strides or on a column.
 
-use super::linear::{Column, Linear, Span};
+use super::linear::{Column, Linear, Span, Term};
 use super::presolve::{Halt, Split};
 use super::{Nonlinear, Row, SameFunction, System};
 use crate::components::components;
@@ -115,14 +115,14 @@ fn parts(system: &System) -> Vec<Vec<Column>> {
 impl System {
     /// The columns of each row and each operation.
     fn conditions(&self) -> impl Iterator<Item = Vec<Column>> + '_ {
-        let rows = self.rows.iter().map(|row| row.form.terms.iter().map(|t| t.0).collect());
+        let rows = self.rows.iter().map(|row| row.form.terms.iter().map(|t| t.atom).collect());
         let operations = self.nonlinear.iter().map(|n| {
             let forms = [&n.value, &n.a, &n.b];
-            forms.iter().flat_map(|form| form.terms.iter().map(|t| t.0)).collect()
+            forms.iter().flat_map(|form| form.terms.iter().map(|t| t.atom)).collect()
         });
         let functions = self.functions.iter().map(|f| {
             let forms = f.differences.iter().chain([&f.values]);
-            forms.flat_map(|form| form.terms.iter().map(|t| t.0)).collect()
+            forms.flat_map(|form| form.terms.iter().map(|t| t.atom)).collect()
         });
         rows.chain(operations).chain(functions)
     }
@@ -146,9 +146,9 @@ impl System {
         let own = |columns: &Vec<Column>| columns.iter().map(|c| self.columns[*c as usize]).collect();
         let mut systems: Vec<System> =
             parts.iter().map(|columns| System { columns: own(columns), ..System::default() }).collect();
-        let place = |form: &Linear| form.terms.first().map(|t| places[t.0 as usize].0);
+        let place = |form: &Linear| form.terms.first().map(|t| places[t.atom as usize].0);
         let moved = |form: &Linear| {
-            let terms = form.terms.iter().map(|(c, k)| (places[*c as usize].1, *k)).collect();
+            let terms = form.terms.iter().map(|t| Term { atom: places[t.atom as usize].1, ..*t }).collect();
             Linear { constant: form.constant, terms }
         };
         for row in &self.rows {
