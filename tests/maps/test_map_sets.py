@@ -96,6 +96,36 @@ def test_comparing_sets_has_one_effort() -> None:
     assert many <= 1.2 * few
 
 
+def test_injectivity_of_a_set_has_one_effort() -> None:
+    """However many maps of a set are hard to decide, they share the effort of one question."""
+
+    def chain(k: int) -> hm.IndexingMap:
+        dims, sides = (", ".join(f"d{i}{side}" for i in range(80)) for side in ("", " in [0, 9]"))
+        residues = ", ".join(f"(d{i} + d{i + 1} * 3) mod 8 in [0, 2]" for i in range(79))
+        sums = ", ".join(f"d{i} + d{i + 1} + {100 * k}" for i in range(79))
+        return hm.IndexingMap.parse(f"({dims}) -> ({sums}), domain: {sides}, {residues}")
+
+    def steps(n: int) -> int:
+        before, answer = _core._n_steps(), hm.MapSet([chain(k) for k in range(n)]).is_injective()
+        assert answer.value is None and answer.reason == "not decided within the effort for one question"
+        return _core._n_steps() - before
+
+    few, many = steps(14), steps(28)
+    assert many <= 1.2 * few
+
+
+def test_a_witness_names_the_maps_of_a_set() -> None:
+    texts = [f"(d0) -> ({e}), domain: d0 in [0, 3]" for e in ("d0", "d0 + 9", "-d0 + 12")]
+    maps = list(map(hm.IndexingMap.parse, texts))
+    assert hm.MapSet(maps[:2]).is_injective()
+    found = hm.MapSet(maps).is_injective().witness
+    assert found is not None and [str(p.map) for p in (found.first, found.second)] == texts[1:]
+    assert all(tuple(p.map.evaluate(p.dims)) == found.element for p in (found.first, found.second))
+    # Maps to other arrays come first.
+    _, witness, _ = _core._is_injective([maps[:1], maps[:1], maps[1:]])
+    assert witness is not None and witness[:2] == (2, 3)
+
+
 ODD = hm.IndexingMap.parse("(d0) -> (d0 * 2 + 1), domain: d0 in [0, 4]")
 LOW = hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [0, 3]")
 HIGH = hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [4, 9]")

@@ -100,34 +100,30 @@ def is_injective(maps: MapSet) -> Answer[CommonElement]:
     element."""
     if maps.is_unknown:
         return Answer(None, reason=maps.reason or "unknown")
-    undecided: str | None = None
-    for own in map(list, maps._by_array().values()):
-        for i, m in enumerate(own):
-            rest = own[i + 1 :]
-            injective, found, reason = _is_injective(m)
-            pair = m, m
-            if injective and rest:
-                meets, found, reason = _overlap([m], rest)
-                injective = None if meets is None else not meets
-                pair = m, rest[found[1]] if found is not None else m
-            undecided = undecided or reason
-            if injective is False and found is not None:
-                inexact = _why_not_proved(maps, maps)
-                if inexact is not None:
-                    return Answer(None, reason=inexact)
-                points = (MapPoint(k, *map(tuple, at)) for k, at in zip(pair, found[3:], strict=True))
-                return Answer(False, CommonElement(tuple(found[2]), *points))
-    return Answer(True) if undecided is None else Answer(None, reason=undecided)
+    arrays = [list(own) for own in maps._by_array().values()]
+    injective, found, reason = _is_injective(arrays)
+    if found is None:
+        return Answer(injective, reason=reason)
+    inexact = _why_not_proved(maps, maps)
+    if inexact is not None:
+        return Answer(None, reason=inexact)
+    numbered = [m for own in arrays for m in own]
+    points = (MapPoint(numbered[i], *map(tuple, at)) for i, at in zip(found[:2], found[3:], strict=True))
+    return Answer(False, CommonElement(tuple(found[2]), *points))
 
 
 def is_empty(maps: MapSet) -> Answer[tuple[int, ...]]:
     """:meth:`MapSet.is_empty`."""
     if maps.is_unknown:
         return Answer(None, reason=maps.reason or "unknown")
-    answers = [m.is_empty() for m in maps]
-    if any(answer.value is False for answer in answers):
-        return Answer(False) if maps.exact else Answer(None, reason=why_over_approximate(maps))
-    return next((answer for answer in answers if answer.value is None), Answer(True))
+    effort, undecided = Effort(), list[str | None]()
+    for m in maps:
+        answer = m.is_empty() if effort.spend(0) else Answer(None, reason=_NOT_DECIDED)
+        if answer.value is False:
+            return Answer(False) if maps.exact else Answer(None, reason=why_over_approximate(maps))
+        if answer.value is None:
+            undecided.append(answer.reason)
+    return Answer(None, reason=undecided[0]) if undecided else Answer(True)
 
 
 def covers(outer: MapSet, inner: MapSet) -> Answer[MissingElement]:
@@ -286,6 +282,8 @@ def why_over_approximate(maps: MapSet) -> str:
 def _listed(values: tuple[int, ...]) -> str:
     return ", ".join(map(str, values))
 
+
+_NOT_DECIDED = "not decided within the effort for one question"
 
 _MAX_POINTS = 1 << 14
 

@@ -21,6 +21,8 @@ MAX_MEMBERS = 64
 
 MAX_WORK = 1 << 12  # comparisons of maps, hard ones counting several times; about ten seconds
 
+_TOO_MUCH_WORK = f"the difference takes more than {MAX_WORK} comparisons of maps"
+
 Condition = tuple[Expr, int, int]
 
 
@@ -31,10 +33,11 @@ class Effort:
         self._left = MAX_WORK if work is None else work
         self._n_steps = _n_steps()
 
-    def spend(self) -> bool:
-        """Counts the next comparison of maps, and the steps of the last one; False once the budget is spent."""
-        before, self._n_steps = self._n_steps, _n_steps()
-        self._left -= 1 + (self._n_steps - before) // 8
+    def spend(self, n: int = 1) -> bool:
+        """Counts ``n`` comparisons of maps, and the steps since the last call; False once the budget is spent."""
+        n_steps = (_n_steps() - self._n_steps) // 8
+        self._n_steps += 8 * n_steps
+        self._left -= n + n_steps
         return self._left >= 0
 
 
@@ -142,9 +145,9 @@ def _subtract_all(m: IndexingMap, others: Sequence[IndexingMap], effort: Effort)
         remaining: list[IndexingMap] = []
         for part in parts:
             if not effort.spend():
-                return f"the difference takes more than {MAX_WORK} comparisons of maps"
+                return _TOO_MUCH_WORK
             try:
-                difference = _subtract_one(part, other)
+                difference = _subtract_one(part, other, effort)
             except (HlomapError, OverflowError, ValueError) as error:
                 return str(error)
             if isinstance(difference, str):
@@ -156,7 +159,7 @@ def _subtract_all(m: IndexingMap, others: Sequence[IndexingMap], effort: Effort)
     return parts
 
 
-def _subtract_one(m: IndexingMap, other: IndexingMap) -> list[IndexingMap] | str:
+def _subtract_one(m: IndexingMap, other: IndexingMap, effort: Effort) -> list[IndexingMap] | str:
     if m.is_known_empty or other.is_known_empty:
         return [] if m.is_known_empty else [m]
     if len(m.dims) != len(other.dims) or len(m.results) != len(other.results):
@@ -179,6 +182,8 @@ def _subtract_one(m: IndexingMap, other: IndexingMap) -> list[IndexingMap] | str
             continue
         for low, high in ((least, lower - 1), (upper + 1, greatest)):
             if low <= high:
+                if not effort.spend(0):
+                    return _TOO_MUCH_WORK
                 part = _constrain(m, common, [*kept, (e, low, high)]).simplify(drop_unused=True)
                 if not part.is_known_empty and part.is_empty().value is not True:
                     parts.append(part)

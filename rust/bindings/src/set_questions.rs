@@ -60,14 +60,18 @@ pub fn _overlap(py: Python<'_>, first: Vec<PyRef<'_, PyMap>>, second: Vec<PyRef<
     })
 }
 
-/// Whether different points of a map reach different elements; the witness is an element that two points reach.
+/// Whether each element is reached from one point of one map only, by array; the witness is an element that two points
+/// reach, with the numbers of their maps among all.
 #[pyfunction]
-#[pyo3(signature = (map, /))]
-pub fn _is_injective(py: Python<'_>, map: PyRef<'_, PyMap>) -> PyResult<Answer> {
-    let map = map.map.clone();
-    Ok(match unlocked(py, || quasiaffine::is_injective(&map))? {
+#[pyo3(signature = (arrays, /))]
+pub fn _is_injective(py: Python<'_>, arrays: Vec<Vec<PyRef<'_, PyMap>>>) -> PyResult<Answer> {
+    let arrays: Vec<_> = arrays.iter().map(|maps| shared(maps)).collect();
+    Ok(match unlocked(py, || quasiaffine::are_injective(&arrays))?.or_raise()? {
         quasiaffine::Answer::Yes => (Some(true), None, None),
-        quasiaffine::Answer::No(common) => (Some(false), witness((0, 0), *common), None),
+        quasiaffine::Answer::No(meeting) => {
+            let Meeting { first, second, common } = *meeting;
+            (Some(false), witness((first, second), common), None)
+        }
         quasiaffine::Answer::Unknown(reason) => (None, None, Some(reason)),
     })
 }

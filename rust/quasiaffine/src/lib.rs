@@ -198,7 +198,7 @@ pub use decide::count::{distinct, touched, Count};
 pub use decide::eliminate::{compose_elements, eliminate_ranges};
 pub use decide::equal::{equivalent, is_empty};
 pub use decide::image::{for_any_runtime, image, unconditional};
-pub use decide::injective::is_injective;
+pub use decide::injective::{are_injective, is_injective};
 pub use decide::inverse::inverse;
 pub use decide::overlap::{are_disjoint, Meeting};
 pub use decide::ranges::{compact_ranges, compact_ranges_of_points};

@@ -8,7 +8,9 @@
 use crate::answer::Answer;
 use crate::decide::common_element::{find, CommonElement, Pairs, Side, NOT_DECIDED};
 use crate::decide::inverse::is_invertible;
+use crate::decide::overlap::{are_apart, Meeting};
 use crate::domain::Domain;
+use crate::error::Result;
 use crate::limits::{EFFORT, TOTAL_EFFORT};
 use crate::map::Map;
 use crate::meter::Meter;
@@ -17,6 +19,51 @@ use crate::meter::Meter;
 /// one element.
 pub fn is_injective(map: &Map) -> Answer<Box<CommonElement>> {
     is_injective_within(map, &mut Meter::new(TOTAL_EFFORT))
+}
+
+/// Whether each element of an array is reached from at most one point of one of the maps to it; if not, two points that
+/// reach one element. Each list has the maps to one array; a map is numbered among those of all lists. All maps share the
+/// effort of one question.
+///
+/// # Errors
+/// [`crate::Error::Arity`] if maps to one array have different numbers of results.
+///
+/// ```
+/// use quasiaffine::{are_injective, Answer, Map};
+/// let map = |values| format!("(d0) -> (d0), domain: d0 in {values}").parse::<Map>();
+/// let (low, high) = (map("[0, 3]")?, map("[3, 5]")?);
+/// assert_eq!(are_injective(&[vec![low.clone()], vec![high.clone()]])?, Answer::Yes);
+/// let Answer::No(found) = are_injective(&[vec![low, high]])? else { panic!() };
+/// assert_eq!((found.first, found.second, found.common.element), (0, 1, vec![3]));
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
+pub fn are_injective(arrays: &[Vec<Map>]) -> Result<Answer<Box<Meeting>>> {
+    let (mut meter, mut unknown, mut before) = (Meter::new(TOTAL_EFFORT), None, 0);
+    for maps in arrays {
+        for (i, map) in maps.iter().enumerate() {
+            if meter.left() == 0 {
+                return Ok(Answer::Unknown(NOT_DECIDED));
+            }
+            match is_injective_within(map, &mut meter) {
+                Answer::Yes => {}
+                Answer::Unknown(reason) => unknown = unknown.or(Some(reason)),
+                Answer::No(common) => {
+                    let number = before + i;
+                    return Ok(Answer::No(Box::new(Meeting { first: number, second: number, common: *common })));
+                }
+            }
+        }
+        match are_apart(maps, &mut meter)? {
+            Answer::Yes => {}
+            Answer::Unknown(reason) => unknown = unknown.or(Some(reason)),
+            Answer::No(mut found) => {
+                (found.first, found.second) = (before + found.first, before + found.second);
+                return Ok(Answer::No(found));
+            }
+        }
+        before += maps.len();
+    }
+    Ok(unknown.map_or(Answer::Yes, Answer::Unknown))
 }
 
 /// As [`is_injective`], within the effort of a meter.

@@ -13,14 +13,14 @@ use crate::map::{Map, State};
 use crate::meter::Meter;
 use crate::span::Interval;
 
-/// An element in the image of a map on either side.
+/// An element that two points reach, with the maps of the points.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meeting {
-    /// The number of the first side's map.
+    /// The number of the first map, in its list.
     pub first: usize,
-    /// The number of the second side's map.
+    /// The number of the second map.
     pub second: usize,
-    /// The element, and a point of either map that reaches it.
+    /// The element, and the points.
     pub common: CommonElement,
 }
 
@@ -30,25 +30,55 @@ pub struct Meeting {
 /// # Errors
 /// [`Error::Arity`] if the numbers of results differ.
 pub fn are_disjoint(first: &[Map], second: &[Map]) -> Result<Answer<Box<Meeting>>> {
-    let mut defined = first.iter().chain(second).filter(|m| m.state() == State::Defined);
-    let n_results = defined.next().map_or(0, |m| m.results().len());
-    if let Some(other) = defined.find(|m| m.results().len() != n_results) {
-        let what = "results of every map, so that all images lie in one array";
-        return Err(Error::Arity { what, expected: n_results, found: other.results().len() });
-    }
+    expect_one_array(first.iter().chain(second))?;
     let (a, b) = (Operand::new(first), Operand::new(second));
     if a.is_empty() || b.is_empty() {
         return Ok(Answer::Yes);
     }
+    let unknown = a.unknown.or(b.unknown);
+    Ok(match meeting(&a, &b, |_, _| true, &mut Meter::new(TOTAL_EFFORT)) {
+        Answer::Yes => unknown.map_or(Answer::Yes, Answer::Unknown),
+        found => found,
+    })
+}
+
+/// Whether no two of the maps, each to one array, have a common element, within the effort of a meter.
+pub(crate) fn are_apart(maps: &[Map], meter: &mut Meter) -> Result<Answer<Box<Meeting>>> {
+    expect_one_array(maps.iter())?;
+    let all = Operand::new(maps);
+    Ok(match meeting(&all, &all, |x, y| x < y, meter) {
+        Answer::Yes if maps.len() > 1 => all.unknown.map_or(Answer::Yes, Answer::Unknown),
+        found => found,
+    })
+}
+
+/// # Errors
+/// [`Error::Arity`] if the numbers of results differ.
+fn expect_one_array<'m>(maps: impl Iterator<Item = &'m Map>) -> Result<()> {
+    let mut defined = maps.filter(|m| m.state() == State::Defined);
+    let n_results = defined.next().map_or(0, |m| m.results().len());
+    defined.find(|m| m.results().len() != n_results).map_or(Ok(()), |other| {
+        let what = "results of every map, so that all images lie in one array";
+        Err(Error::Arity { what, expected: n_results, found: other.results().len() })
+    })
+}
+
+/// Whether no image of one side meets one of the other, of those whose numbers are to be compared.
+fn meeting(
+    a: &Operand,
+    b: &Operand,
+    compares: impl Fn(usize, usize) -> bool,
+    meter: &mut Meter,
+) -> Answer<Box<Meeting>> {
     let boxes = b.boxes();
-    let mut unknown = a.unknown.or(b.unknown);
-    let mut meter = Meter::new(TOTAL_EFFORT);
+    let mut unknown = None;
     for x in &a.images {
         for y in boxes.meeting(&x.bounds).map(|at| &b.images[at as usize]) {
             if meter.spend(x.bounds.len()).is_err() {
-                return Ok(Answer::Unknown(NOT_DECIDED));
+                return Answer::Unknown(NOT_DECIDED);
             }
-            if !x.bounds.iter().zip(&y.bounds).all(|(x, y)| !x.intersect(*y).is_empty()) {
+            let meets = || x.bounds.iter().zip(&y.bounds).all(|(x, y)| !x.intersect(*y).is_empty());
+            if !compares(x.number, y.number) || !meets() {
                 continue;
             }
             match meter.part(EFFORT, |own| find(&x.side, &y.side, Pairs::All, own)) {
@@ -56,12 +86,12 @@ pub fn are_disjoint(first: &[Map], second: &[Map]) -> Result<Answer<Box<Meeting>
                 Err(reason) => unknown = unknown.or(Some(reason)),
                 Ok(Some(common)) => {
                     let meeting = Meeting { first: x.number, second: y.number, common: *common };
-                    return Ok(Answer::No(Box::new(meeting)));
+                    return Answer::No(Box::new(meeting));
                 }
             }
         }
     }
-    Ok(unknown.map_or(Answer::Yes, Answer::Unknown))
+    unknown.map_or(Answer::Yes, Answer::Unknown)
 }
 
 /// The maps of one side that may have a point.

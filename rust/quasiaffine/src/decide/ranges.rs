@@ -4,9 +4,8 @@
 //! replacement of an expression by a variable with the same set of values. At every point of the dims and for all
 //! values of the runtime variables, the compact map has the image of the original.
 
-use crate::limits::NODES;
+use crate::limits::{EFFORT, NODES};
 
-use crate::affine::budget::Budget;
 use crate::domain::{Domain, Variable};
 use crate::error::{Error, Result};
 use crate::expr::{Expr, Kind, Op, Var};
@@ -14,32 +13,37 @@ use crate::int::{floor_div, gcd};
 use crate::map::{Map, State};
 use crate::meter::Meter;
 use crate::options::Options;
-use crate::simplify::{simplify_by, simplify_within};
+use crate::simplify::simplify_by;
 use crate::span::{Interval, WideInterval};
 
 /// The map with its ranges joined where they adjoin, cut where digits are independent, and in canonical order and position:
 /// a range begins where it makes the constant of its first result smallest.
 pub fn compact_ranges(map: &Map) -> Map {
-    compact(map, Options { drop_unused: true, rescale: true, ..Options::default() }, &mut Budget::default())
+    compact_ranges_by(map, &mut Meter::new(EFFORT))
+}
+
+/// As [`compact_ranges`], for a question that makes several maps compact within the effort of a meter.
+pub(crate) fn compact_ranges_by(map: &Map, meter: &mut Meter) -> Map {
+    meter.part(EFFORT, |own| compact(map, Options { drop_unused: true, rescale: true, ..Options::default() }, own))
 }
 
 /// As [`compact_ranges`], but dims of one value stay variables.
 pub fn compact_ranges_of_points(map: &Map) -> Map {
     let options = Options { keep_point_dims: true, drop_unused: true, rescale: true, ..Options::default() };
-    compact(map, options, &mut Budget::default())
+    compact(map, options, &mut Meter::new(EFFORT))
 }
 
-fn compact(map: &Map, options: Options, budget: &mut Budget) -> Map {
-    let mut map = simplify_within(map, options, budget);
+fn compact(map: &Map, options: Options, meter: &mut Meter) -> Map {
+    let mut map = simplify_by(map, options, meter);
     // Each step simplifies the whole map; all share the effort of one question.
-    while budget.meter.left() > 0 {
+    while meter.left() > 0 {
         if map.state() != State::Defined || map.domain().n_ranges == 0 {
             return map;
         }
         let next =
-            join(&map).or_else(|| cut(&map, options, budget)).or_else(|| take_values(&map)).or_else(|| anchor(&map));
+            join(&map).or_else(|| cut(&map, options, meter)).or_else(|| take_values(&map)).or_else(|| anchor(&map));
         match next {
-            Some(next) if budget.meter.spend(next.n_nodes()).is_ok() => map = simplify_within(&next, options, budget),
+            Some(next) if meter.spend(next.n_nodes()).is_ok() => map = simplify_by(&next, options, meter),
             _ => break,
         }
     }
@@ -129,7 +133,7 @@ fn join(map: &Map) -> Option<Map> {
 }
 
 /// `s = n*q + r` with independent digits `q` and `r`, if that leaves fewer quotients.
-fn cut(map: &Map, options: Options, budget: &mut Budget) -> Option<Map> {
+fn cut(map: &Map, options: Options, meter: &mut Meter) -> Option<Map> {
     let options = Options { keep_point_dims: options.keep_point_dims, ..Options::default() };
     let mut candidates: Vec<(u32, i64, i64)> = Vec::new();
     for_each_node(map, &mut |e| {
@@ -152,8 +156,8 @@ fn cut(map: &Map, options: Options, budget: &mut Budget) -> Option<Map> {
         domain.vars[domain.n_dims + s as usize] = Variable::new(Interval::new(0, n - 1));
         let q = domain.push_range(Interval::new(floor_div(first, n), floor_div(last, n)));
         let by = q.scale(n).ok()?.add(&Expr::range(s)).ok()?.sub(&Expr::Const(shift)).ok()?;
-        budget.meter.spend(map.n_nodes()).ok()?;
-        let cut = simplify_within(&map.with_value(domain, range(s), &by).ok()?, options, budget);
+        meter.spend(map.n_nodes()).ok()?;
+        let cut = simplify_by(&map.with_value(domain, range(s), &by).ok()?, options, meter);
         (divmods(&cut) < before).then_some(cut)
     })
 }
@@ -294,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn all_steps_share_one_budget() {
+    fn all_steps_share_one_effort() {
         // For each range a step tries to cut it in two digits, in vain.
         let chain = |n: usize| -> Map {
             let list = |of: &dyn Fn(usize) -> String| (0..n).map(of).collect::<Vec<_>>().join(", ");
@@ -304,9 +308,9 @@ mod tests {
         };
         let options = Options { drop_unused: true, rescale: true, ..Options::default() };
         let of = |n: usize| {
-            let mut budget = Budget::default();
-            let map = compact(&chain(n), options, &mut budget);
-            (map.domain().n_ranges, budget.meter.left() > 0)
+            let mut meter = Meter::new(EFFORT);
+            let map = compact(&chain(n), options, &mut meter);
+            (map.domain().n_ranges, meter.left() > 0)
         };
         assert_eq!((of(5), of(500)), ((5, true), (500, false)));
     }

@@ -18,7 +18,7 @@ use crate::limits::{EFFORT, VALUES};
 use crate::map::{Map, State};
 use crate::meter::Meter;
 use crate::options::Options;
-use crate::simplify::simplify;
+use crate::simplify::simplify_by;
 use crate::span::Interval;
 
 /// The other joins handle unions of two maps.
@@ -54,10 +54,13 @@ struct Line {
 }
 
 /// Joins maps that differ in one dim and one result and together form a band.
-pub(super) fn join_bands(mut items: Vec<Coalesced>, options: Options) -> Vec<Coalesced> {
+pub(super) fn join_bands(items: Vec<Coalesced>, options: Options, meter: &mut Meter) -> Vec<Coalesced> {
+    meter.part(EFFORT, |own| join_bands_by(items, options, own))
+}
+
+fn join_bands_by(mut items: Vec<Coalesced>, options: Options, meter: &mut Meter) -> Vec<Coalesced> {
     let most = |of: fn(&Map) -> usize| items.iter().map(|item| of(&item.map)).max().unwrap_or(0);
     let (n_dims, n_results) = (most(|m| m.domain().n_dims), most(|m| m.results().len()));
-    let mut meter = Meter::new(EFFORT);
     for (dim, result) in (0..n_results).flat_map(|result| (0..n_dims).map(move |dim| (dim, result))) {
         let is_one = |item: &Coalesced| own_range(&item.map, dim, result).is_some();
         if items.iter().filter(|item| is_one(item)).count() < FEWEST {
@@ -72,7 +75,7 @@ pub(super) fn join_bands(mut items: Vec<Coalesced>, options: Options) -> Vec<Coa
             }
         }
         for group in grouped(pieces) {
-            match band(&group, dim, result, &mut meter).map(|map| simplify(&map, options)) {
+            match band(&group, dim, result, meter).map(|map| simplify_by(&map, options, meter)) {
                 Some(map) if map.state() == State::Defined => {
                     let mut whole = Coalesced { map, parts: Vec::new() };
                     group.into_iter().for_each(|piece| whole.absorb(piece.item.parts));

@@ -7,10 +7,11 @@ use super::{is_same, Coalesced};
 use crate::error::Result;
 use crate::expr::Expr;
 use crate::map::Map;
+use crate::meter::Meter;
 use crate::span::Interval;
 
 /// Joins maps over neighbouring blocks of one dim whose results differ by constants: `base + step * (dim floordiv size)`.
-pub(super) fn join_blocks(mut group: Vec<Coalesced>, dim: usize) -> Vec<Coalesced> {
+pub(super) fn join_blocks(mut group: Vec<Coalesced>, dim: usize, meter: &mut Meter) -> Vec<Coalesced> {
     let of = |item: &Coalesced| item.map.domain().vars[dim].interval;
     group.sort_by_key(|item| (of(item).lo, item.parts[0]));
     let mut out: Vec<Coalesced> = Vec::new();
@@ -26,7 +27,7 @@ pub(super) fn join_blocks(mut group: Vec<Coalesced>, dim: usize) -> Vec<Coalesce
             adjoins && is_step && keeps_size && step_of(last, &item).is_some()
         });
         if !fits && !run.is_empty() {
-            out.extend(join_run(std::mem::take(&mut run), dim));
+            out.extend(join_run(std::mem::take(&mut run), dim, meter));
             size = None;
         }
         if let Some(last) = run.last() {
@@ -34,7 +35,7 @@ pub(super) fn join_blocks(mut group: Vec<Coalesced>, dim: usize) -> Vec<Coalesce
         }
         run.push(item);
     }
-    out.extend(join_run(run, dim));
+    out.extend(join_run(run, dim, meter));
     out
 }
 
@@ -44,7 +45,7 @@ fn step_of(a: &Coalesced, b: &Coalesced) -> Option<SmallVec<[i64; 4]>> {
     a.iter().zip(&b).map(|(x, y)| y.checked_sub(*x)).collect()
 }
 
-fn join_run(run: Vec<Coalesced>, dim: usize) -> Vec<Coalesced> {
+fn join_run(run: Vec<Coalesced>, dim: usize, meter: &mut Meter) -> Vec<Coalesced> {
     let [first, second, ..] = &run[..] else { return run };
     let of = |item: &Coalesced| item.map.domain().vars[dim].interval;
     let Some(step) = step_of(first, second) else { return run };
@@ -60,9 +61,10 @@ fn join_run(run: Vec<Coalesced>, dim: usize) -> Vec<Coalesced> {
         Map::new(domain, first_map.results().iter().zip(&step).map(moved).collect::<Result<Vec<_>>>()?)
     };
     let Ok(all) = make(&first.map) else { return run };
-    let is_exact = run.iter().all(|item| with_interval(&all, dim, of(item)).is_ok_and(|m| is_same(&m, &item.map)));
+    let is_exact =
+        run.iter().all(|item| with_interval(&all, dim, of(item)).is_ok_and(|m| is_same(&m, &item.map, meter)));
     if is_exact {
-        joined(run, |_| Ok(all))
+        joined(run, meter, |_| Ok(all))
     } else {
         run
     }

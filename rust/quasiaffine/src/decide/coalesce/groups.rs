@@ -7,11 +7,12 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::Coalesced;
-use crate::decide::ranges::compact_ranges;
+use crate::decide::ranges::compact_ranges_by;
 use crate::domain::{Constraint, Source};
 use crate::error::Result;
 use crate::expr::Expr;
 use crate::map::{Map, State};
+use crate::meter::Meter;
 use crate::span::Interval;
 
 /// Whether maps have several intervals for a dim or range, by flat number.
@@ -91,13 +92,13 @@ pub(super) fn in_groups<K: Hash + Eq>(
 }
 
 /// Replaces a run of maps by one map made from the first; keeps the run if that fails.
-pub(super) fn joined(run: Vec<Coalesced>, make: impl FnOnce(&Map) -> Result<Map>) -> Vec<Coalesced> {
+pub(super) fn joined(run: Vec<Coalesced>, meter: &mut Meter, make: impl FnOnce(&Map) -> Result<Map>) -> Vec<Coalesced> {
     if run.len() < 2 {
         return run;
     }
     match make(&run[0].map) {
         Ok(map) if map.state() == State::Defined => {
-            let mut out = Coalesced { map: compact_ranges(&map), parts: Vec::new() };
+            let mut out = Coalesced { map: compact_ranges_by(&map, meter), parts: Vec::new() };
             run.into_iter().for_each(|item| out.absorb(item.parts));
             vec![out]
         }

@@ -84,25 +84,29 @@ fn options(counting: Counting) -> Options {
 /// # Ok::<(), quasiaffine::Error>(())
 /// ```
 pub fn merge(maps: &[Map], counting: Counting) -> Vec<Coalesced> {
+    merge_by(maps, counting, &mut Meter::new(TOTAL_EFFORT))
+}
+
+/// As [`merge`], within the effort of a meter.
+pub(super) fn merge_by(maps: &[Map], counting: Counting, meter: &mut Meter) -> Vec<Coalesced> {
     let items = maps.iter().enumerate().map(|(i, map)| Coalesced { map: map.clone(), parts: vec![i] }).collect();
-    let mut meter = Meter::new(TOTAL_EFFORT);
     // Contained maps are dropped before any join.
-    let mut items = without_contained(items, counting, &mut meter);
+    let mut items = without_contained(items, counting, meter);
     loop {
         let n = items.len();
-        items = join_intervals(items, counting, &mut meter);
+        items = join_intervals(items, counting, meter);
         if counting == Counting::Elements {
-            items = join_steps(items, options(counting));
+            items = join_steps(items, options(counting), meter);
         }
         if items.len() == n || n == 1 || meter.spend(n).is_err() {
             break;
         }
     }
     if counting == Counting::Elements {
-        items = join_bands(items, options(counting));
+        items = join_bands(items, options(counting), meter);
     }
     items.sort_by_key(|item| item.parts[0]);
-    without_contained(items, counting, &mut meter)
+    without_contained(items, counting, meter)
 }
 
 /// Drops the items that another one plainly contains; of equal items the first stays. Once the effort for all pairs is

@@ -30,15 +30,14 @@ mod steps;
 pub use merge::{merge, Counting};
 pub use plain::plainly_contains;
 
-use crate::limits::{EFFORT, ROUNDS, TOTAL_EFFORT};
-
 use crate::decide::boxes::{Bounds, Boxes};
 use crate::decide::contains::contains_within;
-use crate::decide::ranges::compact_ranges;
+use crate::decide::ranges::compact_ranges_by;
+use crate::limits::{EFFORT, ROUNDS, TOTAL_EFFORT};
 use crate::map::{Map, State};
 use crate::meter::Meter;
 use crate::options::Options;
-use crate::simplify::simplify;
+use crate::simplify::simplify_by;
 use crate::span::Interval;
 use groups::{blocks_of, differ, fixed_dims, grouped, in_groups};
 
@@ -53,28 +52,33 @@ pub struct Coalesced {
 
 /// The fewest maps that a greedy search finds for the pairs that these maps relate, in the order of their first parts.
 ///
-/// Maps that are known to be empty are dropped, undefined ones are kept.
+/// Maps that are known to be empty are dropped, undefined ones are kept. All maps share the effort of one question, and
+/// what it does not reach stays as it is.
 pub fn coalesce(maps: &[Map]) -> Vec<Coalesced> {
+    coalesce_by(maps, &mut Meter::new(TOTAL_EFFORT))
+}
+
+/// As [`coalesce`], within the effort of a meter.
+fn coalesce_by(maps: &[Map], meter: &mut Meter) -> Vec<Coalesced> {
     let (mut items, mut kept): (Vec<Coalesced>, Vec<Coalesced>) = (Vec::new(), Vec::new());
     for (i, map) in maps.iter().enumerate() {
         let parts = vec![i];
         match map.state() {
             State::Undefined => kept.push(Coalesced { map: map.clone(), parts }),
-            _ => items.push(Coalesced { map: compact_ranges(map), parts }),
+            _ => items.push(Coalesced { map: compact_ranges_by(map, meter), parts }),
         }
     }
     items.retain(|item| item.map.state() == State::Defined);
-    let mut meter = Meter::new(TOTAL_EFFORT);
     for _ in 0..ROUNDS {
         let n = items.len();
         items = without_duplicates(items);
-        items = join_all(items, &mut meter);
+        items = join_all(items, meter);
         if items.len() == n || meter.spend(n).is_err() {
             break;
         }
     }
-    items = without_contained(items);
-    items = bands::join_bands(items, Options { drop_unused: true, ..Options::default() });
+    items = without_contained(items, meter);
+    items = bands::join_bands(items, Options { drop_unused: true, ..Options::default() }, meter);
     for item in &mut items {
         // A map that joined no other and did not get smaller stays as it was.
         if let [i] = item.parts[..] {
@@ -93,9 +97,10 @@ pub fn fewest(maps: &[Map]) -> Vec<Coalesced> {
     if maps.iter().any(|map| map.state() != State::Defined) {
         return coalesce(maps);
     }
-    let merged = merge(maps, Counting::Elements);
+    let mut meter = Meter::new(TOTAL_EFFORT);
+    let merged = merge::merge_by(maps, Counting::Elements, &mut meter);
     let windows: Vec<Map> = merged.iter().map(|item| item.map.clone()).collect();
-    let mut found = coalesce(&windows);
+    let mut found = coalesce_by(&windows, &mut meter);
     for item in &mut found {
         let parts = std::mem::take(&mut item.parts);
         item.absorb(parts.iter().flat_map(|&i| merged[i].parts.iter().copied()).collect());
@@ -107,22 +112,23 @@ pub fn fewest(maps: &[Map]) -> Vec<Coalesced> {
 /// One round of all joins.
 fn join_all(mut items: Vec<Coalesced>, meter: &mut Meter) -> Vec<Coalesced> {
     items = merge::join_intervals(items, Counting::Pairs, meter);
-    items = progressions::join_progressions(items);
+    items = progressions::join_progressions(items, meter);
     let n_dims = items.iter().map(|item| item.map.domain().n_dims).max().unwrap_or(0);
     for dim in 0..n_dims {
         if !differ(&items, dim) {
             continue;
         }
-        items = in_groups(items, |map| blocks_of(map, dim), |group| blocks::join_blocks(group, dim));
-        items = in_groups(items, |map| fixed_dims(map, dim), |group| intervals::join_extensions(group, dim));
+        items = in_groups(items, |map| blocks_of(map, dim), |group| blocks::join_blocks(group, dim, meter));
+        items = in_groups(items, |map| fixed_dims(map, dim), |group| intervals::join_extensions(group, dim, meter));
     }
     items
 }
 
 /// Whether two maps have the same normal form.
-fn is_same(a: &Map, b: &Map) -> bool {
+fn is_same(a: &Map, b: &Map, meter: &mut Meter) -> bool {
     let options = Options { drop_unused: true, ..Options::default() };
-    simplify(a, options) == simplify(b, options) || compact_ranges(a) == compact_ranges(b)
+    simplify_by(a, options, meter) == simplify_by(b, options, meter)
+        || compact_ranges_by(a, meter) == compact_ranges_by(b, meter)
 }
 
 /// The size of a map as a reader sees it.
@@ -150,10 +156,13 @@ impl Coalesced {
 }
 
 /// Drops every map that another one contains. Bounds of dims and results rule out most pairs.
-fn without_contained(mut items: Vec<Coalesced>) -> Vec<Coalesced> {
+fn without_contained(items: Vec<Coalesced>, meter: &mut Meter) -> Vec<Coalesced> {
     // A map that stays makes the answer longer, not wrong: the effort of one map is enough.
-    let mut meter = Meter::new(EFFORT);
-    let bounds: Vec<Bounds> = items.iter().map(|item| item.map.bounding_box(&mut meter)).collect();
+    meter.part(EFFORT, |own| without_contained_by(items, own))
+}
+
+fn without_contained_by(mut items: Vec<Coalesced>, meter: &mut Meter) -> Vec<Coalesced> {
+    let bounds: Vec<Bounds> = items.iter().map(|item| item.map.bounding_box(meter)).collect();
     let mut order: Vec<usize> = (0..items.len()).collect();
     // The largest first: a map is contained in an earlier one, or in an equally large one. With equal bounds, fewer
     // constraints allow more.
@@ -195,4 +204,29 @@ fn without_contained(mut items: Vec<Coalesced>) -> Vec<Coalesced> {
     }
     items.retain(|item| !item.parts.is_empty());
     items
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cancel::n_steps;
+
+    #[test]
+    fn all_maps_share_one_effort() {
+        // Making the ranges of one such map compact takes the effort of a question.
+        let chain = |k: usize| -> Map {
+            let list = |of: &dyn Fn(usize) -> String| (0..500).map(of).collect::<Vec<_>>().join(", ");
+            let (ranges, intervals) = (list(&|i| format!("s{i}")), list(&|i| format!("s{i} in [0, 9]")));
+            let pairs = (1..500).map(|i| format!("(s{} + s{i}) mod 2 in [0, 0]", i - 1)).collect::<Vec<_>>().join(", ");
+            format!("()[{ranges}] -> (s0 * {k}), domain: {intervals}, {pairs}").parse().unwrap()
+        };
+        let maps = [2, 3, 5].map(chain);
+        let steps = |effort: u64| {
+            let before = n_steps();
+            assert_eq!(coalesce_by(&maps, &mut Meter::new(effort)).len(), 3);
+            n_steps() - before
+        };
+        let (few, many) = (steps(EFFORT), steps(9 * EFFORT));
+        assert!(few * 2 < many, "{few} {many}");
+    }
 }

@@ -7,6 +7,7 @@ use super::Coalesced;
 use crate::error::Result;
 use crate::expr::{Expr, Kind};
 use crate::map::Map;
+use crate::meter::Meter;
 use crate::span::Interval;
 
 /// A map whose ranges begin at 0, apart from the constants of its results.
@@ -17,7 +18,7 @@ struct Family {
 }
 
 /// Joins maps whose result constants form an arithmetic progression, with a new range.
-pub(super) fn join_progressions(items: Vec<Coalesced>) -> Vec<Coalesced> {
+pub(super) fn join_progressions(items: Vec<Coalesced>, meter: &mut Meter) -> Vec<Coalesced> {
     let mut families: Vec<(Shape, Family)> = Vec::new();
     let mut out: Vec<Coalesced> = Vec::new();
     for item in items {
@@ -29,11 +30,11 @@ pub(super) fn join_progressions(items: Vec<Coalesced>) -> Vec<Coalesced> {
             None => out.push(item),
         }
     }
-    out.extend(grouped(families).into_iter().flat_map(join_group));
+    out.extend(grouped(families).into_iter().flat_map(|group| join_group(group, meter)));
     out
 }
 
-fn join_group(mut group: Vec<Family>) -> Vec<Coalesced> {
+fn join_group(mut group: Vec<Family>, meter: &mut Meter) -> Vec<Coalesced> {
     let n_results = group.first().map_or(0, |f| f.constants.len());
     // Along one result after the other, then along all of them together.
     for axis in 0..=n_results {
@@ -59,7 +60,7 @@ fn join_group(mut group: Vec<Family>) -> Vec<Coalesced> {
         let runs = runs(group, step);
         // A run that became one map does not take part again before the next round.
         let (done, open): (Vec<_>, Vec<_>) = runs.into_iter().partition(|run| run.len() > 1);
-        let mut joined: Vec<Coalesced> = done.into_iter().flat_map(add_range).collect();
+        let mut joined: Vec<Coalesced> = done.into_iter().flat_map(|run| add_range(run, meter)).collect();
         if axis == n_results || !joined.is_empty() {
             joined.extend(open.into_iter().flatten().map(|f| f.item));
             return joined;
@@ -100,11 +101,11 @@ fn runs<T, S: PartialEq>(list: Vec<T>, step: impl Fn(&T, &T) -> Option<S>) -> Ve
 }
 
 /// The maps of a progression as one map with a new range.
-fn add_range(run: Vec<Family>) -> Vec<Coalesced> {
+fn add_range(run: Vec<Family>, meter: &mut Meter) -> Vec<Coalesced> {
     let n = run.len() as i64;
     let step: SmallVec<[i64; 4]> = run[0].constants.iter().zip(&run[1].constants).map(|(x, y)| y - x).collect();
     let from_zero = run[0].from_zero.clone();
-    joined(run.into_iter().map(|f| f.item).collect(), |_| {
+    joined(run.into_iter().map(|f| f.item).collect(), meter, |_| {
         let mut domain = from_zero.domain().clone();
         let new = domain.push_range(Interval::new(0, n - 1));
         let moved = |(e, step): (&Expr, &i64)| e.add(&new.scale(*step)?);

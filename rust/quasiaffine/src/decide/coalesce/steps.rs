@@ -11,8 +11,9 @@ use crate::expr::{Expr, Kind};
 use crate::int::gcd;
 use crate::limits::POINTS;
 use crate::map::Map;
+use crate::meter::Meter;
 use crate::options::Options;
-use crate::simplify::simplify;
+use crate::simplify::simplify_by;
 use crate::span::Interval;
 
 /// The numbers `first + step * i` for `0 <= i < n`.
@@ -29,7 +30,7 @@ impl Steps {
 }
 
 /// Joins maps that differ in one result that runs in steps, if that leaves fewer maps.
-pub(super) fn join_steps(mut items: Vec<Coalesced>, options: Options) -> Vec<Coalesced> {
+pub(super) fn join_steps(mut items: Vec<Coalesced>, options: Options, meter: &mut Meter) -> Vec<Coalesced> {
     let n_results = items.iter().map(|item| item.map.results().len()).max().unwrap_or(0);
     for result in 0..n_results {
         if items.len() < 2 {
@@ -45,7 +46,7 @@ pub(super) fn join_steps(mut items: Vec<Coalesced>, options: Options) -> Vec<Coa
         }
         for group in grouped(apart) {
             let joined = runs(&group).and_then(|runs| {
-                let maps = runs.iter().map(|run| with_steps(&group[0].0, result, run, options));
+                let maps = runs.iter().map(|run| with_steps(&group[0].0, result, run, options, meter));
                 maps.collect::<Option<Vec<Map>>>().zip(Some(runs))
             });
             let Some((maps, runs)) = joined else {
@@ -120,12 +121,12 @@ fn runs(group: &[(Map, Steps, Coalesced)]) -> Option<Vec<Steps>> {
 }
 
 /// The map with a result that runs in steps, by a range if there are several.
-fn with_steps(rest: &Map, result: usize, run: &Steps, options: Options) -> Option<Map> {
+fn with_steps(rest: &Map, result: usize, run: &Steps, options: Options, meter: &mut Meter) -> Option<Map> {
     let mut results: SmallVec<[Expr; 4]> = rest.results().into();
     let mut domain = rest.domain().clone();
     if run.n == 1 {
         results.insert(result, Expr::Const(run.first));
-        return Some(simplify(&Map::from_parts(domain, results), options));
+        return Some(simplify_by(&Map::from_parts(domain, results), options, meter));
     }
     // The range stands where it is first used.
     let mut at = 0;
@@ -140,7 +141,7 @@ fn with_steps(rest: &Map, result: usize, run: &Steps, options: Options) -> Optio
     let mut order: Vec<usize> = (0..domain.vars.len()).collect();
     order[n_dims + at..n_dims + n_ranges].rotate_right(1);
     let wider = Map::from_parts(domain, results).reordered(&order, n_dims, n_ranges).ok()?;
-    Some(simplify(&wider, options))
+    Some(simplify_by(&wider, options, meter))
 }
 
 #[cfg(test)]
