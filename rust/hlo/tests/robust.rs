@@ -33,6 +33,19 @@ fn truncated_at_every_byte() {
     }
 }
 
+/// The text of a lost instruction reaches the end of the text, and errors in it belong to the module.
+#[test]
+fn the_own_text_of_a_module_has_all_that_was_read() {
+    let start =
+        "ENTRY {\n  a = f32[4] parameter(0)\n  r = f32[] reduce(a, b), to_apply=\n  {\n    x = f32[] add(x, f32\n  t";
+    let bare = start.strip_prefix("ENTRY {\n").expect("a computation");
+    for text in [start, bare] {
+        for rest in ["", "\n  y = f32[] z(", "\n}\nHloModule m\nENTRY {\n  ROOT p = f32[] parameter(0)\n}\n"] {
+            read(format!("{text}{rest}").as_bytes());
+        }
+    }
+}
+
 /// A cheap pseudorandom sequence with a fixed seed.
 fn numbers(mut seed: u64) -> impl FnMut(usize) -> usize {
     move |below| {

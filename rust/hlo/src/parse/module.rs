@@ -9,9 +9,7 @@ use crate::check;
 use crate::cursor::Read;
 use crate::error::{Diagnostic, Span};
 use crate::model::module::{Attribute, LOST, SHAPE_OMITTED};
-
-/// The maximum nesting of inline computations.
-const MAX_INLINE: usize = 64;
+use crate::tuning::MAX_INLINE;
 
 /// The shapes of `(a: f32[], b: s32[]) -> f32[]` and their spans.
 pub(crate) struct Signature {
@@ -84,6 +82,10 @@ impl<'a> Parser<'a> {
     fn end_of_module(&mut self) {
         self.make_up_names();
         self.resolve_calls();
+        if self.stop {
+            // A lost instruction may reach the end of the text from a line before it.
+            self.c.pos = self.c.text.len();
+        }
         self.m.span.end = self.c.pos as u32;
         if self.is_sound() {
             let (problems, losses) = (&mut self.problems, &mut self.losses);
