@@ -6,12 +6,7 @@
 use std::borrow::Cow;
 use std::io::{self, Read};
 
-/// Any input may expand to this many bytes.
-const FLOOR: usize = 64 << 20;
-/// The largest ratio of expansion beyond the floor.
-const GROWTH: usize = 100;
-/// Memory for the dictionary of an xz stream; the largest level of its tool needs 65 MiB.
-const XZ_KIB: u32 = 256 << 10;
+use crate::tuning::{MAX_EXPANSION, MIN_EXPANSION, XZ_KIB};
 
 /// A decoder, which appends at most this many decompressed bytes.
 type Decode = fn(&[u8], u64, &mut Vec<u8>) -> io::Result<usize>;
@@ -44,7 +39,7 @@ pub fn decompress(bytes: &[u8]) -> Result<Cow<'_, [u8]>, CompressionError> {
     let Some(&(_, format, decode)) = FORMATS.iter().find(|f| bytes.starts_with(f.0)) else {
         return Ok(Cow::Borrowed(bytes));
     };
-    let limit = bytes.len().saturating_mul(GROWTH).max(FLOOR);
+    let limit = bytes.len().saturating_mul(MAX_EXPANSION).max(MIN_EXPANSION);
     let mut out = Vec::new();
     let error = |reason: String| CompressionError { format, reason };
     match decode(bytes, limit as u64 + 1, &mut out) {
@@ -95,7 +90,7 @@ mod tests {
         for end in 2..packed.len() {
             assert_eq!(decompress(&packed[..end]).unwrap_err().format, "gzip");
         }
-        assert!(decompress(&gzip(&vec![0; FLOOR + 1])).unwrap_err().reason.contains("more than"));
+        assert!(decompress(&gzip(&vec![0; MIN_EXPANSION + 1])).unwrap_err().reason.contains("more than"));
         assert_eq!(decompress(b"HloModule").unwrap(), &b"HloModule"[..]);
     }
 }

@@ -7,11 +7,7 @@ use quasiaffine::is_hidden;
 
 pub use layout::{Diagnostic, DiagnosticKind, Span};
 
-/// Parsing stops after this many errors.
-pub const MAX_PROBLEMS: usize = 100;
-
-/// The maximum number of diagnostics of a module.
-pub const MAX_DIAGNOSTICS: usize = 1000;
+use crate::tuning::{SNIPPET_BEFORE, SNIPPET_WIDTH};
 
 /// A text and the name of its source.
 #[derive(Debug)]
@@ -57,23 +53,21 @@ impl Source {
 
     /// The line of a span with a caret below, cut to the width of a screen.
     pub fn snippet(&self, span: Span) -> String {
-        const WIDTH: usize = 110;
-        const BEFORE: usize = 60;
         let at = (span.start as usize).min(self.text.len());
         let start = memchr::memrchr(b'\n', &self.text.as_bytes()[..at]).map_or(0, |n| n + 1);
         let end = memchr::memchr(b'\n', &self.text.as_bytes()[at..]).map_or(self.text.len(), |n| at + n);
         // Only a window around the span is read: a line may be as long as the file.
-        let from = floor_char(&self.text, at.saturating_sub(4 * BEFORE).max(start));
-        let to = floor_char(&self.text, (at + 4 * WIDTH).min(end));
+        let from = floor_char(&self.text, at.saturating_sub(4 * SNIPPET_BEFORE).max(start));
+        let to = floor_char(&self.text, (at + 4 * SNIPPET_WIDTH).min(end));
         let at = floor_char(&self.text, at);
         let visible = |c: char| if is_hidden(c) { ' ' } else { c };
         let mut left: Vec<char> = self.text[from..at].chars().map(visible).collect();
         let mut right: Vec<char> = self.text[at..to.max(at)].chars().map(visible).collect();
-        let cut_left = from > start || left.len() > BEFORE;
-        if left.len() > BEFORE {
-            left.drain(..left.len() - BEFORE);
+        let cut_left = from > start || left.len() > SNIPPET_BEFORE;
+        if left.len() > SNIPPET_BEFORE {
+            left.drain(..left.len() - SNIPPET_BEFORE);
         }
-        let available = WIDTH - left.len().min(WIDTH);
+        let available = SNIPPET_WIDTH - left.len().min(SNIPPET_WIDTH);
         let cut_right = to < end || right.len() > available;
         right.truncate(available);
         while right.last() == Some(&' ') {

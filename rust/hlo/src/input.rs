@@ -10,6 +10,7 @@ use crate::error::{Diagnostic, Source, Span, SyntaxErrors};
 use crate::model::module::Module;
 use crate::parse::parse_source;
 use crate::proto;
+use crate::tuning::HEAD;
 
 /// Parses all modules of a text, which is HLO or a proto in the text format. `name` names the source in messages;
 /// `strict` turns every diagnostic into an error.
@@ -65,7 +66,6 @@ pub type ProgramNames = Vec<(String, Option<u64>)>;
 /// The name and the id of each program in a profile, possibly compressed; `None` for other bytes.
 pub fn programs(bytes: &[u8], name: Option<&str>) -> Result<Option<ProgramNames>, SyntaxErrors> {
     // What tells a profile stands at its beginning; a compressed file that is none is not decompressed twice.
-    const HEAD: usize = 1 << 16;
     let is_profile = match compression::compression_format(bytes) {
         Some(_) => proto::profile::is_profile(&compression::decompress_head(bytes, HEAD)),
         None => proto::profile::is_profile(bytes),

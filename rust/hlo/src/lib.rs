@@ -36,6 +36,8 @@
 //! that is inconsistent but can be represented (an unknown attribute, a shape that disagrees with the operands) gives a
 //! diagnostic. Not here: what an operation reads or computes.
 
+mod tuning;
+
 mod compression;
 mod error;
 
@@ -81,7 +83,7 @@ pub use edit::extract::extract;
 pub use edit::flat::Inside;
 pub use edit::fuse::{fuse, merge, Fused, Member};
 pub use equal::Names;
-pub use error::{describe, Diagnostic, DiagnosticKind, Source, Span, SyntaxErrors, MAX_DIAGNOSTICS, MAX_PROBLEMS};
+pub use error::{describe, Diagnostic, DiagnosticKind, Source, Span, SyntaxErrors};
 pub use input::{decompressed, parse, parse_bytes, parse_programs, programs, ProgramNames};
 pub use model::literal::LiteralValue;
 pub use model::metadata::{Frame, Metadata};
@@ -93,4 +95,5 @@ pub use parse::parse_part;
 pub use print::{print_computation, print_instruction, print_module, PrintOptions};
 pub use proto::profile::{is_profile, parse_profile, OpTime, Plane, Profile, Program, Unmatched};
 pub use proto::{is_module_head, parse_proto};
+pub use tuning::{MAX_DIAGNOSTICS, MAX_PROBLEMS};
 pub use verify::rule::Rule;

@@ -42,7 +42,7 @@ pub(crate) fn is_number(name: &str) -> bool {
 }
 
 /// The largest number of `ProfileType`.
-const MAX_PROFILE: i64 = 3;
+const LAST_PROFILE: i64 = 3;
 
 /// Reads `{op_name="add" source_line=3}`. Commas are optional, and every field occurs at most once.
 pub(crate) fn check(c: &mut Cursor<'_>) -> Read<()> {
@@ -73,7 +73,10 @@ pub(crate) fn check(c: &mut Cursor<'_>) -> Read<()> {
                 let all = list(c, |c| {
                     let start = *c;
                     let n = int32(c)?;
-                    (0..=MAX_PROFILE).contains(&n).then_some(()).ok_or_else(|| start.expected("a profile type, 0 to 3"))
+                    (0..=LAST_PROFILE)
+                        .contains(&n)
+                        .then_some(())
+                        .ok_or_else(|| start.expected("a profile type, 0 to 3"))
                 });
                 all?;
             }

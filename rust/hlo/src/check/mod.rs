@@ -14,13 +14,14 @@ use layout::{brief, clip, Shape};
 use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::attribute::schema;
-use crate::error::{Diagnostic, Span, MAX_DIAGNOSTICS};
+use crate::error::{Diagnostic, Span};
 use crate::infer;
 use crate::model::module::{
     Attribute, ComputationId, Instruction, InstructionId, Module, CALLS, INCONSISTENT, LOST, SHAPE_OMITTED,
     UNKNOWN_KEY, UNNAMED_OPERANDS, UNRESOLVED,
 };
 use crate::model::order::depth_first;
+use crate::tuning::MAX_DIAGNOSTICS;
 use crate::verify;
 use crate::verify::names::{Named, SuspectNames};
 use crate::verify::rule::Violation;

@@ -2,12 +2,8 @@
 
 use super::draft::{Body, Entry, Row};
 use super::error::EditError;
+use crate::tuning::{MAX_CALLS, MAX_ROWS};
 use crate::Opcode;
-
-/// The most rows of a flat computation: calls that share computations multiply.
-const MAX_ROWS: usize = 1 << 17;
-/// The most fusions and calls inside each other.
-const MAX_DEPTH: usize = 100;
 
 /// The rows of a computation, and its root.
 pub type Inside<'m> = (Vec<Row<'m>>, u32);
@@ -39,8 +35,8 @@ fn add<'m>(
     rows: &mut Vec<Row<'m>>,
     depth: usize,
 ) -> Result<u32, EditError> {
-    if depth > MAX_DEPTH {
-        return Err(EditError::Invalid(format!("more than {MAX_DEPTH} fusions or calls are inside each other")));
+    if depth > MAX_CALLS {
+        return Err(EditError::Invalid(format!("more than {MAX_CALLS} fusions or calls are inside each other")));
     }
     let (own, root) = inside(part)?;
     let mut own: Vec<Option<Row>> = own.into_iter().map(Some).collect();

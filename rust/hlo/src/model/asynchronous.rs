@@ -9,10 +9,8 @@ use rustc_hash::FxHashMap;
 
 use crate::model::module::{ComputationId, InstructionId, Module};
 use crate::opcode::{async_form, AsyncPhase};
+use crate::tuning::MAX_CARRIERS;
 use crate::{Opcode, Trait, Value};
-
-/// The number of tuples, barriers and copies that are followed from a step to the one before it.
-const MAX_CARRIERS: usize = 64;
 
 /// Custom calls that hand on their operand.
 const CARRIERS: &[&str] = &[

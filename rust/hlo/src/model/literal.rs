@@ -12,9 +12,7 @@ use layout::{clip, ArrayShape, ElementKind, ElementType, Shape, UNBOUNDED};
 use crate::cursor::{find, Cursor, Read, SHORT};
 use crate::error::{Diagnostic, Span};
 use crate::model::float::{self, Format};
-
-/// The limit on bytes of arrays that a text writes as one number: these take more memory than the text.
-pub(crate) const MAX_ZEROS: u64 = 1 << 28;
+use crate::tuning::MAX_ZEROS;
 
 /// The value of a constant.
 #[derive(Clone, Debug, PartialEq, Eq)]

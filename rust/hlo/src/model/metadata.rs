@@ -10,6 +10,7 @@ use crate::attribute;
 use crate::attribute::fields::each_field;
 use crate::error::Span;
 use crate::model::module::{InstructionId, Module};
+use crate::tuning::MAX_FRAMES;
 
 /// The tables of stack frames by id: files, functions, locations, and frames.
 #[derive(Debug, Default)]
@@ -121,9 +122,6 @@ impl fmt::Display for Frame<'_> {
         self.function.as_deref().map_or(Ok(()), |function| write!(f, " in {function}"))
     }
 }
-
-/// The frames of one stack that are followed: as deep as Python calls functions by default.
-const MAX_FRAMES: usize = 1000;
 
 impl Module {
     /// The stack frames of an instruction, innermost first: those of the tables, else the place that its metadata has.

@@ -18,6 +18,7 @@ use crate::error::{Diagnostic, Source, Span};
 use crate::model::hidden::Hidden;
 use crate::model::literal::{self, LiteralValue};
 use crate::model::metadata::Frames;
+use crate::tuning::MAX_ID;
 use crate::Opcode;
 
 /// The number of an instruction, an index into the module's instructions.
@@ -81,10 +82,9 @@ pub struct Ids {
 impl Ids {
     /// Whether there is an id for each computation and instruction, and room for the ids of wrappers.
     fn fit(&self, m: &Module) -> bool {
-        const LARGEST: i64 = 1 << 30;
         self.computations.len() == m.computations().len()
             && self.instructions.len() == m.instructions().len()
-            && self.computations.iter().all(|id| (0..LARGEST).contains(id))
+            && self.computations.iter().all(|id| (0..MAX_ID).contains(id))
     }
 }
 

@@ -17,10 +17,8 @@ use crate::model::module::{Attribute, UNKNOWN_KEY, UNRESOLVED};
 use crate::parse::instruction::Scope;
 use crate::parse::module::Header;
 use crate::parse::Parser;
+use crate::tuning::MAX_UNKNOWN_KEYS;
 use crate::Trait;
-
-/// The maximum number of distinct unknown attributes.
-pub(crate) const MAX_UNKNOWN_KEYS: usize = 4096;
 
 impl<'a> Parser<'a> {
     /// `key=value`

@@ -19,6 +19,7 @@ use crate::model::module::{Attribute, Instruction, CALLS, ELIDED, LOST, SHAPE_OM
 use crate::opcode::async_form;
 use crate::parse::Numbers;
 use crate::parse::Parser;
+use crate::tuning::{MAX_SHAPE_BYTES, MAX_UNCLOSED};
 use crate::verify::values::{lacks_order, NO_ORDER};
 use crate::{Opcode, Trait};
 
@@ -69,10 +70,6 @@ pub(crate) enum Stem {
     /// A part of a tuple, in the same computation, in place of an operand: `t_0`.
     Part { tuple: u32, index: i64 },
 }
-
-/// The number of lines of a text that may have an unclosed brace or quote; past them the rest is lost, so that the time
-/// stays linear.
-const MAX_UNCLOSED: u32 = 16;
 
 pub(crate) const BROKEN: u32 = u32::MAX;
 
@@ -474,10 +471,9 @@ impl<'a> Parser<'a> {
 /// The end of a shape in its common form: a word with brackets, perhaps with braces that are not nested, or balanced
 /// parentheses. Used only to look up texts that were parsed before, so a wrong guess is harmless.
 fn shape_end(bytes: &[u8], start: usize) -> Option<usize> {
-    const LONGEST: usize = 4096;
     if bytes.get(start) == Some(&b'(') {
         let mut depth = 0usize;
-        for (i, c) in bytes[start..].iter().take(LONGEST).enumerate() {
+        for (i, c) in bytes[start..].iter().take(MAX_SHAPE_BYTES).enumerate() {
             match c {
                 b'(' => depth += 1,
                 b')' => depth -= 1,
@@ -489,7 +485,7 @@ fn shape_end(bytes: &[u8], start: usize) -> Option<usize> {
         }
         return None;
     }
-    let within = &bytes[..bytes.len().min(start + LONGEST)];
+    let within = &bytes[..bytes.len().min(start + MAX_SHAPE_BYTES)];
     let end = find(within, start, *b"]") + 1;
     if within.get(end) == Some(&b'{') {
         return Some(find(within, end, *b"}") + 1).filter(|&end| end <= within.len());

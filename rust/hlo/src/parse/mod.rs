@@ -19,9 +19,10 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::check::{self, RestatedShape};
 use crate::cursor::{Cursor, Read};
-use crate::error::{Diagnostic, DiagnosticKind, Source, Span, SyntaxErrors, MAX_DIAGNOSTICS, MAX_PROBLEMS};
+use crate::error::{Diagnostic, DiagnosticKind, Source, Span, SyntaxErrors};
 use crate::model::module::Module;
 use crate::parse::instruction::{Scope, Stem};
+use crate::tuning::{MAX_DIAGNOSTICS, MAX_PROBLEMS};
 use crate::verify;
 
 /// Parses a part of a longer text, which begins there at this line and column, both from 1: problems have the same

@@ -11,10 +11,8 @@ use crate::model::module::{Attribute, Computation, Instruction, LOST, SHAPE_OMIT
 use crate::parse::instruction::{Scope, Stem};
 use crate::parse::module::{Header, Signature};
 use crate::parse::{Numbers, Parser};
+use crate::tuning::MAX_CANDIDATES;
 use cancel::poll;
-
-/// The number of names that are compared with a misspelled one: edit distances to a million names take long.
-const CANDIDATES: usize = 5000;
 
 impl<'a> Parser<'a> {
     /// Resolves names, sorts parameters by number and moves the rows of a scope into the module.
@@ -178,7 +176,7 @@ impl<'a> Parser<'a> {
 
     pub(crate) fn undefined_operand(&self, scope: &Scope<'a>, name: Span) -> Diagnostic {
         let found = self.c.str(name);
-        let candidates = if self.has_enough_problems() { 0 } else { CANDIDATES };
+        let candidates = if self.has_enough_problems() { 0 } else { MAX_CANDIDATES };
         let rows = scope.rows.iter().take(candidates).map(|row| self.c.str(row.name));
         Diagnostic::unknown_word(name, "operand", found, layout::nearest(found, rows))
     }
@@ -219,7 +217,7 @@ impl<'a> Parser<'a> {
                 None => {
                     is_missing = true;
                     let found = self.c.str(name);
-                    let candidates = if self.has_enough_problems() { 0 } else { CANDIDATES };
+                    let candidates = if self.has_enough_problems() { 0 } else { MAX_CANDIDATES };
                     let names = self.m.computations.iter().take(candidates).map(|c| self.c.str(c.name));
                     self.lose(Diagnostic::unknown_word(name, "computation", found, layout::nearest(found, names)));
                 }

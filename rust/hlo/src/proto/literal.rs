@@ -12,6 +12,7 @@ use super::shape;
 use crate::attribute::mesh::count_through;
 use crate::model::float;
 use crate::model::literal::LiteralValue;
+use crate::tuning::MAX_EMPTY;
 use crate::wire::{bad, Encoder, Message, Payload, Wire};
 
 /// The encoding of elements in a field.
@@ -86,7 +87,6 @@ fn array(m: Message<'_>, a: &ArrayShape, order: &ArrayShape, out: &mut String, l
         return bad(m.at, format!("{} elements in a literal of {n}", bits.len() as i64 / per));
     }
     // An array without elements prints as empty braces, or as one number if there are too many braces.
-    const MAX_EMPTY: i64 = 4096;
     let sizes = sizes_in_use(a, &m.ints(DYNAMIC_SIZES)?);
     let full = sizes.iter().position(|&d| d == 0).unwrap_or(a.rank());
     let dims = &sizes[..full];

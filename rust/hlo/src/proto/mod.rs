@@ -2,7 +2,7 @@
 //!
 //! A proto becomes text, which the parser reads. So a module from a proto passes the same checks as one from text, owns
 //! one text for all its names, and prints, pickles and compares alike. Any bytes give a module or an error with its
-//! offset, and the text is at most [`GROWTH`] times as long as the bytes. A written proto has everything that XLA's
+//! offset, and the text is at most [`MAX_GROWTH`] times as long as the bytes. A written proto has everything that XLA's
 //! messages have fields for; the rest of a text, such as unknown attributes and the number of replicas, is left out.
 
 mod device;
@@ -32,10 +32,8 @@ use std::sync::Arc;
 
 use crate::error::{Diagnostic, DiagnosticKind, Source, Span, SyntaxErrors};
 use crate::model::module::Module;
+use crate::tuning::{MAX_GROWTH, MAX_LOST, MAX_WRITTEN_MODULES};
 use crate::wire::{self, bad, Message, Wire};
-
-/// The maximum ratio of the length of the text to the bytes; real modules grow less than tenfold.
-const GROWTH: usize = 64;
 
 /// The fields of a module that text cannot express, kept as they are: numbers of the module, prefetches, whether it is
 /// dynamic, shardings of parameters and result, profiles, the assignment of devices and their kind.
@@ -49,9 +47,6 @@ fn push_int(out: &mut String, n: i64) {
     // Writing to a string does not fail.
     let _ = write!(out, "{n}");
 }
-
-/// Messages nest modules at most this deep.
-const MAX_DEPTH: usize = 3;
 
 /// Calls `found` with each module in a message: an `HloModuleProto` itself, or a message that holds modules in its
 /// first field (HloProto, HloSnapshot, HloUnoptimizedSnapshot, HloModuleProtoWithConfig, TuningData). That field is
@@ -81,7 +76,7 @@ fn find_modules<'a>(
         }
         return Ok(true);
     }
-    if depth < MAX_DEPTH {
+    if depth < MAX_WRITTEN_MODULES {
         for inner in m.fields().filter(|f| f.number == 1) {
             if let wire::Payload::Bytes(bytes) = inner.payload {
                 if !find_modules(bytes, inner.at, depth + 1, found)? {
@@ -170,9 +165,6 @@ fn proto_at(bytes: &[u8], at: usize, name: Option<&str>, strict: bool) -> Result
     }
 }
 
-/// The limit on unknown fields that an error of a text names.
-const MAX_LOST: usize = 10;
-
 /// Reads the modules of a proto in the text format.
 pub(crate) fn parse_text_format(text: &str, name: Option<&str>, strict: bool) -> Result<Vec<Module>, SyntaxErrors> {
     let of_text = |source: Source, problems| SyntaxErrors { source: Arc::new(source), problems };
@@ -211,7 +203,7 @@ fn read_modules(
     let (mut modules, mut errors) = (Vec::new(), None);
     let mut diagnostics = Some(diagnostics);
     find_modules(bytes, at, 0, &mut |m| {
-        let limit = m.bytes().len().saturating_mul(GROWTH).saturating_add(1 << 16);
+        let limit = m.bytes().len().saturating_mul(MAX_GROWTH).saturating_add(1 << 16);
         match read::module(m, name, strict, limit, 0, diagnostics.take().unwrap_or_default())? {
             Ok(module) => modules.push(module),
             Err(e) => errors = Some(e),

@@ -14,9 +14,10 @@ use super::{header, irregular, known, messages, tables, WORDLESS};
 use crate::wire::{bad, decode, each_field, Encoder, Field, Index, Message, Payload, Wire};
 use layout::clip;
 
-use crate::error::{Diagnostic, DiagnosticKind, Source, Span, SyntaxErrors, MAX_DIAGNOSTICS};
+use crate::error::{Diagnostic, DiagnosticKind, Source, Span, SyntaxErrors};
 use crate::model::module::{Ids, Module};
 use crate::parse;
+use crate::tuning::{MAX_DIAGNOSTICS, MAX_READ_MODULES};
 
 /// The module in a message, whose text has at most `limit` bytes, with these diagnostics first. `name` names the source in messages; `strict` turns
 /// every diagnostic into an error.
@@ -38,9 +39,6 @@ pub(crate) fn module(
     let modules = parse::parse_source(Source::new(r.out, name), r.diagnostics, strict);
     Ok(modules.map(|mut all| all.swap_remove(0).with_ids(Some(r.ids))))
 }
-
-/// Modules nest at most this deep: each level escapes the text of the next.
-const MAX_DEPTH: usize = 4;
 
 #[derive(Default)]
 pub(super) struct Reader<'a> {
@@ -84,8 +82,8 @@ pub(super) fn path(computation: &str, instruction: Option<&str>) -> String {
 impl<'a> Reader<'a> {
     /// The module in a message of this one.
     pub fn nested(&self, m: Message<'_>) -> Wire<Module> {
-        if self.depth >= MAX_DEPTH {
-            return bad(m.at, format!("modules nested deeper than {MAX_DEPTH} levels"));
+        if self.depth >= MAX_READ_MODULES {
+            return bad(m.at, format!("modules nested deeper than {MAX_READ_MODULES} levels"));
         }
         match module(m, None, false, self.limit.saturating_sub(self.out.len()), self.depth + 1, Vec::new())? {
             Ok(module) => Ok(module),

@@ -13,10 +13,8 @@ use crate::wire::WireError;
 use layout::clip;
 
 use crate::cursor::{Cursor, Read};
-use crate::error::{Diagnostic, Span, MAX_DIAGNOSTICS};
-
-/// Messages nest at most this deep.
-const MAX_DEPTH: usize = 100;
+use crate::error::{Diagnostic, Span};
+use crate::tuning::{MAX_DIAGNOSTICS, MAX_MESSAGES};
 
 /// The number of bytes of a length: with a fixed size, a length can be filled in after its message.
 const LENGTH_BYTES: usize = 5;
@@ -314,10 +312,10 @@ impl<'a> Reader<'a> {
     }
 
     fn nested(&mut self, field: &FieldSpec, inner: usize, at: usize, depth: usize) -> Read<()> {
-        if depth >= MAX_DEPTH {
+        if depth >= MAX_MESSAGES {
             return Err(Diagnostic::limit(
                 Span::new(at, at + field.name.len()),
-                format!("messages nested deeper than {MAX_DEPTH} levels"),
+                format!("messages nested deeper than {MAX_MESSAGES} levels"),
             ));
         }
         let Some(close) = self.open() else {

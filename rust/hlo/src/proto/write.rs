@@ -23,7 +23,6 @@ use crate::attribute::schema::{self, Form};
 use crate::attribute::Value;
 use crate::model::asynchronous::AsyncBindings;
 use crate::model::fresh::Names;
-use crate::model::literal as literals;
 use crate::model::module::{Attribute, ComputationId, InstructionId, Module};
 use crate::opcode::{async_form, AsyncPhase};
 use crate::wire::{Encoder, Message};
@@ -63,7 +62,7 @@ impl Module {
                 .map_or(self.computations().len() as i64, |id| id + 1),
             bindings: None,
             payloads: WrittenPayloads::default(),
-            room: literals::MAX_ZEROS,
+            room: crate::tuning::MAX_ZEROS,
             unfit: None,
         };
         let proto = w.module(&order).0;

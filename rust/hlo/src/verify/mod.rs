@@ -27,10 +27,11 @@ use crate::attribute::form::Form;
 use crate::attribute::schema;
 use crate::attribute::Value;
 use crate::cursor::Cursor;
-use crate::error::{Diagnostic, Span, MAX_PROBLEMS};
+use crate::error::{Diagnostic, Span};
 use crate::infer::Operation;
 use crate::model::module::{ComputationId, InstructionId, Module, UNKNOWN_KEY};
 use crate::opcode::{async_form, elementwise, AsyncPhase};
+use crate::tuning::MAX_PROBLEMS;
 use crate::Opcode;
 use rule::{Law, Violation};
 
