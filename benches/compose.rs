@@ -4,7 +4,7 @@
 use criterion::{criterion_group, criterion_main, Criterion, Throughput};
 use hlomap_benches::ops::{fold, small_pair, turning_chain, Chance, Step};
 use hlomap_benches::{op_maps, reshape, reshape_chain};
-use quasiaffine::{compose, Map, Options};
+use quasiaffine::{Map, Options};
 use std::hint::black_box;
 
 /// All pairs of operation maps where the rank of the first map's results matches the second map's dims.
@@ -44,7 +44,7 @@ fn bench(c: &mut Criterion) {
         group.bench_function(name, |b| {
             b.iter(|| {
                 for (first, second) in &pairs {
-                    drop(black_box(compose(black_box(first), black_box(second), Options::default())));
+                    drop(black_box(black_box(first).compose(black_box(second), Options::default())));
                 }
             })
         });

@@ -6,7 +6,6 @@
 //! every turn.
 
 use criterion::{criterion_group, Criterion, Throughput};
-use quasiaffine::parse_map;
 use quasiaffine::{Map, Points, Program};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -38,7 +37,7 @@ struct Case {
 
 impl Case {
     fn new(name: &'static str, in_c: Loop, text: &str) -> Case {
-        let map = parse_map(text).unwrap_or_else(|e| panic!("{e}"));
+        let map = text.parse::<Map>().unwrap_or_else(|e| panic!("{e}"));
         // Points all over the ranges, from a generator of our own: the rows stay the same in every run.
         let mut state = 1u64;
         let mut next = |(lo, hi): (i64, i64)| {

@@ -4,12 +4,11 @@
 pub mod ops;
 
 use ops::{Op, Step};
-use quasiaffine::parse_map;
 use quasiaffine::Map;
 
 fn maps(text: &str) -> Vec<Map> {
     let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
-    lines.map(|line| parse_map(line).unwrap_or_else(|e| panic!("{e}"))).collect()
+    lines.map(|line| line.parse::<Map>().unwrap_or_else(|e| panic!("{e}"))).collect()
 }
 
 /// Indexing maps of typical operations.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use quasiaffine::parse_expr;
 use quasiaffine::{Domain, Expr};
 use quasiaffine::{Kind, Op, Var};
 
@@ -156,7 +155,7 @@ getters! { PyExpr, self, py;
         (Expr::Var(Var { kind: Kind::Dim, .. }), _) => "dim",
         (Expr::Var(Var { kind: Kind::Range, .. }), _) => "range",
         (Expr::Var(Var { kind: Kind::Runtime, .. }), _) => "runtime",
-        (_, Some(Op::Sum(sum))) if sum.as_multiple().is_some() => "product",
+        (_, Some(Op::Sum(sum))) if sum.is_multiple() => "product",
         (_, Some(Op::Sum(_)) | None) => "sum",
         (_, Some(Op::Product(..))) => "product",
         (_, Some(Op::FloorDiv(..))) => "floordiv",
@@ -246,7 +245,7 @@ impl PyExpr {
     #[pyo3(signature = (text, /))]
     fn parse(text: Arg<'_, &str>) -> PyResult<PyExpr> {
         named!("Expr.parse", text);
-        Ok(PyExpr::from(parse_expr(text).or_raise()?))
+        Ok(PyExpr::from(text.parse::<Expr>().or_raise()?))
     }
 
     /// The smaller of two expressions.
@@ -364,7 +363,7 @@ impl PyExpr {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-        if u64::from(self.0.nodes()) > quasiaffine::EFFORT {
+        if u64::from(self.0.nodes()) > quasiaffine::Expr::MAX_NODES {
             let too_large = quasiaffine::Error::TooLarge("the expression has too many nodes to print");
             return Err(of_quasiaffine(too_large));
         }

@@ -8,9 +8,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use quasiaffine::{parse_map, parse_map_over, Style};
-use quasiaffine::{Expr, Interval, Options, Program, Variable};
-use quasiaffine::{Map, State};
+use quasiaffine::{Expr, Interval, Map, Options, Program, State, Style, Variable};
 
 use crate::argument::Arg;
 use crate::detach::{n_threads, unlocked, unlocked_if};
@@ -98,7 +96,7 @@ fn is_small(m: &Map) -> bool {
 
 /// Simplifies a map; other threads may run meanwhile if that takes long.
 pub fn simplified(py: Python<'_>, m: &Map, options: Options) -> PyResult<Map> {
-    unlocked_if(py, !is_small(m), || quasiaffine::simplify(m, options))
+    unlocked_if(py, !is_small(m), || m.simplify(options))
 }
 
 getters! { PyMap, self, py;
@@ -191,7 +189,7 @@ impl PyMap {
             given.map(|list| list.into_iter().map(|v| v.variable).collect())
         };
         let given = [dims, ranges, runtime].map(variables);
-        let read = unlocked_if(py, text.len() >= SHORT_TEXT, || parse_map_over(text, given))?;
+        let read = unlocked_if(py, text.len() >= SHORT_TEXT, || Map::parse_over(text, given))?;
         Ok(read.or_raise().in_call(py, "IndexingMap.parse")?.into())
     }
 
@@ -226,7 +224,7 @@ impl PyMap {
     #[pyo3(signature = (second, /))]
     fn _then(&self, py: Python<'_>, second: &PyMap) -> PyResult<PyMap> {
         let is_long = !(is_small(&self.map) && is_small(&second.map));
-        let composed = unlocked_if(py, is_long, || quasiaffine::then(&self.map, &second.map))?;
+        let composed = unlocked_if(py, is_long, || self.map.then(&second.map))?;
         Ok(composed.or_raise().in_call(py, "IndexingMap.then")?.into())
     }
 
@@ -361,7 +359,7 @@ impl PyMap {
     #[pyo3(signature = (distinct=Arg::from(false)), text_signature = "($self, distinct=False)")]
     fn count(&self, py: Python<'_>, distinct: Arg<'_, bool>) -> PyResult<PyCount> {
         named!("IndexingMap.count", distinct);
-        let count = if distinct { quasiaffine::distinct } else { quasiaffine::touched };
+        let count = if distinct { Map::distinct } else { Map::touched };
         Ok(unlocked(py, || count(&self.map))?.into())
     }
 
@@ -377,11 +375,11 @@ impl PyMap {
     /// >>> hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 4]").inverse()
     /// Unknown(reason='no inverse is known: the results may not determine the dimensions')
     fn inverse<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        match unlocked(py, || quasiaffine::inverse(&self.map))? {
+        match unlocked(py, || self.map.inverse())? {
             Some(map) => Ok(Bound::new(py, PyMap::from(map))?.into_any()),
             None => {
                 let class = py.import(intern!(py, "hlomap.base.answers"))?.getattr(intern!(py, "Unknown"))?;
-                let is_injective = unlocked(py, || quasiaffine::is_injective(&self.map))?.is_yes();
+                let is_injective = unlocked(py, || self.map.is_injective())?.is_yes();
                 class.call1((match is_injective && self.map.domain().n_ranges == 0 {
                     true => "no inverse is known: the map is injective, but its results cannot be solved for the dims",
                     false => "no inverse is known: the results may not determine the dimensions",
@@ -399,7 +397,7 @@ impl PyMap {
         if this.domain().n_dims != other.domain().n_dims || !has_results {
             return Ok(None);
         }
-        Ok(Some(unlocked(py, || quasiaffine::equivalent(this, other))?.into()))
+        Ok(Some(unlocked(py, || this.equivalent(other))?.into()))
     }
 
     /// Whether the domain has no point; ``.value`` of the answer is ``None`` if that is undecided.
@@ -409,7 +407,7 @@ impl PyMap {
     /// >>> m.is_empty().value
     /// False
     fn is_empty(&self, py: Python<'_>) -> PyResult<Answer> {
-        Ok(unlocked(py, || quasiaffine::is_empty(&self.map))?.into())
+        Ok(unlocked(py, || self.map.is_empty())?.into())
     }
 
     /// The number of nodes of the results, a :class:`Cost`.
@@ -464,7 +462,7 @@ pub fn _map(
     usage: Py<PyAny>,
     suppliers: Py<PyDict>,
 ) -> PyResult<PyMap> {
-    let map = unlocked_if(py, text.len() >= SHORT_TEXT, || parse_map(text))?;
+    let map = unlocked_if(py, text.len() >= SHORT_TEXT, || text.parse::<Map>())?;
     Ok(PyMap::placed(map.or_raise()?, index, usage, suppliers))
 }
 

@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyException, PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyList, PyTuple};
-use quasiaffine::default_var;
+use quasiaffine::Var;
 use quasiaffine::{Constraint, Domain, Interval, Points, Variable};
 
 use crate::argument::of_length;
@@ -99,7 +99,7 @@ pub fn domain_of(
     let mut domain = Domain { n_dims, n_ranges, constraints, ..Domain::default() };
     for VariableLike { mut variable, name } in dims.into_iter().chain(ranges).chain(runtime) {
         let default = domain.var(domain.vars.len());
-        let is_own = |name: &str| default_var(name) != Some(default);
+        let is_own = |name: &str| Var::named(name) != Some(default);
         variable.name = match &name {
             Some(name) => is_own(name).then(|| Arc::from(&**name)),
             None => variable.name.filter(|name| is_own(name)),

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use quasiaffine::simplify_traced;
+
 use quasiaffine::Map;
 use quasiaffine::{Constraint, Expr, Interval, Options, Variable};
 use quasiaffine::{Statement, Step};
@@ -44,7 +44,7 @@ pub fn simplify_many(
     let options =
         Options::new().keep_point_dims(keep_point_dims).drop_unused(drop_unused).solve(drop_unused).rescale(rescale);
     let maps = maps_of(maps, "simplify_many")?;
-    let simplified = unlocked_many(py, &maps, threads, |m| quasiaffine::simplify(m, options))?;
+    let simplified = unlocked_many(py, &maps, threads, |m| m.simplify(options))?;
     Ok(simplified.into_iter().map(PyMap::from).collect())
 }
 
@@ -75,13 +75,8 @@ pub fn compose_many(
         Some((a.map.clone(), b.map.clone()))
     };
     let pairs = expect_many(pairs, "compose_many", "a sequence of pairs of IndexingMap", pair)?;
-    let composed = unlocked_many(py, &pairs, threads, |(a, b)| {
-        if simplify {
-            quasiaffine::compose(a, b, options)
-        } else {
-            quasiaffine::then(a, b)
-        }
-    })?;
+    let composed =
+        unlocked_many(py, &pairs, threads, |(a, b)| if simplify { a.compose(b, options) } else { a.then(b) })?;
     composed
         .into_iter()
         .map(|m: quasiaffine::Result<Map>| Ok(m.or_raise().in_call(py, "compose_many")?.into()))
@@ -108,7 +103,7 @@ pub fn count_many(
 ) -> PyResult<Vec<PyCount>> {
     named!("count_many", distinct, threads);
     let maps = maps_of(maps, "count_many")?;
-    let count = if distinct { quasiaffine::distinct } else { quasiaffine::touched };
+    let count = if distinct { Map::distinct } else { Map::touched };
     let counts = unlocked_many(py, &maps, threads, count)?;
     Ok(counts.into_iter().map(PyCount::from).collect())
 }
@@ -193,7 +188,7 @@ pub fn _simplify_traced(
     let options =
         Options::new().keep_point_dims(keep_point_dims).drop_unused(drop_unused).solve(drop_unused).rescale(rescale);
     let (simplified, steps) = unlocked(py, || {
-        let (simplified, steps) = simplify_traced(&map.map, options);
+        let (simplified, steps) = map.map.simplify_traced(options);
         let named = |step: &Step| {
             let [before, after] = step.to_text();
             (step.rule.name(), step.rule.law(), before, after, statements(step))

@@ -6,7 +6,7 @@ use numpy::{Complex64, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
-use quasiaffine::{then, Map};
+use quasiaffine::Map;
 
 use crate::argument::{expect_many, Arg, Kind};
 use crate::detach::unlocked;
@@ -312,7 +312,7 @@ pub fn count_requests(
     let (threads, rest, array) = (threads.get(), rest.map(|m| &m.get().map), shape.get().array("positions")?);
     let warps = Warps { warp, vector, base_alignment, sector_bytes };
     let access = |elements| Access::new(elements, array, warps, &effort);
-    let elements = || rest.map_or_else(|| Ok(threads.map.clone()), |rest| then(&threads.map, rest));
+    let elements = || rest.map_or_else(|| Ok(threads.map.clone()), |rest| threads.map.then(rest));
     let found = unlocked(py, || elements().map(access))?.or_raise()?;
     let totals = |c: Counts| (c.requests, c.sectors, c.bytes_used, c.sectors * i128::from(sector_bytes), c.longest_run);
     Ok((

@@ -40,8 +40,7 @@ pub fn _image_many(py: Python<'_>, maps: Vec<(PyRef<'_, PyMap>, Bounds)>) -> PyR
     let interval = |(lo, hi): &(i64, i64)| Interval::new(*lo, *hi);
     let maps: Vec<(_, Vec<_>)> =
         maps.iter().map(|(m, bounds)| (m.map.clone(), bounds.iter().map(interval).collect())).collect();
-    let images =
-        || maps.iter().map(|(m, bounds)| quasiaffine::image(m, bounds)).collect::<quasiaffine::Result<Vec<_>>>();
+    let images = || maps.iter().map(|(m, bounds)| m.image(bounds)).collect::<quasiaffine::Result<Vec<_>>>();
     Ok(unlocked(py, images)?.or_raise()?.into_iter().map(PyMap::from).collect())
 }
 
@@ -91,7 +90,7 @@ pub fn _coalesce(py: Python<'_>, maps: Vec<PyRef<'_, PyMap>>) -> PyResult<Vec<(P
 pub fn _eliminate_ranges(py: Python<'_>, maps: Vec<PyRef<'_, PyMap>>) -> PyResult<Vec<PyMap>> {
     let maps = shared(&maps);
     let options = quasiaffine::Options::new().drop_unused(true);
-    let fewer = || maps.iter().map(|m| quasiaffine::eliminate_ranges(m, options)).collect::<Vec<_>>();
+    let fewer = || maps.iter().map(|m| m.eliminate_ranges(options)).collect::<Vec<_>>();
     Ok(unlocked(py, fewer)?.into_iter().map(PyMap::from).collect())
 }
 

@@ -9,8 +9,7 @@ use numpy::{IntoPyArray, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use quasiaffine::tile::{symbolic_tile, Clause, TileBox};
-use quasiaffine::FEW_POINTS;
+use quasiaffine::tile::{Clause, SymbolicTile, TileBox, TiledMap};
 use quasiaffine::{Domain, Expr, Interval, Kind, Map, Var, Variable};
 
 use crate::class::tuple_of;
@@ -43,7 +42,7 @@ fn run_of(b: TileBox) -> Run {
 #[pymethods]
 impl PyTilePlan {
     #[new]
-    #[pyo3(signature = (sizes, n_parallel, nests, arrays, n_reads, tiled, /, few_points=FEW_POINTS))]
+    #[pyo3(signature = (sizes, n_parallel, nests, arrays, n_reads, tiled, /, few_points=TiledMap::FEW_POINTS))]
     fn new(
         py: Python<'_>,
         sizes: Vec<i64>,
@@ -179,7 +178,7 @@ impl PyTilePlan {
         };
         let sizes = self.plan.sizes();
         let own: Vec<i64> = numbers.iter().map(|&k| sizes[k as usize]).collect();
-        let tile = unlocked(py, || symbolic_tile(map, &own, array.dims()))?;
+        let tile = unlocked(py, || SymbolicTile::of(map, &own, array.dims()))?;
         let names = self.names(map);
         let n = numbers.len() as u32;
         let everywhere = |v: Var| {

@@ -18,7 +18,7 @@ use flow::shapes::{self, ShapeIndex};
 use flow::work::{Arithmetic, Work};
 use hlo::{ComputationId, InstructionId};
 use layout::ArrayShape;
-use quasiaffine::{distinct, touched, Count, Map};
+use quasiaffine::{Count, Map};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -244,12 +244,12 @@ impl<'a, P: CostRules> Counter<'a, P> {
             return Ok(counts);
         }
         let (mut paths, mut elements) = match &maps[..] {
-            [one] => (touched(one), distinct(one)),
+            [one] => (one.touched(), one.distinct()),
             _ => reads::count(&maps),
         };
         // If maps share elements, bounds on the reads of the union do not bound the reads of each map.
         if maps.len() > 1 {
-            paths.lower = if maps.iter().all(|map| touched(map).is_exact()) { paths.upper } else { 0 };
+            paths.lower = if maps.iter().all(|map| map.touched().is_exact()) { paths.upper } else { 0 };
         }
         if !exact {
             (paths.lower, elements.lower) = (0, 0);
@@ -363,7 +363,7 @@ impl<'a, P: CostRules> Counter<'a, P> {
         };
         let (mut all, mut most) = (Count::default(), 0u128);
         for (_, map) in &footprint.maps {
-            let reads = touched(map);
+            let reads = map.touched();
             all.lower = all.lower.saturating_add(reads.lower);
             all.upper = all.upper.saturating_add(reads.upper);
             let points = map.domain().ranges().iter().map(|v| v.interval.size());

@@ -6,7 +6,7 @@
 use flow::indexing::{InstructionIndexing, OperandIndexing};
 use flow::maps::is_identity_on;
 use layout::{buffer_bytes, buffer_elements, linear_index, transpose_is_bitcast, ArrayShape, Shape};
-use quasiaffine::{equivalent, then, Map, Points, Program};
+use quasiaffine::{Map, Points, Program};
 
 /// Whether the output has every element of an operand, the part `at` of its indexing, at the same position in memory;
 /// `None` if that is undecided, and for values that are not arrays.
@@ -41,7 +41,7 @@ pub fn is_bitcast(indexing: &InstructionIndexing, at: Option<usize>, output: &Sh
 /// Compares the positions of an output element and of the operand element that it reads; first at some points, which
 /// decides most cases.
 fn by_positions(m: &Map, output: &ArrayShape, operand: &ArrayShape) -> Option<bool> {
-    let (own, read) = (linear_index(output).ok()?, then(m, &linear_index(operand).ok()?).ok()?);
+    let (own, read) = (linear_index(output).ok()?, m.then(&linear_index(operand).ok()?).ok()?);
     let domain = read.domain();
     if domain.n_runtime() == 0 && domain.constraints.is_empty() {
         let (n, n_dims) = (domain.vars.len() + 1, domain.n_dims);
@@ -69,5 +69,5 @@ fn by_positions(m: &Map, output: &ArrayShape, operand: &ArrayShape) -> Option<bo
     if domain.vars.len() != domain.n_dims {
         return None;
     }
-    equivalent(&own, &read).known()
+    own.equivalent(&read).known()
 }

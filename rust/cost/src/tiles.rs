@@ -11,7 +11,7 @@ use flow::schedule::{Schedule, Step};
 use flow::shapes::{self, ShapeIndex};
 use hlo::{InstructionId, Module};
 use layout::Shape;
-use quasiaffine::{simplify, Expr, Kind, Map};
+use quasiaffine::{Expr, Kind, Map};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
@@ -148,7 +148,7 @@ fn beside(parameters: &Parameters, shape: &Shape) -> Option<Map> {
         stride = stride.checked_mul(n)?;
     }
     results.reverse();
-    Some(simplify(&identity.with_results_unchecked(results.into_vec()), SIMPLIFY))
+    Some(identity.with_results_unchecked(results.into_vec()).simplify(SIMPLIFY))
 }
 
 /// The map to an output of these sizes whose dimensions correspond to dimensions of the tiled output: dimensions

@@ -9,7 +9,7 @@ use cancel::poll;
 use hlo::InstructionId;
 use layout::Shape;
 use quasiaffine::State;
-use quasiaffine::{compose, simplify, Domain, Map, Options};
+use quasiaffine::{Domain, Map, Options};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -63,8 +63,8 @@ pub fn closure<E: From<quasiaffine::Error>>(
             }
             let maps = found.entry(index.clone()).or_default();
             let composed = match is_identity_on(second, &from) {
-                true => simplify(&m, Options::default()),
-                false => compose(&m, second, Options::default())?,
+                true => m.simplify(Options::default()),
+                false => m.compose(second, Options::default())?,
             };
             if composed.state() == State::Empty || maps.contains(&composed) {
                 continue;

@@ -9,7 +9,7 @@ use cancel::once;
 use std::sync::{Arc, OnceLock};
 
 use quasiaffine::State;
-use quasiaffine::{eliminate_ranges, for_any_runtime, simplify, solve, Map, Options};
+use quasiaffine::{solve, Map, Options};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -53,7 +53,7 @@ impl Footprint {
         let mut found = self.clone();
         for (_, m) in found.maps.iter_mut().filter(|(_, m)| m.domain().n_runtime() > 0) {
             // The number of reads of an element is not known either.
-            (found.exact, *m) = (false, eliminate_ranges(&for_any_runtime(m)?, SIMPLIFY));
+            (found.exact, *m) = (false, m.for_any_runtime()?.eliminate_ranges(SIMPLIFY));
         }
         if !found.exact {
             found.reason.get_or_insert_with(|| reason.into());
@@ -127,7 +127,7 @@ impl InstructionIndexing {
         // The operands share one iteration space of ranges.
         while let Some(solved) = solve(footprints(&parts).flat_map(|f| &f.maps).map(|(_, m)| m)) {
             let options = Options::new().keep_point_dims(true);
-            maps_of(&mut parts).zip(solved).for_each(|(m, solved)| *m = simplify(&solved, options));
+            maps_of(&mut parts).zip(solved).for_each(|(m, solved)| *m = solved.simplify(options));
         }
         let has_runtime = footprints(&parts).any(Footprint::has_runtime);
         InstructionIndexing { sizes: SmallVec::from_slice(sizes), parts, has_runtime, ..InstructionIndexing::default() }

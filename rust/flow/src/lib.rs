@@ -15,7 +15,7 @@
 //!
 //! use flow::{Direction, Footprint, InstructionIndexing, Key, OperandIndexing, Propagator, Query, Questions};
 //! use flow::{RuleProvider, RuleTraits, ShapeIndex, Subject};
-//! use quasiaffine::{parse_map, Style};
+//! use quasiaffine::{Map, Style};
 //!
 //! /// Rules for one-dimensional reverse and for fusions.
 //! struct Reverse<'m>(&'m hlo::Module);
@@ -38,7 +38,7 @@
 //!         if self.0.opcode_name(id) != "reverse" {
 //!             return Err(format!("no rule for {}", self.0.opcode_name(id)));
 //!         }
-//!         let map = parse_map("(d0) -> (-d0 + 4), domain: d0 in [0, 4]").map_err(|e| e.to_string())?;
+//!         let map = ("(d0) -> (-d0 + 4), domain: d0 in [0, 4]").parse::<Map>().map_err(|e| e.to_string())?;
 //!         let maps = vec![(ShapeIndex::new(), map)];
 //!         let part = Footprint { maps, exact: true, reason: None, crosses_devices: false };
 //!         Ok(Arc::new(InstructionIndexing::new(&[5], vec![(0, OperandIndexing::Known(part))])))

@@ -1,7 +1,7 @@
 //! Maps by themselves: whether one is the identity or has the whole of an array, boxes, sizes, other sources.
 
 use layout::Shape;
-use quasiaffine::{simplify, solve, Domain, Expr, Interval, Kind, Map, Options, State, Variable};
+use quasiaffine::{solve, Domain, Expr, Interval, Kind, Map, Options, State, Variable};
 use smallvec::SmallVec;
 
 use crate::shapes;
@@ -12,7 +12,7 @@ pub const SIMPLIFY: Options = Options::new().drop_unused(true);
 /// Solves the equalities of one map for ranges.
 pub(crate) fn solve_alone(map: &mut Map) {
     if let Some(solved) = solve(std::iter::once(&*map)) {
-        *map = simplify(&solved[0], SIMPLIFY.solve(true));
+        *map = solved[0].simplify(SIMPLIFY.solve(true));
     }
 }
 
@@ -23,7 +23,7 @@ pub fn remap_sources(m: &Map, new: &dyn Fn(i64) -> Option<i64>) -> Map {
     }
     let moved = m.remap_sources(new);
     if n_sources(&moved) < n_sources(m) {
-        return simplify(&moved, SIMPLIFY);
+        return moved.simplify(SIMPLIFY);
     }
     moved
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use hlo::{InstructionId, Module};
 use layout::Shape;
 use quasiaffine::State;
-use quasiaffine::{compose, Domain, Expr, Interval, Kind, Map, Var, Variable};
+use quasiaffine::{Domain, Expr, Interval, Kind, Map, Var, Variable};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
@@ -203,8 +203,8 @@ impl Parameters {
         };
         let lifted = if self.suppliers.contains(&usage) { None } else { self.lift(usage.0, first, second)? };
         self.used_alone(&match lifted {
-            Some((first, second)) => compose(&first, &second, SIMPLIFY)?,
-            None => compose(first, second, SIMPLIFY)?,
+            Some((first, second)) => first.compose(&second, SIMPLIFY)?,
+            None => first.compose(second, SIMPLIFY)?,
         })
     }
 

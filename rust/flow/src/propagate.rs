@@ -11,7 +11,7 @@ use std::mem::take;
 
 use hlo::{InstructionId, Module};
 use layout::Shape;
-use quasiaffine::{compose, compose_elements, unconditional, Counting, Map};
+use quasiaffine::{Counting, Map};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -359,8 +359,8 @@ fn follow(
                 continue;
             }
             let then = || match counts_reads {
-                true => compose(first, second, SIMPLIFY),
-                false => compose_elements(first, second, SIMPLIFY),
+                true => first.compose(second, SIMPLIFY),
+                false => first.compose_elements(second, SIMPLIFY),
             };
             let found = match mode.parameters() {
                 // Equality leaves out the names of parameters.
@@ -374,7 +374,7 @@ fn follow(
                 Err(e) => target.mark_unknown(to, &format!("composition: {e}").into()),
                 Ok(map) if map.state() == quasiaffine::State::Empty => {}
                 Ok(map) => {
-                    let wider = if counts_reads { None } else { unconditional(&map, SIMPLIFY) };
+                    let wider = if counts_reads { None } else { map.unconditional(SIMPLIFY) };
                     let is_wider = wider.is_some();
                     target.array(to).add(wider.unwrap_or(map), Some(from.usage), is_wider);
                 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use layout::Shape;
 use quasiaffine::Style;
-use quasiaffine::{count_windows, distinct, touched, Count, Expr, Interval, Map};
+use quasiaffine::{count_windows, Count, Expr, Interval, Map};
 
 use crate::shapes;
 pub use crate::tuning::MAX_PAIRWISE;
@@ -98,7 +98,7 @@ impl Union {
 
 /// The number of reads by distinct maps into one array, and the number of elements that they reach.
 pub fn count(maps: &[&Map]) -> (Count, Count) {
-    let parts: Vec<_> = maps.iter().map(|m| (touched(m), distinct(m))).collect();
+    let parts: Vec<_> = maps.iter().map(|m| (m.touched(), m.distinct())).collect();
     let few = maps.len() <= MAX_PAIRWISE;
     let outputs_apart = few && disjoint(maps, |m| m.domain().dims().iter().map(|v| v.interval).collect());
     let elements_apart = few && disjoint(maps, |m| m.results().iter().map(|e| bounds(m, e)).collect());

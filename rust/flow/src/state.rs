@@ -5,7 +5,7 @@ use std::iter::once;
 
 use layout::Shape;
 use quasiaffine::State as MapState;
-use quasiaffine::{eliminate_ranges, fewest, merge, solve, Coalesced, Counting, Domain, Interval, Map, Variable};
+use quasiaffine::{fewest, merge, solve, Coalesced, Counting, Domain, Interval, Map, Variable};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use smallvec::SmallVec;
 
@@ -367,7 +367,7 @@ impl State {
             if array.entries.iter().any(|e| is_big(&e.map)) {
                 array.rewrite(|map| {
                     if is_big(map) {
-                        *map = eliminate_ranges(map, SIMPLIFY);
+                        *map = map.eliminate_ranges(SIMPLIFY);
                     }
                 });
             }
@@ -412,7 +412,7 @@ fn around(maps: &[Map], shape: &Shape, mode: Mode<'_>) -> Vec<Map> {
     if let Some(table) = mode.devices() {
         return table.whole(maps, &sizes);
     }
-    let bounds = |m: &Map, k: usize| m.image().get(k).copied().flatten().unwrap_or(Interval::ALL);
+    let bounds = |m: &Map, k: usize| m.result_bounds().get(k).copied().flatten().unwrap_or(Interval::ALL);
     let around = |k: usize| maps.iter().map(|m| bounds(m, k)).reduce(Interval::hull).unwrap_or(Interval::ALL);
     let of_size = |(k, &n): (usize, &i64)| around(k).intersect(Interval::new(0, n.saturating_sub(1)));
     let ranges: SmallVec<[Interval; 6]> = sizes.iter().enumerate().map(of_size).collect();

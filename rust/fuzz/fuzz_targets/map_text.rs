@@ -3,17 +3,17 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use quasiaffine::{parse_map, Style};
+use quasiaffine::{Map, Style};
 
 fuzz_target!(|text: &str| {
-    let Ok(map) = parse_map(text) else { return };
+    let Ok(map) = text.parse::<Map>() else { return };
     if let Ok(printed) = map.to_text(Style::Line) {
-        assert_eq!(parse_map(&printed).as_ref(), Ok(&map), "{printed}");
+        assert_eq!(printed.parse::<Map>().as_ref(), Ok(&map), "{printed}");
     }
-    let simple = quasiaffine::simplify(&map, Default::default());
-    assert_eq!(quasiaffine::simplify(&simple, Default::default()), simple, "{map}");
-    let _ = quasiaffine::then(&map, &simple);
-    let fewer = quasiaffine::eliminate_ranges(&map, Default::default());
+    let simple = map.simplify(Default::default());
+    assert_eq!(simple.simplify(Default::default()), simple, "{map}");
+    let _ = map.then(&simple);
+    let fewer = map.eliminate_ranges(Default::default());
     let _ = quasiaffine::coalesce(&[map.clone(), simple, fewer]);
-    let _ = (quasiaffine::touched(&map), quasiaffine::distinct(&map), quasiaffine::inverse(&map));
+    let _ = (map.touched(), map.distinct(), map.inverse());
 });

@@ -5,7 +5,7 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
-use quasiaffine::{compose, simplify, then, Interval, Options};
+use quasiaffine::{Interval, Options};
 
 #[path = "../../quasiaffine/tests/random/mod.rs"]
 mod random;
@@ -103,8 +103,8 @@ impl<'a> Arbitrary<'a> for Pair {
 fuzz_target!(|pair: Pair| {
     let maps = pair.0.each_ref().map(Plan::map);
     for (map, plan) in maps.iter().zip(&pair.0) {
-        let simple = simplify(map, Options::default());
-        assert_eq!(simplify(&simple, Options::default()), simple, "of {map}");
+        let simple = map.simplify(Options::default());
+        assert_eq!(simple.simplify(Options::default()), simple, "of {map}");
         let points = plan.points();
         check_same(map, &simple, &points).expect("the same map");
         for (_, values) in graph(map, &points) {
@@ -116,8 +116,8 @@ fuzz_target!(|pair: Pair| {
             }
         }
     }
-    if let Ok(both) = then(&maps[0], &maps[1]) {
-        let composed = compose(&maps[0], &maps[1], Options::default()).expect("as then");
-        assert_eq!(composed, simplify(&both, Options::default()), "of {both}");
+    if let Ok(both) = maps[0].then(&maps[1]) {
+        let composed = maps[0].compose(&maps[1], Options::default()).expect("as then");
+        assert_eq!(composed, both.simplify(Options::default()), "of {both}");
     }
 });

@@ -4,7 +4,7 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
-use quasiaffine::{simplify, Constraint, Domain, Expr, Interval, Map, Options, Points, Program, Variable};
+use quasiaffine::{Constraint, Domain, Expr, Interval, Map, Options, Points, Program, Variable};
 
 const DIMS: usize = 3;
 
@@ -61,8 +61,8 @@ fuzz_target!(|case: Case| {
     let side = |i: usize| vars[i].interval.lo - 1..=vars[i].interval.hi + 1;
     let points = side(0).flat_map(|a| side(1).flat_map(move |b| side(2).map(move |c| [a, b, c])));
     let rows: Vec<i64> = points.flatten().collect();
-    let simple = simplify(&map, Options::default());
-    assert_eq!(simplify(&simple, Options::default()), simple, "{map}");
+    let simple = map.simplify(Options::default());
+    assert_eq!(simple.simplify(Options::default()), simple, "{map}");
     let ((in_map, values), (in_simple, found)) = (evaluate(&map, &rows), evaluate(&simple, &rows));
     assert_eq!(in_map, in_simple, "{map}\n{simple}");
     let width = map.results().len();

@@ -4,7 +4,7 @@
 //! output element has the same position as the operand element that it equals. If both layouts are strided, the
 //! answer is exact at any size; otherwise the two maps are compared and the answer may be [`Answer::Unknown`].
 
-use quasiaffine::{equivalent, then, Answer, Domain, Expr, Map};
+use quasiaffine::{Answer, Domain, Expr, Map};
 
 use crate::derived_shapes::permutation;
 use crate::linear::{buffer_bytes, linear_index, logical_index};
@@ -23,8 +23,8 @@ pub fn reshape_is_bitcast(operand: &ArrayShape, output: &ArrayShape) -> Result<A
             Some(number) => Ok(Answer::No(unravel_index(output, number)?)),
         };
     }
-    let through = then(&reshape_map(output, operand)?, &linear_index(operand)?)?;
-    Ok(equivalent(&linear_index(output)?, &through))
+    let through = reshape_map(output, operand)?.then(&linear_index(operand)?)?;
+    Ok(linear_index(output)?.equivalent(&through))
 }
 
 /// Whether the transpose whose output dimension i is operand dimension `dimensions[i]` is a bitcast. Negative dimension
@@ -55,7 +55,7 @@ pub fn transpose_is_bitcast(operand: &ArrayShape, output: &ArrayShape, dimension
         back[d] = Expr::dim(i as u32);
     }
     let there = Map::new(Domain::of_sizes(output.dims()), back)?;
-    Ok(equivalent(&linear_index(output)?, &then(&there, &linear_index(operand)?)?))
+    Ok(linear_index(output)?.equivalent(&there.then(&linear_index(operand)?)?))
 }
 
 /// Whether a bitcast from `operand` to `output` is valid: both buffers have the same size, and no element of the output
@@ -69,8 +69,8 @@ pub fn is_valid_bitcast(operand: &ArrayShape, output: &ArrayShape) -> Result<Ans
     if operand.n_elements() == Some(crate::buffer_elements(operand)?) {
         return Ok(Answer::Yes);
     }
-    let round = then(&then(&there, &logical_index(operand)?)?, &linear_index(operand)?)?;
-    Ok(equivalent(&there, &round))
+    let round = there.then(&logical_index(operand)?)?.then(&linear_index(operand)?)?;
+    Ok(there.equivalent(&round))
 }
 
 /// The answer if the element counts, element widths or buffer sizes differ, and for arrays without elements.
@@ -107,7 +107,7 @@ fn first_difference(a: &[Digit], b: &[Digit]) -> Option<i64> {
 /// The map from an index of one array to the index of the other that has the same row-major index.
 fn reshape_map(from: &ArrayShape, to: &ArrayShape) -> Result<Map> {
     let plain = |shape: &ArrayShape| shape.with_layout(None).map_err(LinearError::layout);
-    Ok(then(&linear_index(&plain(from)?)?, &logical_index(&plain(to)?)?)?)
+    Ok(linear_index(&plain(from)?)?.then(&logical_index(&plain(to)?)?)?)
 }
 
 fn unravel_index(shape: &ArrayShape, number: i64) -> Result<Vec<i64>> {

@@ -1,9 +1,9 @@
 //! Maps from the threads and blocks of a grid to the elements of arrays.
 
-use quasiaffine::{int, simplify, then, Constraint, Domain, Error, Expr, Interval, Map, Options, Variable};
+use quasiaffine::{Constraint, Domain, Expr, Interval, Map, Options, Variable};
 
 use crate::linear::linearize;
-use crate::tiling::Result;
+use crate::tiling::{Result, TOO_LARGE};
 use crate::{logical_index, ArrayShape};
 
 /// The dims of a thread map: those of a thread in its block, then those of the block.
@@ -51,14 +51,14 @@ pub fn grid_maps(grid: [i64; 6], to: Vec<To<'_>>, ranges: &[i64], constraints: V
     let to: Vec<To<'_>> = to.into_iter().map(|to| to.in_dimensions().unwrap_or(to)).collect();
     let constraints = to.iter().flat_map(|to| within(to, None)).chain(units).chain(constraints).collect();
     let domain = domain_of(grid, ranges, constraints);
-    let all = simplify(&Map::new(domain, to.iter().flat_map(|to| to.at.iter().cloned()))?, OPTIONS);
+    let all = Map::new(domain, to.iter().flat_map(|to| to.at.iter().cloned()))?.simplify(OPTIONS);
     let mut results = all.results();
     let of_index = |to: &To<'_>| {
         let own;
         (own, results) = results.split_at(to.at.len().min(results.len()));
         let Some(array) = to.array else { return Ok(all.with_results(own.iter().cloned())?) };
         let position = all.with_results([linearize(own, &to.sizes)?])?;
-        Ok(simplify(&then(&position, &logical_index(array)?)?, OPTIONS.solve(true)))
+        Ok(position.then(&logical_index(array)?)?.simplify(OPTIONS.solve(true)))
     };
     to.iter().map(of_index).collect()
 }
@@ -79,12 +79,12 @@ pub fn flat_thread_map(
     let positions = logical_index(shape)?;
     let n_positions = positions.domain().vars[0].interval.hi + 1;
     // The number of passes of a grid of these sizes that cover the array.
-    let n_rounds = |sizes: &[i64]| {
-        let n_covered = sizes.iter().try_fold(per_thread, |n, &size| int::mul(n, size))?;
-        Ok::<_, Error>(int::ceil_div(n_positions, n_covered).max(1))
+    let n_rounds = |sizes: &[i64]| -> Result<i64> {
+        let n_covered = sizes.iter().try_fold(per_thread, |n, &size| n.checked_mul(size).ok_or(TOO_LARGE))?;
+        Ok((-(-n_positions).div_euclid(n_covered.max(1))).max(1))
     };
     let [x, y, z] = threads;
-    let [bl_x, bl_y, bl_z] = blocks.map_or_else(|| Ok::<_, Error>([n_rounds(&threads)?, 1, 1]), Ok)?;
+    let [bl_x, bl_y, bl_z] = blocks.map_or_else(|| n_rounds(&threads).map(|n| [n, 1, 1]), Ok)?;
     let grid = [x, y, z, bl_x, bl_y, bl_z];
     let (n_chunks, mut thread, mut n_threads) = (n_rounds(&grid)?, Expr::Const(0), 1);
     for (i, &size) in (0..).zip(&grid).filter(|(_, &size)| size > 1) {
@@ -96,7 +96,7 @@ pub fn flat_thread_map(
     let within = Constraint { expr: position.clone(), interval: Interval::new(0, n_positions - 1) };
     let domain = domain_of(grid, &[n_chunks, per_thread], vec![within]);
     let to_position = Map::new(domain, [position])?;
-    Ok(simplify(&then(&to_position, &positions)?, OPTIONS.solve(true)))
+    Ok(to_position.then(&positions)?.simplify(OPTIONS.solve(true)))
 }
 
 const OPTIONS: Options = Options::new().keep_point_dims(true).drop_unused(true);

@@ -4,7 +4,6 @@
 //! the constraints exclude. A split array has a buffer per part, see [`SplitPart`]. `linear_index` followed by
 //! `logical_index` is the identity on the array. Source: XLA's "Tiled layout" document.
 
-use quasiaffine::Accumulator;
 use quasiaffine::{Constraint, Domain, Expr, Interval, Map};
 
 use crate::tiling::{product, Result, Stages, Tiling, TOO_LARGE};
@@ -262,15 +261,15 @@ pub(crate) fn linearize(e: &[Expr], sizes: &[i64]) -> Result<Expr> {
     if product(sizes)? == 0 {
         return Ok(Expr::from(0));
     }
-    let mut position = Accumulator::default();
+    let mut terms = Vec::with_capacity(e.len());
     let mut stride = 1i64;
     for (i, (e, &size)) in e.iter().zip(sizes).enumerate().rev() {
-        position.add(stride, e)?;
+        terms.push((stride, e));
         if i > 0 {
             stride = stride.checked_mul(size).ok_or(TOO_LARGE)?;
         }
     }
-    Ok(position.finish()?)
+    Ok(Expr::sum(terms)?)
 }
 
 /// The inverse of [`linearize`] for positions in range, which is why the most major coordinate needs no remainder.

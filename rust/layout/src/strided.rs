@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use quasiaffine::{simplify, Expr, Map, Op, Options, Var};
+use quasiaffine::{Expr, Map, Op, Options, Var};
 
 use crate::linear::linear_index;
 use crate::tiling::Result;
@@ -62,7 +62,7 @@ impl Positions {
     pub fn of(shape: &ArrayShape) -> Result<Option<Positions>> {
         let map = linear_index(shape)?;
         // Combined dimensions come apart in the simplified map.
-        let map = if weights_of(&map).is_some() { map } else { simplify(&map, Options::default()) };
+        let map = if weights_of(&map).is_some() { map } else { map.simplify(Options::default()) };
         let Some(weights) = weights_of(&map) else { return Ok(None) };
         let weights: Vec<Vec<i64>> = weights.into_iter().map(|weights| weights.into_iter().collect()).collect();
         let is_chain = weights.iter().all(|weights| weights.windows(2).all(|pair| pair[1] % pair[0] == 0));

@@ -2,7 +2,7 @@
 //!
 //!     cargo run -p quasiaffine --example compose -- "(d0) -> (d0 * 4), domain: d0 in [0, 7]" "(d0) -> (d0 floordiv 2), domain: d0 in [0, 31]"
 
-use quasiaffine::{compose, distinct, then, Error, Map, Options};
+use quasiaffine::{Error, Map, Options};
 
 fn main() -> Result<(), Error> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -14,11 +14,11 @@ fn main() -> Result<(), Error> {
         ],
     };
     let (first, second): (Map, Map) = (texts[0].parse()?, texts[1].parse()?);
-    let composed = then(&first, &second)?;
-    let simplified = compose(&first, &second, Options::default())?;
+    let composed = first.then(&second)?;
+    let simplified = first.compose(&second, Options::default())?;
     println!("{composed}\n  {:?}", composed.cost());
     println!("{simplified}\n  {:?}", simplified.cost());
-    let reached = distinct(&simplified);
+    let reached = simplified.distinct();
     println!("reaches {} to {} elements", reached.lower, reached.upper);
     Ok(())
 }

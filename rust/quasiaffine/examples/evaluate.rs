@@ -1,6 +1,6 @@
 //! Evaluates a tiled position at many points, and finds the point back by the inverse.
 
-use quasiaffine::{inverse, Error, Map, Points, Program};
+use quasiaffine::{Error, Map, Points, Program};
 
 fn main() -> Result<(), Error> {
     // An 8 x 128 tile of a [64, 512] array: the position in memory of element (d0, d1).
@@ -12,7 +12,7 @@ fn main() -> Result<(), Error> {
     let at = Points { n: points.len() / 2, dims: &points, ranges: &[], runtime: &[] };
     let positions = Program::new(&position)?.run::<false>(&at)?;
     println!("element (9, 130) is at position {}", positions[9 * 512 + 130]);
-    match inverse(&position) {
+    match position.inverse() {
         Some(back) => println!("back: {back}"),
         None => println!("no inverse was found"),
     }

@@ -3,9 +3,9 @@
 /// Yes or no, as proved, or neither.
 ///
 /// ```
-/// use quasiaffine::{equivalent, Answer, Map};
+/// use quasiaffine::{Answer, Map};
 /// let (a, b): (Map, Map) = ("(d0) -> (d0 mod 8), domain: d0 in [0, 99]".parse()?, "(d0) -> (d0), domain: d0 in [0, 99]".parse()?);
-/// let Answer::No(point) = equivalent(&a, &b) else { panic!("8 mod 8 is not 8") };
+/// let Answer::No(point) = a.equivalent(&b) else { panic!("8 mod 8 is not 8") };
 /// assert!(point[0] >= 8);
 /// # Ok::<(), quasiaffine::Error>(())
 /// ```

@@ -13,11 +13,11 @@
 //! ```
 //! use std::sync::atomic::{AtomicBool, Ordering};
 //! use quasiaffine::cancel::{watched, Cancelled};
-//! use quasiaffine::{simplify, Map, Options};
+//! use quasiaffine::{Map, Options};
 //!
 //! static STOP: AtomicBool = AtomicBool::new(false);
 //! let map: Map = "(d0) -> (d0 mod 4), domain: d0 in [0, 3]".parse()?;
-//! let work = || simplify(&map, Options::default()).to_string();
+//! let work = || map.simplify(Options::default()).to_string();
 //! assert_eq!(watched(|| STOP.load(Ordering::Relaxed), work)?, "(d0) -> (d0), domain: d0 in [0, 3]");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -31,6 +31,11 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// A call that ended early.
+///
+/// ```
+/// use quasiaffine::cancel::{watched, Cancelled};
+/// assert_eq!(watched(|| true, quasiaffine::cancel::is_cancelled), Err(Cancelled));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cancelled;
 
@@ -80,6 +85,12 @@ thread_local! {
 /// Runs `work`, which ends early once `is_cancelled` returns true; it is called on this thread, at least every few
 /// milliseconds.
 ///
+/// ```
+/// use quasiaffine::cancel::{poll, watched, Cancelled};
+/// let sum = || (0..1000u64).take_while(|_| !poll()).sum::<u64>();
+/// assert_eq!((watched(|| false, sum), watched(|| true, sum)), (Ok(499_500), Err(Cancelled)));
+/// ```
+///
 /// # Errors
 /// [`Cancelled`] if `is_cancelled` has returned true.
 pub fn watched<T>(is_cancelled: fn() -> bool, work: impl FnOnce() -> T) -> Result<T, Cancelled> {
@@ -89,12 +100,24 @@ pub fn watched<T>(is_cancelled: fn() -> bool, work: impl FnOnce() -> T) -> Resul
 }
 
 /// Runs `work` without a watch.
+///
+/// ```
+/// use quasiaffine::cancel::{is_cancelled, unwatched, watched};
+/// // What must be completed, such as a file, is not ended.
+/// assert_eq!(watched(|| true, || unwatched(is_cancelled)), Ok(false));
+/// ```
 pub fn unwatched<T>(work: impl FnOnce() -> T) -> T {
     let _restored = set(Watch::Nobody);
     work()
 }
 
 /// Asks the watch: whether the work of this thread is cancelled.
+///
+/// ```
+/// use quasiaffine::cancel::{is_cancelled, watched};
+/// assert!(!is_cancelled());
+/// assert_eq!(watched(|| false, is_cancelled), Ok(false));
+/// ```
 #[inline]
 pub fn is_cancelled() -> bool {
     match HEARD.get() {
@@ -121,6 +144,11 @@ fn ask() -> bool {
 
 /// Counts a step of work, of less than about 100 microseconds, and returns whether the work is cancelled; one call in
 /// 64 asks the watch.
+///
+/// ```
+/// use quasiaffine::cancel::{poll, watched};
+/// assert!(watched(|| true, || while !poll() {}).is_err());
+/// ```
 #[inline]
 pub fn poll() -> bool {
     steps(1);
@@ -145,6 +173,16 @@ pub(crate) fn go_on() -> Result<(), Cancelled> {
 
 /// Whether the watch has cancelled the work, so that what it found is incomplete; does not ask.
 ///
+/// ```
+/// use quasiaffine::cancel::{heard, is_cancelled, watched};
+/// let work = || {
+///     let before = heard();
+///     is_cancelled();
+///     assert!(before.is_ok() && heard().is_err());
+/// };
+/// assert!(watched(|| true, work).is_err());
+/// ```
+///
 /// # Errors
 /// [`Cancelled`] if it has.
 #[inline]
@@ -156,6 +194,13 @@ pub fn heard() -> Result<(), Cancelled> {
 }
 
 /// Counts `n` steps that together take as long as one, or poll by themselves.
+///
+/// ```
+/// use quasiaffine::cancel::{n_steps, steps};
+/// let before = n_steps();
+/// steps(40);
+/// assert_eq!(n_steps() - before, 40);
+/// ```
 #[inline]
 pub fn steps(n: usize) {
     STEPS.set(STEPS.get().wrapping_add(n as u64));
@@ -192,6 +237,11 @@ pub(crate) fn once<T>(cell: &OnceLock<T>, value: impl FnOnce() -> T) -> Result<&
 
 /// Runs each job on its own thread, and returns the results in order. If this thread is cancelled, so are the others,
 /// and the results are incomplete.
+///
+/// ```
+/// use quasiaffine::cancel::on_threads;
+/// assert_eq!(on_threads(0..4, |i| i * i), [0, 1, 4, 9]);
+/// ```
 pub fn on_threads<J: Send, T: Send>(jobs: impl Iterator<Item = J>, work: impl Fn(J) -> T + Sync) -> Vec<T> {
     let work = &work;
     let mut slots: Vec<(Option<J>, Option<T>)> = jobs.map(|job| (Some(job), None)).collect();
@@ -251,7 +301,7 @@ impl Drop for Restored {
 mod tests {
     use super::*;
     use crate::text::parse_map;
-    use crate::{compose, distinct, simplify, Error, Map, Options, Points, Program};
+    use crate::{Error, Map, Options, Points, Program};
 
     thread_local! {
         static ASKED: Cell<usize> = const { Cell::new(usize::MAX) };
@@ -288,11 +338,11 @@ mod tests {
 
     #[test]
     fn a_cancelled_map_is_as_it_was() {
-        let (map, after, expected) = (huge(), huge_after(), simplify(&huge(), Options::default()));
+        let (map, after, expected) = (huge(), huge_after(), huge().simplify(Options::default()));
         let mut n_cancelled = 0;
         for n in 0.. {
             ASKED.set(n);
-            let work = || (simplify(&map, Options::default()), compose(&map, &after, Options::default()));
+            let work = || (map.simplify(Options::default()), map.compose(&after, Options::default()));
             match watched(at_chosen, work) {
                 Err(Cancelled) => n_cancelled += 1,
                 Ok((simplified, composed)) => {
@@ -315,7 +365,7 @@ mod tests {
     #[test]
     fn counting_ends_early() {
         let squares = parse_map("(d0, d1) -> (d0 * d0 + d1 * d1 * 3), domain: d0 in [0, 254], d1 in [0, 254]").unwrap();
-        assert_eq!(watched(|| true, || distinct(&squares)), Err(Cancelled));
+        assert_eq!(watched(|| true, || squares.distinct()), Err(Cancelled));
     }
 
     #[test]

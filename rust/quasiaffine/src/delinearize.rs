@@ -13,6 +13,15 @@ type Digit = (Expr, i64, i64);
 /// The index into an array of sizes `target` whose linear index is that of `variables` in an array of sizes `source`;
 /// zeros for arrays without elements.
 ///
+/// ```
+/// use quasiaffine::{delinearize, Expr};
+/// let index = delinearize(&[Expr::dim(0), Expr::dim(1)], &[8, 3], &[4, 6])?;
+/// let expected: [Expr; 2] = ["d0 floordiv 2".parse()?, "(d0 mod 2) * 3 + d1".parse()?];
+/// assert_eq!(index, expected);
+/// assert!(delinearize(&[Expr::dim(0)], &[8], &[7]).is_err());
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
+///
 /// # Errors
 /// [`Error::Overflow`] if the number of elements does not fit in 64 bits, [`Error::Arity`] if the numbers of elements
 /// differ.

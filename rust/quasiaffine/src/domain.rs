@@ -15,6 +15,19 @@ use crate::span::Interval;
 use crate::span::WideInterval;
 
 /// The source of a runtime variable's value: an opaque number, and the index into that value.
+///
+/// ```
+/// use std::sync::Arc;
+/// use quasiaffine::{Domain, Expr, Interval, Map, Source, Variable};
+/// // Element d0 of value 7 is an offset between 0 and 5.
+/// let source = Source { id: 7, index: [Expr::dim(0)].into_iter().collect() };
+/// let offset = Variable { source: Some(Arc::new(source)), ..Variable::new(Interval::new(0, 5)) };
+/// let mut domain = Domain::of_sizes(&[3]);
+/// domain.vars.push(offset);
+/// let map = Map::new(domain, [Expr::runtime(0)])?;
+/// assert_eq!(map.to_string(), "(d0){rt0} -> (rt0), domain: d0 in [0, 2], rt0 in [0, 5], runtime: rt0 = #7(d0)");
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Source {
     /// The number of the value; only the layer above knows its meaning.
@@ -24,6 +37,14 @@ pub struct Source {
 }
 
 /// A variable of a domain.
+///
+/// ```
+/// use quasiaffine::{Domain, Expr, Interval, Map, Variable};
+/// let row = Variable { name: Some("row".into()), ..Variable::new(Interval::new(0, 7)) };
+/// let domain = Domain { vars: [row].into_iter().collect(), n_dims: 1, ..Domain::default() };
+/// assert_eq!(Map::identity(domain)?.to_string(), "(row) -> (row), domain: row in [0, 7]");
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Variable {
     /// The name; without one the variable prints as `d0`, `s0` or `rt0`.
@@ -61,6 +82,15 @@ impl Variable {
 }
 
 /// `expr in interval`.
+///
+/// ```
+/// use quasiaffine::{Constraint, Domain, Expr, Interval, Map};
+/// let mut domain = Domain::of_sizes(&[8, 8]);
+/// let sum = Expr::dim(0).add(&Expr::dim(1))?;
+/// domain.constraints.push(Constraint { expr: sum, interval: Interval::new(0, 7) });
+/// assert_eq!(Map::identity(domain)?.to_string(), "(d0, d1) -> (d0, d1), domain: d0 in [0, 7], d1 in [0, 7], d0 + d1 in [0, 7]");
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Constraint {
     /// The constrained expression: not a constant, and not a bare dimension or range variable.
@@ -82,6 +112,16 @@ impl Constraint {
 }
 
 /// Variables and constraints.
+///
+/// ```
+/// use quasiaffine::{Map, Var};
+/// let map: Map = "(d0)[s0] -> (d0 + s0), domain: d0 in [0, 9], s0 in [0, 2]".parse()?;
+/// let domain = map.domain();
+/// assert_eq!((domain.n_dims, domain.n_ranges, domain.n_runtime()), (1, 1, 0));
+/// assert_eq!((domain.flat(Var::named("s0").unwrap()), domain.flat(Var::named("s1").unwrap())), (Some(1), None));
+/// assert_eq!(domain.ranges()[0].interval.size(), 3);
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Domain {
     /// All variables, flat.
@@ -105,6 +145,12 @@ pub enum Emptiness {
 
 impl Domain {
     /// A domain of dimensions alone, each in `[0, size - 1]`.
+    ///
+    /// ```
+    /// use quasiaffine::{Domain, Interval};
+    /// let domain = Domain::of_sizes(&[8, 3]);
+    /// assert_eq!((domain.n_dims, domain.dims()[1].interval), (2, Interval::new(0, 2)));
+    /// ```
     pub fn of_sizes(sizes: &[i64]) -> Domain {
         Domain {
             vars: sizes.iter().map(|&n| Variable::new(Interval::new(0, n.saturating_sub(1)))).collect(),
@@ -114,6 +160,13 @@ impl Domain {
     }
 
     /// The domain without its constraints.
+    ///
+    /// ```
+    /// use quasiaffine::Map;
+    /// let band: Map = "(d0, d1) -> (d0), domain: d0 in [0, 7], d1 in [0, 7], d0 - d1 in [0, 1]".parse()?;
+    /// assert!(band.domain().without_constraints().constraints.is_empty());
+    /// # Ok::<(), quasiaffine::Error>(())
+    /// ```
     pub fn without_constraints(&self) -> Domain {
         Domain { vars: self.vars.clone(), constraints: Vec::new(), ..*self }
     }
@@ -160,6 +213,12 @@ impl Domain {
     }
 
     /// The interval of a variable of the domain; of anything else, every integer.
+    ///
+    /// ```
+    /// use quasiaffine::{Domain, Expr, Interval};
+    /// let domain = Domain::of_sizes(&[8]);
+    /// assert_eq!((domain.range_of(&Expr::dim(0)), domain.range_of(&Expr::dim(1))), (Interval::new(0, 7), Interval::ALL));
+    /// ```
     pub fn range_of(&self, e: &Expr) -> Interval {
         match e {
             Expr::Var(v) => self.flat(*v).map_or(Interval::ALL, |flat| self.vars[flat].interval),
@@ -168,6 +227,15 @@ impl Domain {
     }
 
     /// The flat number of a variable, if the domain has the variable.
+    ///
+    /// ```
+    /// use quasiaffine::{Map, Var};
+    /// let map: Map = "(d0)[s0]{rt0} -> (d0), domain: d0 in [0, 9], s0 in [0, 2], rt0 in [0, 1]".parse()?;
+    /// let flat = |name| map.domain().flat(Var::named(name).unwrap());
+    /// assert_eq!((flat("d0"), flat("s0"), flat("rt0"), flat("d1")), (Some(0), Some(1), Some(2), None));
+    /// assert_eq!(map.domain().var(2), Var::named("rt0").unwrap());
+    /// # Ok::<(), quasiaffine::Error>(())
+    /// ```
     pub fn flat(&self, v: Var) -> Option<usize> {
         let (start, n) = match v.kind {
             Kind::Dim => (0, self.n_dims),
@@ -191,6 +259,14 @@ impl Domain {
     }
 
     /// The name of a variable as it prints.
+    ///
+    /// ```
+    /// use quasiaffine::{Map, Var};
+    /// let map: Map = "(row)[s0] -> (row), domain: row in [0, 9], s0 in [0, 2]".parse()?;
+    /// let name = |v| map.domain().name(Var::named(v).unwrap());
+    /// assert_eq!((name("d0").as_str(), name("s0").as_str()), ("row", "s0"));
+    /// # Ok::<(), quasiaffine::Error>(())
+    /// ```
     pub fn name(&self, v: Var) -> String {
         match self.flat(v).and_then(|i| self.vars[i].name.as_deref()) {
             Some(name) => name.to_owned(),
@@ -199,6 +275,13 @@ impl Domain {
     }
 
     /// Checks that no two variables print alike and that every name can be read back.
+    ///
+    /// ```
+    /// use quasiaffine::{Domain, Error};
+    /// let mut domain = Domain::of_sizes(&[8, 3]);
+    /// domain.vars[1].name = Some("d0".into());
+    /// assert_eq!(domain.check_names(), Err(Error::Name("two variables are called d0".to_owned())));
+    /// ```
     pub fn check_names(&self) -> Result<()> {
         let mut names: SmallVec<[&str; 8]> = self.vars.iter().filter_map(|v| v.name.as_deref()).collect();
         if let Some(name) = names.iter().find(|name| !is_name(name)) {
@@ -213,6 +296,12 @@ impl Domain {
     }
 
     /// Checks that an expression has no other variables than the domain.
+    ///
+    /// ```
+    /// use quasiaffine::{Domain, Error, Expr};
+    /// let domain = Domain::of_sizes(&[8]);
+    /// assert_eq!(domain.check_vars(&Expr::range(0)), Err(Error::UnknownVariable("s0".to_owned())));
+    /// ```
     pub fn check_vars(&self, e: &Expr) -> Result<()> {
         let mut unknown = None;
         e.for_each_var(&mut |v| {
@@ -270,7 +359,7 @@ impl Domain {
 pub(crate) const RESERVED: [&str; 9] = ["floordiv", "ceildiv", "mod", "min", "max", "in", "domain", "runtime", "KNOWN"];
 
 /// Whether a text can be the name of a variable.
-pub fn is_name(text: &str) -> bool {
+pub(crate) fn is_name(text: &str) -> bool {
     let mut bytes = text.bytes();
     bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
         && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')
@@ -278,12 +367,12 @@ pub fn is_name(text: &str) -> bool {
 }
 
 /// `d0`, `s0` or `rt0`.
-pub fn default_name(v: Var) -> String {
+pub(crate) fn default_name(v: Var) -> String {
     format!("{}{}", letter(v), v.index)
 }
 
 /// The prefix of the default name of a variable.
-pub const fn letter(v: Var) -> &'static str {
+pub(crate) const fn letter(v: Var) -> &'static str {
     match v.kind {
         Kind::Dim => "d",
         Kind::Range => "s",
@@ -291,18 +380,26 @@ pub const fn letter(v: Var) -> &'static str {
     }
 }
 
-/// The variable with this default name.
-pub fn default_var(name: &str) -> Option<Var> {
-    let (kind, digits) = if let Some(digits) = name.strip_prefix("rt") {
-        (Kind::Runtime, digits)
-    } else if let Some(digits) = name.strip_prefix('d') {
-        (Kind::Dim, digits)
-    } else {
-        (Kind::Range, name.strip_prefix('s')?)
-    };
-    let canonical = digits == "0" || (!digits.starts_with('0') && digits.bytes().all(|b| b.is_ascii_digit()));
-    let index = digits.parse().ok().filter(|_| canonical)?;
-    Some(Var { kind, index })
+impl Var {
+    /// The variable with a default name: `d0`, `s0`, `rt0` and so on.
+    ///
+    /// ```
+    /// use quasiaffine::{Kind, Var};
+    /// assert_eq!(Var::named("rt2"), Some(Var { kind: Kind::Runtime, index: 2 }));
+    /// assert_eq!((Var::named("d02"), Var::named("row")), (None, None));
+    /// ```
+    pub fn named(name: &str) -> Option<Var> {
+        let (kind, digits) = if let Some(digits) = name.strip_prefix("rt") {
+            (Kind::Runtime, digits)
+        } else if let Some(digits) = name.strip_prefix('d') {
+            (Kind::Dim, digits)
+        } else {
+            (Kind::Range, name.strip_prefix('s')?)
+        };
+        let canonical = digits == "0" || (!digits.starts_with('0') && digits.bytes().all(|b| b.is_ascii_digit()));
+        let index = digits.parse().ok().filter(|_| canonical)?;
+        Some(Var { kind, index })
+    }
 }
 
 impl Eq for Domain {}

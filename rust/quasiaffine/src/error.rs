@@ -5,9 +5,25 @@ use std::fmt;
 use crate::cancel::Cancelled;
 
 /// The result of an operation that can fail.
+///
+/// ```
+/// fn twice(e: &quasiaffine::Expr) -> quasiaffine::Result<quasiaffine::Expr> {
+///     e.scale(2)
+/// }
+/// assert!(twice(&i64::MAX.into()).is_err());
+/// ```
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The reason why an expression or a map could not be formed.
+///
+/// ```
+/// use quasiaffine::{Error, Expr, Map};
+/// assert!(matches!("(d0) -> (d0".parse::<Map>(), Err(Error::Text(_))));
+/// let large = Expr::dim(0).scale(i64::MAX)?;
+/// assert!(matches!(large.add(&large), Err(Error::Overflow(_))));
+/// assert_eq!(large.floor_div(&Expr::from(0)), Err(Error::Divisor("0".to_owned())));
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
@@ -52,6 +68,13 @@ pub enum Error {
 }
 
 /// A syntax error in the text of a map, with its place.
+///
+/// ```
+/// use quasiaffine::{Error, Map};
+/// let Err(Error::Text(error)) = "(d0) -> (d0 +), domain: d0 in [0, 1]".parse::<Map>() else { panic!("a summand is missing") };
+/// assert_eq!((error.line, error.column, error.found.as_str()), (1, 14, "')'"));
+/// assert_eq!(&error.snippet[..error.caret], "(d0) -> (d0 +");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TextError {

@@ -9,24 +9,6 @@
 //! rule does nothing if its law does not apply. `SIMPLIFY.md` describes the stages, the measure that makes them stop,
 //! and how to add a rule.
 
-/// When a rule is tried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Stage {
-    /// When an expression is read as an affine form.
-    Reading,
-    /// When an expression of many divs is read with its remainders closed.
-    Remainder,
-    /// At each division by a constant, in the order of the list; after each success from the start again.
-    Division,
-    /// Among the divs of one form, before it is extracted.
-    Merging,
-    /// When a form is extracted as an expression: the choice that lowers (div/mod nodes, nodes) most is taken.
-    Extraction,
-    /// At the constraints of the domain.
-    Domain,
-}
-
 /// Gives the list to a macro, which makes of it what its module needs; a function is named as that module sees it.
 macro_rules! laws {
     ($make:ident) => {
@@ -97,6 +79,12 @@ pub(crate) use laws;
 macro_rules! declare {
     ($($stage:ident { $($rule:ident, $name:literal, $law:literal, $function:path;)* })*) => {
         /// A rule of the simplifier.
+        ///
+        /// ```
+        /// use quasiaffine::Rule;
+        /// assert_eq!((Rule::ExpandMod.name(), Rule::ExpandMod.law()), ("expand-mod", "x mod n = x - n*(x floordiv n)"));
+        /// assert!(Rule::ALL.contains(&Rule::ExpandMod));
+        /// ```
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Rule { $($(#[doc = concat!("`", $law, "`")] $rule,)*)* }
@@ -113,11 +101,6 @@ macro_rules! declare {
             /// The law that it states, with its side condition.
             pub const fn law(self) -> &'static str {
                 match self { $($(Rule::$rule => $law,)*)* }
-            }
-
-            /// When it is tried.
-            pub const fn stage(self) -> Stage {
-                match self { $($(Rule::$rule => Stage::$stage,)*)* }
             }
         }
     };

@@ -18,9 +18,9 @@
 //! another order, slices and windows add to them. Simplifying a map means finding the digits again:
 //!
 //! ```
-//! use quasiaffine::{simplify, Map, Options};
+//! use quasiaffine::{Map, Options};
 //! let map: Map = "(d0, d1) -> ((d0*3 + d1) floordiv 6, (d0*3 + d1) mod 6), domain: d0 in [0, 7], d1 in [0, 2]".parse()?;
-//! let found = simplify(&map, Options::default()).to_string();
+//! let found = map.simplify(Options::default()).to_string();
 //! assert_eq!(found, "(d0, d1) -> (d0 floordiv 2, (d0 mod 2) * 3 + d1), domain: d0 in [0, 7], d1 in [0, 2]");
 //! # Ok::<(), quasiaffine::Error>(())
 //! ```
@@ -43,37 +43,37 @@
 //!
 //! 1. *A round trip is the identity.* Reshape back, and the divs of both maps cancel:
 //! ```
-//! # use quasiaffine::{compose, Map, Options};
+//! # use quasiaffine::{Map, Options};
 //! let there: Map = "(d0, d1) -> ((d0*3 + d1) floordiv 6, (d0*3 + d1) mod 6), domain: d0 in [0, 7], d1 in [0, 2]".parse()?;
 //! let back: Map = "(d0, d1) -> ((d0*6 + d1) floordiv 3, (d0*6 + d1) mod 3), domain: d0 in [0, 3], d1 in [0, 5]".parse()?;
-//! let both = compose(&there, &back, Options::default())?;
+//! let both = there.compose(&back, Options::default())?;
 //! assert_eq!(both.to_string(), "(d0, d1) -> (d0, d1), domain: d0 in [0, 7], d1 in [0, 2]");
 //! # Ok::<(), quasiaffine::Error>(())
 //! ```
 //! 2. *A window reads many elements.* The range variable `s0` has every value at once. 8 windows of 3 make 24 reads, and
 //!    since neighbours share an element these are 17 elements:
 //! ```
-//! # use quasiaffine::{distinct, touched, Count, Map};
+//! # use quasiaffine::{Count, Map};
 //! let window: Map = "(d0)[s0] -> (d0*2 + s0), domain: d0 in [0, 7], s0 in [0, 2]".parse()?;
-//! assert_eq!((touched(&window), distinct(&window)), (Count::exact(24), Count::exact(17)));
+//! assert_eq!((window.touched(), window.distinct()), (Count::exact(24), Count::exact(17)));
 //! # Ok::<(), quasiaffine::Error>(())
 //! ```
 //! 3. *Padding reads nothing outside the array.* That is a constraint, and here a smaller domain:
 //! ```
-//! # use quasiaffine::{simplify, Map, Options};
+//! # use quasiaffine::{Map, Options};
 //! let pad: Map = "(d0) -> (d0 - 1), domain: d0 in [0, 9], d0 - 1 in [0, 7]".parse()?;
-//! assert_eq!(simplify(&pad, Options::default()).to_string(), "(d0) -> (d0 - 1), domain: d0 in [1, 8]");
+//! assert_eq!(pad.simplify(Options::default()).to_string(), "(d0) -> (d0 - 1), domain: d0 in [1, 8]");
 //! # Ok::<(), quasiaffine::Error>(())
 //! ```
 //! 4. *An offset is known only when the program runs.* The runtime variable `rt0` has one unknown value, with bounds and a
 //!    source, `(d0){rt0} -> (d0 + rt0), domain: d0 in [0, 2], rt0 in [0, 5], runtime: rt0 = #7()`: the question stays symbolic.
 //! 5. *Normal forms differ and the maps do not.* Two texts of equal cost may both stay; [`equivalent`] decides:
 //! ```
-//! # use quasiaffine::{equivalent, Answer, Map};
+//! # use quasiaffine::{Answer, Map};
 //! let a: Map = "(d0) -> ((d0 + 1) mod 2), domain: d0 in [0, 99]".parse()?;
 //! let b: Map = "(d0) -> (1 - d0 mod 2), domain: d0 in [0, 99]".parse()?;
 //! let c: Map = "(d0) -> (d0 mod 2), domain: d0 in [0, 99]".parse()?;
-//! assert_eq!((equivalent(&a, &b), equivalent(&a, &c)), (Answer::Yes, Answer::No(vec![0])));
+//! assert_eq!((a.equivalent(&b), a.equivalent(&c)), (Answer::Yes, Answer::No(vec![0])));
 //! # Ok::<(), quasiaffine::Error>(())
 //! ```
 //!
@@ -138,7 +138,8 @@
 //!
 //! # Reading the code
 //!
-//! The types are [`Expr`] and [`Map`]; [`Rule`] lists every law; `SIMPLIFY.md` describes the stages and why they
+//! The types are [`Expr`] and [`Map`], whose methods are the questions; functions answer what concerns several maps.
+//! [`Rule`] lists every law; `SIMPLIFY.md` describes the stages and why they
 //! end.
 
 #[cfg(doctest)]
@@ -150,7 +151,7 @@ pub mod cancel;
 pub(crate) mod error;
 
 pub(crate) mod answer;
-pub mod int;
+pub(crate) mod int;
 pub(crate) mod limits;
 pub(crate) mod list;
 
@@ -189,36 +190,28 @@ pub(crate) mod decide;
 #[cfg(feature = "tile")]
 pub mod tile;
 
-pub use affine::mixed_radix::{digits_of_variables, VarDigit};
+mod questions;
+
+pub use affine::mixed_radix::VarDigit;
 pub use answer::Answer;
-pub use decide::coalesce::{coalesce, fewest, merge, plainly_contains, Coalesced, Counting};
+pub use decide::coalesce::{coalesce, fewest, merge, Coalesced, Counting};
 pub use decide::common_element::{CommonElement, Point};
-pub use decide::contains::{contains, covers, Coverage};
-pub use decide::count::{distinct, touched, Count};
-pub use decide::eliminate::{compose_elements, eliminate_ranges};
-pub use decide::equal::{equivalent, is_empty};
-pub use decide::image::{for_any_runtime, image, unconditional};
-pub use decide::injective::{are_injective, is_injective};
-pub use decide::inverse::inverse;
+pub use decide::contains::{covers, Coverage};
+pub use decide::count::Count;
+pub use decide::injective::are_injective;
 pub use decide::overlap::{are_disjoint, Meeting};
-pub use decide::ranges::{compact_ranges, compact_ranges_of_points};
 pub use decide::windows::count_windows;
 pub use delinearize::delinearize;
-pub use domain::{default_var, is_name};
 pub use domain::{Constraint, Domain, Source, Variable};
 pub use error::{Error, Result, TextError};
 #[cfg(feature = "eval")]
 pub use eval::program::{Points, Program};
-pub use expr::{Accumulator, Expr, Kind, Op, Sum, Term, Var};
-pub use laws::{Rule, Stage};
-pub use limits::{EFFORT, FEW_POINTS};
-pub use list::{Elements, List};
-pub use map::compose::then;
+pub use expr::{Expr, Kind, Op, Sum, Var};
+pub use laws::Rule;
+pub use list::List;
 pub use map::{Cost, Map, State};
-pub use options::{FastPath, Options};
+pub use options::Options;
 pub use print::{is_hidden, Style};
 pub use simplify::variables::solve;
-pub use simplify::{compose, simplify, simplify_traced};
 pub use span::Interval;
-pub use text::{parse_expr, parse_map, parse_map_over};
 pub use trace::{Statement, Step};

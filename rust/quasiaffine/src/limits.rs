@@ -36,6 +36,9 @@ pub const ROUNDS: usize = 16;
 /// `tests/rules.txt`.
 pub const VALUES: usize = 16;
 
+/// The most variables of equal weights: there is a term for each set of them.
+pub const SUM_VARS: usize = 8;
+
 /// The alternatives that are tried at one place; the shortest is taken: `tests/chains.rs`.
 pub const ALTERNATIVES: usize = 8;
 
@@ -49,7 +52,7 @@ pub const GROWTH: u64 = 2;
 
 #[cfg(test)]
 mod tests {
-    use crate::{distinct, simplify, Count, Domain, Expr, Map, Options};
+    use crate::{Count, Domain, Expr, Map, Options};
 
     fn map(text: &str) -> Map {
         text.parse().unwrap()
@@ -66,20 +69,20 @@ mod tests {
         let e = (0..60).fold(Expr::dim(0), |e, _| e.mul(&e).unwrap());
         assert!(e.to_text(None).contains("too many nodes"));
         let squares = Map::new(Domain::of_sizes(&[2]), [e]).unwrap();
-        assert_eq!(simplify(&squares, Options::default()), squares);
+        assert_eq!(squares.simplify(Options::default()), squares);
     }
 
     #[test]
     fn what_has_more_points_is_bounded() {
         let few = map("(d0) -> ((d0 * d0) mod 7), domain: d0 in [0, 99]");
         let many = map("(d0) -> ((d0 * d0) mod 7), domain: d0 in [0, 999999]");
-        assert!(distinct(&few) == Count::exact(4) && distinct(&many).lower < distinct(&many).upper);
+        assert!(few.distinct() == Count::exact(4) && many.distinct().lower < many.distinct().upper);
     }
 
     #[test]
     fn what_narrows_slowly_stays() {
         let slow = map("(d0, d1) -> (d0), domain: d0 in [0, 999999], d1 in [0, 999999], d0 * 2 - d1 in [1, 9999999], d0 * 2 - d1 * 3 in [-9999999, -1]");
-        let once = simplify(&slow, Options::default());
-        assert_eq!(simplify(&once, Options::default()), once);
+        let once = slow.simplify(Options::default());
+        assert_eq!(once.simplify(Options::default()), once);
     }
 }

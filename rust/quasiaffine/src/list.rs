@@ -6,6 +6,13 @@ use std::ops::{Deref, DerefMut};
 use smallvec::SmallVec;
 
 /// A growing list that holds up to `N` elements without an allocation; otherwise a slice.
+///
+/// ```
+/// use quasiaffine::List;
+/// let mut sizes: List<i64, 4> = [3, 5].into_iter().collect();
+/// sizes.insert(0, 1);
+/// assert_eq!((sizes.len(), sizes.remove(2), sizes.remove(2)), (3, Some(5), None));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct List<T, const N: usize>(SmallVec<[T; N]>);
 

@@ -3,11 +3,11 @@
 /// Options of simplification beyond finding shorter forms; all are off by default.
 ///
 /// ```
-/// use quasiaffine::{simplify, Map, Options};
+/// use quasiaffine::{Map, Options};
 /// const KEEP: Options = Options::new().keep_point_dims(true);
 /// let map: Map = "(d0) -> (d0 * 2), domain: d0 in [3, 3]".parse()?;
-/// assert_eq!(simplify(&map, Options::default()).to_string(), "(d0) -> (6), domain: d0 in [3, 3]");
-/// assert_eq!(simplify(&map, KEEP), map);
+/// assert_eq!(map.simplify(Options::default()).to_string(), "(d0) -> (6), domain: d0 in [3, 3]");
+/// assert_eq!(map.simplify(KEEP), map);
 /// # Ok::<(), quasiaffine::Error>(())
 /// ```
 #[non_exhaustive]
@@ -23,14 +23,14 @@ pub struct Options {
     /// Rescale a range variable whose residue a constraint fixes, so that it counts in steps of the modulus. The map
     /// touches the same elements, by other values of the variable.
     pub rescale: bool,
-    /// Whether shortcuts may be taken. The result is the same.
-    pub fast_path: FastPath,
+    /// Let every change go through a rule, so that tests and traces see it: no shortcut is taken. The result is the same.
+    pub rules_only: bool,
 }
 
 impl Options {
     /// No option.
     pub const fn new() -> Options {
-        Options { keep_point_dims: false, drop_unused: false, solve: false, rescale: false, fast_path: FastPath::On }
+        Options { keep_point_dims: false, drop_unused: false, solve: false, rescale: false, rules_only: false }
     }
 
     /// With [`Options::keep_point_dims`] as given.
@@ -57,19 +57,9 @@ impl Options {
         Options { rescale, ..self }
     }
 
-    /// With [`Options::fast_path`] as given.
+    /// With [`Options::rules_only`] as given.
     #[must_use]
-    pub const fn fast_path(self, fast_path: FastPath) -> Options {
-        Options { fast_path, ..self }
+    pub const fn rules_only(self, rules_only: bool) -> Options {
+        Options { rules_only, ..self }
     }
-}
-
-/// Whether the shortcuts of `fast_path` are taken. They give the answers of the rules, in less time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FastPath {
-    /// Shortcuts are taken.
-    #[default]
-    On,
-    /// Everything goes through the rules: for tests, and to trace which rules fire.
-    Off,
 }

@@ -13,6 +13,11 @@ use crate::expr::{Expr, Op, Sum, Var};
 
 /// Whether a character is invisible or controls the display: control characters, direction marks, and what Unicode
 /// calls default ignorable. Messages replace such characters, since hidden text and names that look alike mislead.
+///
+/// ```
+/// use quasiaffine::is_hidden;
+/// assert!(is_hidden('\u{200b}') && is_hidden('\n') && !is_hidden('a'));
+/// ```
 pub fn is_hidden(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
@@ -23,6 +28,13 @@ pub fn is_hidden(c: char) -> bool {
 }
 
 /// The style of a printed map.
+///
+/// ```
+/// use quasiaffine::{Map, Style};
+/// let map: Map = "(d0) -> (d0 floordiv 4), domain: d0 in [0, 7]".parse()?;
+/// assert_eq!(map.to_text(Style::Multiline)?.lines().count(), 3);
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Style {
@@ -51,7 +63,19 @@ pub(crate) fn map_text(domain: &Domain, body: Body<'_>, style: Style) -> String 
 }
 
 impl Expr {
-    /// The expression as text, with the names that a domain has for its variables.
+    /// The nodes of the largest expression that prints, and so of the largest one whose text can be read back.
+    pub const MAX_NODES: u64 = EFFORT;
+
+    /// The expression as text, with the names that a domain has for its variables. One with more than
+    /// [`MAX_NODES`](Expr::MAX_NODES) nodes prints as a sentence that says so.
+    ///
+    /// ```
+    /// use quasiaffine::{Expr, Map};
+    /// let map: Map = "(row) -> (row mod 4), domain: row in [0, 7]".parse()?;
+    /// assert_eq!(map.results()[0].to_text(Some(map.domain())), "row mod 4");
+    /// assert_eq!(map.results()[0].to_text(None), "d0 mod 4");
+    /// # Ok::<(), quasiaffine::Error>(())
+    /// ```
     pub fn to_text(&self, domain: Option<&Domain>) -> String {
         if u64::from(self.nodes()) > EFFORT {
             return "<the expression has too many nodes to print>".to_owned();

@@ -5,7 +5,7 @@ use crate::limits::DEPTH;
 use crate::list::List;
 use std::sync::Arc;
 
-use crate::domain::{default_var, Constraint, Domain, Source, Variable, RESERVED};
+use crate::domain::{Constraint, Domain, Source, Variable, RESERVED};
 use crate::error::{Error, Result, TextError};
 use crate::expr::{Accumulator, Expr, Kind, Var};
 use crate::map::Map;
@@ -18,7 +18,7 @@ use crate::print::is_hidden;
 ///
 /// # Errors
 /// [`Error::Text`] with the place.
-pub fn parse_expr(text: &str) -> Result<Expr> {
+pub(crate) fn parse_expr(text: &str) -> Result<Expr> {
     let mut p = Parser::new(text);
     p.default_names = true;
     let e = p.sum()?;
@@ -30,18 +30,28 @@ pub fn parse_expr(text: &str) -> Result<Expr> {
 ///
 /// # Errors
 /// [`Error::Text`] with the place.
-pub fn parse_map(text: &str) -> Result<Map> {
+pub(crate) fn parse_map(text: &str) -> Result<Map> {
     Parser::new(text).map([None, None, None])
 }
 
-/// Reads a map whose text leaves out the ranges of some kinds of variables, as MLIR writes affine maps: these are the
-/// dimensions, the ranges (MLIR's symbols) and the runtime variables (MLIR's last symbols), if they are given. Names
-/// are those of the text.
-///
-/// # Errors
-/// [`Error::Text`] with the place, [`Error::Arity`] if the text has a different number of variables.
-pub fn parse_map_over(text: &str, variables: [Option<Vec<Variable>>; 3]) -> Result<Map> {
-    Parser::new(text).map(variables)
+impl Map {
+    /// Reads a map whose text leaves out the ranges of some kinds of variables, as MLIR writes affine maps: these are the
+    /// dimensions, the ranges (MLIR's symbols) and the runtime variables (MLIR's last symbols), if they are given. Names
+    /// are those of the text.
+    ///
+    /// ```
+    /// use quasiaffine::{Interval, Map, Variable};
+    /// let rows = vec![Variable::new(Interval::new(0, 7))];
+    /// let map = Map::parse_over("affine_map<(row) -> (row floordiv 4)>", [Some(rows), None, None])?;
+    /// assert_eq!(map.to_string(), "(row) -> (row floordiv 4), domain: row in [0, 7]");
+    /// # Ok::<(), quasiaffine::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Text`] with the place, [`Error::Arity`] if the text has a different number of variables.
+    pub fn parse_over(text: &str, variables: [Option<Vec<Variable>>; 3]) -> Result<Map> {
+        Parser::new(text).map(variables)
+    }
 }
 
 /// Reads an expression over the variables `d0`, `s0`, `rt0` and so on.
@@ -296,7 +306,7 @@ impl<'a> Parser<'a> {
                 self.build(at, if word == "min" { a.minimum(&b) } else { a.maximum(&b) })
             }
             Token::Name(name) if !RESERVED.contains(&name) => {
-                let known = self.vars.get(&name).copied().or_else(|| default_var(name).filter(|_| self.default_names));
+                let known = self.vars.get(&name).copied().or_else(|| Var::named(name).filter(|_| self.default_names));
                 match known {
                     Some(v) => {
                         self.advance();
@@ -365,7 +375,7 @@ impl<'a> Parser<'a> {
         let vars = names
             .iter()
             .map(|(name, v)| Variable {
-                name: (default_var(name) != Some(*v)).then(|| Arc::from(*name)),
+                name: (Var::named(name) != Some(*v)).then(|| Arc::from(*name)),
                 ..Variable::new(Interval::EMPTY)
             })
             .collect();

@@ -16,6 +16,14 @@ use crate::print::{map_text, Body, Style};
 use crate::span::Interval;
 
 /// One application of a rule.
+///
+/// ```
+/// use quasiaffine::{Map, Options, Rule};
+/// let map: Map = "(d0) -> ((d0 * 8 + 5) floordiv 8), domain: d0 in [0, 3]".parse()?;
+/// let (_, steps) = map.simplify_traced(Options::default());
+/// assert_eq!((steps[0].rule, steps[0].to_text()), (Rule::Multiples, ["(d0 * 8 + 5) floordiv 8".to_owned(), "d0".to_owned()]));
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Step {
@@ -30,6 +38,12 @@ pub struct Step {
 }
 
 /// A part of a map.
+///
+/// ```
+/// use quasiaffine::{Expr, Interval, Statement};
+/// assert_eq!(Statement::Constraint(Expr::dim(0), Interval::new(0, 7)).to_text(None), "d0 in [0, 7]");
+/// assert_eq!(Statement::Contradiction.to_text(None), "false");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Statement {

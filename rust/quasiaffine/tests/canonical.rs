@@ -5,7 +5,7 @@
 //! `HLOMAP_CASES=200000 cargo test --release -p quasiaffine canonical`.
 
 use crate::ops::{mixed_chain, Step};
-use quasiaffine::{compose, simplify, then, Map, Options};
+use quasiaffine::{Map, Options};
 
 fn n_cases() -> u64 {
     std::env::var("HLOMAP_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(2_000)
@@ -16,7 +16,7 @@ fn chain(seed: u64, n: usize) -> Vec<Map> {
 }
 
 fn composed(first: &Map, second: &Map) -> Map {
-    compose(first, second, Options::default()).unwrap()
+    first.compose(second, Options::default()).unwrap()
 }
 
 /// An equal map without a history.
@@ -31,13 +31,13 @@ fn equal_maps_of_different_history_behave_alike() {
     let mut differ = 0;
     for seed in 0..n_cases() {
         let maps = chain(seed, 6);
-        let mut map = simplify(&maps[0], Options::default());
+        let mut map = maps[0].simplify(Options::default());
         for next in &maps[1..] {
             let again = read_again(&map);
             let by_text = composed(&again, next);
-            let unsimplified = then(&map, next).unwrap();
-            let one = unsimplified == then(&again, &read_again(next)).unwrap()
-                && simplify(&unsimplified, Options::default()) == by_text;
+            let unsimplified = map.then(next).unwrap();
+            let one = unsimplified == again.then(&read_again(next)).unwrap()
+                && unsimplified.simplify(Options::default()) == by_text;
             map = composed(&map, next);
             if map != by_text || !one {
                 differ += 1;
@@ -57,7 +57,7 @@ fn composition_is_associative_but_for_a_few_forms() {
         results += usize::from(left.results() != right.results());
         domains += usize::from(left.domain() != right.domain());
         for map in [left, right] {
-            assert_eq!(simplify(&map, Options::default()), map, "twice");
+            assert_eq!(map.simplify(Options::default()), map, "twice");
         }
     }
     assert!(results <= 115 && domains <= 23, "the results of {results} and the domains of {domains} differ");

@@ -4,9 +4,8 @@
 //! operations mix the digits of an index again and again: there a tree grows with every step, in any form known.
 
 use crate::ops::{composed, mixed_chain, random_reshape, random_transpose, source, Chance, Op, Step};
-use quasiaffine::parse_map;
 use quasiaffine::State;
-use quasiaffine::{simplify, Map, Options, Points, Program};
+use quasiaffine::{Map, Options, Points, Program};
 
 /// Whether a map reads at each of these points what its operations do, and how many of the points it reads from.
 fn check(map: &Map, steps: &[Step], points: &[Vec<i64>]) -> usize {
@@ -44,7 +43,7 @@ fn last(steps: &[Step]) -> &Step {
 fn direct(steps: &[Step]) -> Map {
     let output = last(steps).output.clone();
     let step = Step { op: Op::Reshape, operand: steps[0].operand.clone(), output };
-    simplify(&step.map(), Options::default())
+    step.map().simplify(Options::default())
 }
 
 fn reshapes(chance: &mut Chance, mut shape: Vec<i64>, rank: usize, n: usize) -> Vec<Step> {
@@ -141,10 +140,10 @@ fn distinct(map: &Map) -> usize {
 fn what_a_result_shares_with_a_constraint_is_read_under_all_constraints() {
     let shared = "((d0 * d0) * 2) floordiv max(d0 * -2 - d1 * 3 + 1, 1)";
     let domain = format!("d0 in [1, 4], d1 in [-2, 1], d0 + d1 in [2, 3], {shared} in [0, 1]");
-    let apart = parse_map(&format!("(d0, d1) -> ({shared}), domain: {domain}")).unwrap();
+    let apart = format!("(d0, d1) -> ({shared}), domain: {domain}").parse::<Map>().unwrap();
     let results = [apart.domain().constraints.iter().find(|c| c.expr == apart.results()[0]).unwrap().expr.clone()];
     let together = Map::new(apart.domain().clone(), results).unwrap();
-    let simplified = simplify(&together, Options::default());
-    assert_eq!(simplified, simplify(&apart, Options::default()));
+    let simplified = together.simplify(Options::default());
+    assert_eq!(simplified, apart.simplify(Options::default()));
     assert_eq!(simplified.results()[0].to_string(), "(d0 * d0) * 2");
 }

@@ -1,8 +1,7 @@
 //! Wrong input at the face of the crate is an error, never a panic: text, numbers, shapes and tables.
 
 use quasiaffine::{
-    compose, distinct, image, inverse, simplify, then, touched, Constraint, Count, Domain, Error, Expr, Interval, Kind,
-    Map, Options, Points, Program, Var, Variable,
+    Constraint, Count, Domain, Error, Expr, Interval, Kind, Map, Options, Points, Program, Var, Variable,
 };
 
 fn map(text: &str) -> Map {
@@ -35,7 +34,7 @@ fn numbers_that_do_not_fit_are_errors() {
     assert!(matches!(large.add(&large), Err(Error::Overflow(_))));
     assert!(matches!(Expr::dim(0).floor_div(&Expr::from(0)), Err(Error::Divisor(_))));
     let far = map("(d0) -> (d0 * 4611686018427387904), domain: d0 in [0, 9]");
-    assert!(matches!(then(&far, &far), Err(Error::Overflow(_))));
+    assert!(matches!(far.then(&far), Err(Error::Overflow(_))));
     let at = Program::new(&far).unwrap().run::<false>(&Points { n: 1, dims: &[9], ranges: &[], runtime: &[] });
     assert!(matches!(at, Err(Error::PointOverflow { row: 0, bits: 64, .. })));
 }
@@ -60,8 +59,8 @@ fn parts_that_do_not_fit_together_are_errors() {
         assert!(matches!(Program::of(&wrong, &[]), Err(Error::Arity { found: 2, .. })), "{wrong:?}");
     }
     let two = map("(d0) -> (d0, d0), domain: d0 in [0, 1]");
-    assert!(matches!(compose(&two, &two, Options::default()), Err(Error::Arity { expected: 1, found: 2, .. })));
-    assert!(matches!(image(&two, &[Interval::new(0, 1); 2]), Err(Error::Arity { expected: 1, found: 2, .. })));
+    assert!(matches!(two.compose(&two, Options::default()), Err(Error::Arity { expected: 1, found: 2, .. })));
+    assert!(matches!(two.image(&[Interval::new(0, 1); 2]), Err(Error::Arity { expected: 1, found: 2, .. })));
     assert!(two.converse(&[2]).is_err());
     let unnamed = Variable { name: Some("a b".into()), ..Variable::new(Interval::new(0, 1)) };
     let named = Domain { vars: [unnamed].into_iter().collect(), n_dims: 1, ..Domain::default() };
@@ -102,11 +101,44 @@ fn tables_of_another_length_are_errors() {
 fn maps_without_points_or_meaning_have_answers() {
     let empty = map("(d0) -> (d0), domain: d0 in [3, 2]");
     let undefined = Map::undefined(empty.domain());
-    assert_eq!((touched(&empty), distinct(&empty)), (Count::exact(0), Count::exact(0)));
+    assert_eq!((empty.touched(), empty.distinct()), (Count::exact(0), Count::exact(0)));
     for odd in [&empty, &undefined] {
-        assert_eq!(simplify(odd, Options::default()), *odd);
+        assert_eq!(odd.simplify(Options::default()), *odd);
         assert_eq!(odd.with_results([Expr::dim(0)]).as_ref(), Ok(odd));
-        let _ = (inverse(odd), touched(odd), odd.bounds(&Expr::dim(7)), odd.converse(&[]));
+        let _ = (odd.inverse(), odd.touched(), odd.bounds(&Expr::dim(7)), odd.converse(&[]));
     }
     assert!(matches!(Program::new(&undefined), Err(Error::Undefined)));
+}
+
+/// The names that a module declares for other crates: items, and what it passes on from its own modules.
+fn declared(module: &str, text: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let text = text.split("\n#[cfg(test)]").next().unwrap_or_default();
+    for statement in text.split("\npub ").skip(1) {
+        let words: Vec<&str> = statement.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+        match words[..] {
+            ["use", ..] => {
+                let list = statement[..statement.find(';').unwrap()].rsplit("::").next().unwrap();
+                names.extend(list.trim_matches(['{', '}']).split(',').map(|name| name.trim().to_owned()));
+            }
+            ["fn" | "struct" | "enum" | "trait" | "type" | "const", name, ..] => names.push(name.to_owned()),
+            _ => {}
+        }
+    }
+    names.retain(|name| !name.is_empty());
+    names.into_iter().map(|name| format!("{module}{name}")).collect()
+}
+
+/// A name is a promise. One more needs a question that no other name answers, and a line in `CHANGELOG.md`.
+#[test]
+fn the_public_names_are_those_of_the_list() {
+    let read = |path: &str| std::fs::read_to_string(format!("{}/{path}", env!("CARGO_MANIFEST_DIR")));
+    let lib = read("src/lib.rs").unwrap();
+    let mut names = declared("", &lib);
+    for module in lib.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';')) {
+        let text = read(&format!("src/{module}.rs")).or_else(|_| read(&format!("src/{module}/mod.rs"))).unwrap();
+        names.extend(declared(&format!("{module}::"), &text));
+    }
+    names.sort();
+    assert_eq!(names.join("\n"), include_str!("names.txt").trim_end());
 }

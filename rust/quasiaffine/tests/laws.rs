@@ -2,11 +2,7 @@
 
 use crate::random::{self, config, Size, Tree};
 use proptest::prelude::*;
-use quasiaffine::parse_map;
-use quasiaffine::FastPath;
-use quasiaffine::{
-    compose, simplify, then, Constraint, Domain, Expr, Interval, Kind, Map, Options, Points, Program, Var, Variable,
-};
+use quasiaffine::{Constraint, Domain, Expr, Interval, Kind, Map, Options, Points, Program, Var, Variable};
 
 const DIMS: u32 = 3;
 
@@ -86,21 +82,21 @@ proptest! {
 
     #[test]
     fn simplify_keeps_the_domain_and_every_value(m in maps()) {
-        check_equal(&m, &simplify(&m, Options::default()))?;
+        check_equal(&m, &m.simplify(Options::default()))?;
     }
 
     #[test]
     fn simplify_twice_is_simplify_once_and_never_costs_more(m in maps()) {
-        let once = simplify(&m, Options::default());
-        let twice = simplify(&once, Options::default());
+        let once = m.simplify(Options::default());
+        let twice = once.simplify(Options::default());
         prop_assert_eq!(&twice, &once);
         prop_assert!(once.cost().divmods <= m.cost().divmods, "{} is no simpler than {}", once, m);
     }
 
     #[test]
     fn shortcuts_give_the_answers_of_the_rules(m in maps()) {
-        let by_rules = simplify(&m, Options::new().fast_path(FastPath::Off));
-        prop_assert_eq!(simplify(&m, Options::default()), by_rules, "of {}", m);
+        let by_rules = m.simplify(Options::new().rules_only(true));
+        prop_assert_eq!(m.simplify(Options::default()), by_rules, "of {}", m);
     }
 
     #[test]
@@ -124,7 +120,7 @@ proptest! {
         let points = inside.iter().filter(|i| **i).count() as u128;
         let images: std::collections::HashSet<&[i64]> =
             (0..n).filter(|i| inside[*i]).map(|i| &values[i * width..][..width]).collect();
-        let (touched, distinct) = (quasiaffine::touched(&m), quasiaffine::distinct(&m));
+        let (touched, distinct) = (m.touched(), m.distinct());
         prop_assert!(touched.lower <= points && points <= touched.upper, "{} points, {:?} of {}", points, touched, m);
         let images = images.len() as u128;
         prop_assert!(distinct.lower <= images && images <= distinct.upper, "{} images, {:?} of {}", images, distinct, m);
@@ -132,11 +128,11 @@ proptest! {
 
     #[test]
     fn text_reads_back(m in maps()) {
-        prop_assert_eq!(parse_map(&m.to_string()).unwrap(), m.clone());
+        prop_assert_eq!(m.to_string().parse::<Map>().unwrap(), m.clone());
         let xla = m.to_text(quasiaffine::Style::Xla).unwrap();
-        prop_assert_eq!(parse_map(&xla).unwrap(), m.clone());
+        prop_assert_eq!(xla.parse::<Map>().unwrap(), m.clone());
         let multiline = m.to_text(quasiaffine::Style::Multiline).unwrap();
-        prop_assert_eq!(parse_map(&multiline).unwrap(), m);
+        prop_assert_eq!(multiline.parse::<Map>().unwrap(), m);
     }
 
     #[test]
@@ -157,12 +153,12 @@ proptest! {
         // What one composition knows of its values goes into the next one.
         let (mut given, mut simple) = (maps[0].clone(), maps[0].clone());
         for next in &maps[1..] {
-            given = then(&given, next).unwrap();
-            let composed = compose(&simple, next, Options::default()).unwrap();
+            given = given.then(next).unwrap();
+            let composed = simple.compose(next, Options::default()).unwrap();
             // Neither what was made between, nor what was simplified before, nor what is shared shows in the result.
-            let both = then(&simple, next).unwrap();
-            for map in [&both, &both].into_iter().chain(parse_map(&both.to_string()).ok().as_ref()) {
-                prop_assert_eq!(&composed, &simplify(map, Options::default()), "of {} and {}", simple, next);
+            let both = simple.then(next).unwrap();
+            for map in [&both, &both].into_iter().chain(both.to_string().parse::<Map>().ok().as_ref()) {
+                prop_assert_eq!(&composed, &map.simplify(Options::default()), "of {} and {}", simple, next);
             }
             simple = composed;
             let (in_next, values) = meaning(next, n, &expected);
@@ -187,7 +183,7 @@ fn parser_reads_any_text_without_panic() {
     let text = "[a-z0-9 (){}\\[\\],:>*/+#-]{0,60}";
     runner
         .run(&text, |s| {
-            let _ = parse_map(&s);
+            let _ = s.parse::<Map>();
             Ok(())
         })
         .unwrap();
@@ -198,8 +194,8 @@ proptest! {
 
     #[test]
     fn equivalence_is_never_wrong(a in maps(), b in maps()) {
-        let same = simplify(&a, Options::default());
-        prop_assert_eq!(quasiaffine::equivalent(&a, &same), quasiaffine::Answer::Yes);
+        let same = a.simplify(Options::default());
+        prop_assert_eq!(a.equivalent(&same), quasiaffine::Answer::Yes);
         let (n, rows) = all_points();
         let (in_a, values_a) = meaning(&a, n, &rows);
         let (in_b, values_b) = meaning(&b, n, &rows);
@@ -208,7 +204,7 @@ proptest! {
         };
         let (wide_a, wide_b) = (a.results().len(), b.results().len());
         let differ = (0..n).any(|i| image(&in_a, &values_a, wide_a, i) != image(&in_b, &values_b, wide_b, i));
-        match quasiaffine::equivalent(&a, &b) {
+        match a.equivalent(&b) {
             quasiaffine::Answer::Yes => prop_assert!(!differ, "{} is not {}", a, b),
             quasiaffine::Answer::No(point) => {
                 let i = (0..n).find(|i| rows[i * 3..][..3] == point[..]).expect("a point of the box");
@@ -224,7 +220,7 @@ proptest! {
         let (n, rows) = all_points();
         let (inside, values) = meaning(&m, n, &rows);
         let width = m.results().len();
-        if let Some(back) = quasiaffine::inverse(&m) {
+        if let Some(back) = m.inverse() {
             for i in (0..n).filter(|i| inside[*i]) {
                 let image = &values[i * width..][..width];
                 let (in_back, preimage) = meaning_at(&back, image);

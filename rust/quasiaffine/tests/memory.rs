@@ -1,7 +1,6 @@
 //! Maps made and dropped leave nothing behind: no table grows, here or in a thread.
 
-use quasiaffine::parse_map;
-use quasiaffine::{distinct, equivalent, inverse, simplify, then, Map, Options, Points, Program};
+use quasiaffine::{Map, Options, Points, Program};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicIsize, Ordering};
 
@@ -37,18 +36,18 @@ fn use_one(k: i64) {
          domain: d0 in [0, {k}], d1 in [0, {}], s0 in [0, 3], rt0 in [0, {n}], (d0 + {k}) mod {n} in [0, 1]",
         n + 4
     );
-    let map = parse_map(&text).unwrap_or_else(|e| panic!("{e}"));
-    let simple = simplify(&map, Options::default());
+    let map = text.parse::<Map>().unwrap_or_else(|e| panic!("{e}"));
+    let simple = map.simplify(Options::default());
     let identity = Map::identity(quasiaffine::Domain::of_sizes(&[k + 9, k + 5, n])).unwrap();
-    let both = simplify(&then(&simple, &identity).unwrap(), Options::default());
+    let both = simple.then(&identity).unwrap().simplify(Options::default());
     assert!(both.to_string().contains("d0"));
-    let flat = parse_map(&format!("(d0) -> (d0 floordiv {n}, d0 mod {n}), domain: d0 in [0, 99]")).unwrap();
+    let flat = format!("(d0) -> (d0 floordiv {n}, d0 mod {n}), domain: d0 in [0, 99]").parse::<Map>().unwrap();
     let points = Points { n: 1, dims: &[k % 100], ranges: &[], runtime: &[] };
     let value = Program::new(&flat).unwrap().run::<true>(&points).unwrap();
     assert_eq!(value, [k % 100 / n, k % 100 % n]);
     if k % 64 == 0 {
-        assert!(distinct(&flat).is_exact() && inverse(&flat).is_some());
-        assert_eq!(equivalent(&flat, &simplify(&flat, Options::default())), quasiaffine::Answer::Yes);
+        assert!(flat.distinct().is_exact() && flat.inverse().is_some());
+        assert_eq!(flat.equivalent(&flat.simplify(Options::default())), quasiaffine::Answer::Yes);
     }
 }
 
@@ -68,6 +67,6 @@ fn main() {
     println!("{before} bytes before, {after} after {} maps", n_maps());
     assert_eq!(after, before);
     // The counter works: a map that is kept shows.
-    let kept = parse_map("(d0) -> (d0 floordiv 3), domain: d0 in [0, 9]").unwrap();
+    let kept = ("(d0) -> (d0 floordiv 3), domain: d0 in [0, 9]").parse::<Map>().unwrap();
     assert!(LIVE.load(Ordering::Relaxed) > before, "{kept}");
 }

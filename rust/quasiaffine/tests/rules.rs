@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use quasiaffine::parse_map;
-use quasiaffine::simplify_traced;
+use quasiaffine::Map;
+
 use quasiaffine::Options;
 use quasiaffine::Rule;
 
@@ -48,11 +48,11 @@ fn run(name: &str) -> BTreeMap<String, (usize, usize)> {
             continue;
         }
         let case = parse_case(i + 1, line);
-        let map = parse_map(case.before).unwrap_or_else(|e| panic!("{name}:{}: {e}", case.line));
-        let simplified = quasiaffine::simplify(&map, case.options);
-        let (traced, steps) = simplify_traced(&map, case.options);
+        let map = case.before.parse::<Map>().unwrap_or_else(|e| panic!("{name}:{}: {e}", case.line));
+        let simplified = map.simplify(case.options);
+        let (traced, steps) = map.simplify_traced(case.options);
         let fired: Vec<&str> = steps.iter().map(|step| step.rule.name()).collect();
-        let again = quasiaffine::simplify(&simplified, case.options);
+        let again = simplified.simplify(case.options);
         for mark in &case.marks {
             let rule = &mark[1..];
             assert!(

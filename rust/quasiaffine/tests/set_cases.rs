@@ -3,10 +3,7 @@
 
 use std::fmt::Write;
 
-use quasiaffine::parse_map;
-use quasiaffine::{
-    are_disjoint, coalesce, contains, equivalent, image, is_injective, Answer, CommonElement, Interval, Map, Point,
-};
+use quasiaffine::{are_disjoint, coalesce, Answer, CommonElement, Interval, Map, Point};
 
 fn check(name: &str, answer: impl Fn(&str) -> String) {
     let path = format!("{}/tests/sets/{name}.txt", env!("CARGO_MANIFEST_DIR"));
@@ -38,7 +35,7 @@ fn check(name: &str, answer: impl Fn(&str) -> String) {
 }
 
 fn maps(text: &str) -> Vec<Map> {
-    text.split('|').map(|m| parse_map(m.trim()).unwrap_or_else(|e| panic!("{m}: {e}"))).collect()
+    text.split('|').map(|m| m.trim().parse::<Map>().unwrap_or_else(|e| panic!("{m}: {e}"))).collect()
 }
 
 fn sides(text: &str) -> [Vec<Map>; 2] {
@@ -77,7 +74,7 @@ fn overlaps() {
 
 #[test]
 fn injectivity() {
-    check("injective", |question| match is_injective(&parse_map(question).unwrap()) {
+    check("injective", |question| match question.parse::<Map>().unwrap().is_injective() {
         Answer::Yes => "yes".to_owned(),
         Answer::No(c) => format!("no, {}", common(&c)),
         Answer::Unknown(reason) => format!("unknown: {reason}"),
@@ -89,7 +86,7 @@ fn images() {
     check("image", |question| {
         // `[0, 3] x [1, 1] of MAP`; without bounds, over the whole domain.
         let (bounds, map) = question.split_once(" of ").unwrap_or(("", question));
-        let map = parse_map(map).unwrap();
+        let map = map.parse::<Map>().unwrap();
         let bound = |text: &str| {
             let (lo, hi) = text.trim_matches(['[', ']', ' ']).split_once(',').unwrap();
             Interval::new(lo.trim().parse().unwrap(), hi.trim().parse().unwrap())
@@ -98,7 +95,7 @@ fn images() {
             "" => vec![Interval::ALL; map.domain().n_dims],
             bounds => bounds.split('x').map(bound).collect(),
         };
-        image(&map, &bounds).unwrap().to_string()
+        map.image(&bounds).unwrap().to_string()
     });
 }
 
@@ -106,7 +103,7 @@ fn images() {
 fn containments() {
     check("contains", |question| {
         let [outer, inner] = sides(question);
-        match contains(&outer[0], &inner[0]) {
+        match outer[0].contains(&inner[0]) {
             Answer::Yes => "yes".to_owned(),
             Answer::No(()) => "no".to_owned(),
             Answer::Unknown(_) => "unknown".to_owned(),
@@ -118,7 +115,7 @@ fn containments() {
 fn equivalences() {
     check("equal", |question| {
         let [first, second] = sides(question);
-        match equivalent(&first[0], &second[0]) {
+        match first[0].equivalent(&second[0]) {
             Answer::Yes => "yes".to_owned(),
             Answer::No(at) => format!("no, at ({})", tuple(&at)),
             Answer::Unknown(reason) => format!("unknown: {reason}"),

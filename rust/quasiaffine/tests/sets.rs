@@ -7,9 +7,8 @@ use proptest::prelude::*;
 use quasiaffine::cancel::n_steps;
 use quasiaffine::State;
 use quasiaffine::{
-    are_disjoint, coalesce, compact_ranges, compose_elements, contains, eliminate_ranges, fewest, image, is_injective,
-    merge, plainly_contains, simplify, then, unconditional, Answer, CommonElement, Constraint, Counting, Domain, Expr,
-    Interval, Map, Options, Point, Points, Program, Variable,
+    are_disjoint, coalesce, fewest, merge, Answer, CommonElement, Constraint, Counting, Domain, Expr, Interval, Map,
+    Options, Point, Points, Program, Variable,
 };
 
 type Element = Vec<i64>;
@@ -165,7 +164,7 @@ fn overlapping() -> impl Strategy<Value = Vec<Map>> {
             maps.push(other);
         }
         let options = Options::new().drop_unused(true);
-        maps.iter().map(|m| simplify(m, options)).filter(|m| m.state() == State::Defined).collect()
+        maps.iter().map(|m| m.simplify(options)).filter(|m| m.state() == State::Defined).collect()
     })
 }
 
@@ -208,7 +207,10 @@ fn cut_bands() -> impl Strategy<Value = Vec<Map>> {
             maps.pop();
         }
         let options = Options::new().drop_unused(true);
-        maps.iter().map(|m| compact_ranges(&simplify(m, options))).filter(|m| m.state() == State::Defined).collect()
+        maps.iter()
+            .map(|m| m.simplify(options).compact_ranges(Options::default()))
+            .filter(|m| m.state() == State::Defined)
+            .collect()
     })
 }
 
@@ -313,17 +315,17 @@ proptest! {
             elements.insert(values.iter().map(|x| x.unwrap() as i64).collect(), point.clone());
         }
         let is_one_to_one = elements.len() == all.len();
-        let (touched, distinct) = (quasiaffine::touched(&map), quasiaffine::distinct(&map));
+        let (touched, distinct) = (map.touched(), map.distinct());
         for (count, n) in [(touched, all.len() as u128), (distinct, elements.len() as u128)] {
             prop_assert!(count.lower <= n && n <= count.upper, "{:?} for {} of {}", count, n, map);
         }
-        let injective = is_injective(&map);
+        let injective = map.is_injective();
         match &injective {
             Answer::Yes => prop_assert!(is_one_to_one, "{} is not injective", map),
             Answer::No(common) => check_witness(&map, &map, common)?,
             Answer::Unknown(_) => {}
         }
-        let Some(back) = quasiaffine::inverse(&map) else { return Ok(()) };
+        let Some(back) = map.inverse() else { return Ok(()) };
         prop_assert!(is_one_to_one, "{} has the inverse {}", map, back);
         prop_assert!(matches!(injective, Answer::Yes), "{:?} beside an inverse of {}", injective, map);
         if touched.is_exact() {
@@ -370,7 +372,7 @@ proptest! {
         let map = plan.map();
         let of = elements(&plan, &map, true);
         let twice = of.iter().find(|(_, points)| points.len() > 1);
-        match is_injective(&map) {
+        match map.is_injective() {
             Answer::Yes => prop_assert_eq!(twice, None, "{}", map),
             Answer::No(found) => {
                 check_witness(&map, &map, &found)?;
@@ -393,7 +395,7 @@ proptest! {
             Interval::new(a, b.max(a))
         });
         let bounds: Vec<Interval> = bounds.collect();
-        let reached = image(&map, &bounds).unwrap();
+        let reached = map.image(&bounds).unwrap();
         prop_assert_eq!(reached.domain().n_dims, 0);
         let Some(all) = relation(&map) else { return Ok(()) };
         let inside = |dims: &[i64]| dims.iter().zip(&bounds).all(|(x, b)| b.contains(*x));
@@ -401,16 +403,16 @@ proptest! {
         let found: BTreeSet<Element> = relation(&reached).unwrap().into_iter().map(|(_, e)| e).collect();
         prop_assert_eq!(wanted, found, "{}\n{:?}\n{}", map, bounds, reached);
         if reached.domain().constraints.is_empty() && reached.cost().divmods == 0 {
-            prop_assert_eq!(&compact_ranges(&reached), &reached, "of {}", map);
+            prop_assert_eq!(&reached.compact_ranges(Options::default()), &reached, "of {}", map);
         }
     }
 
     #[test]
     fn a_condition_on_runtime_values_leaves_all_elements_or_none(map in small_map(), other in small_map()) {
-        let of_all = |map: &Map| image(map, &map.domain().dims().iter().map(|v| v.interval).collect::<Vec<_>>()).unwrap();
-        let under_condition = then(&of_all(&other).with_results([]).unwrap(), &of_all(&map)).unwrap();
+        let of_all = |map: &Map| map.image(&map.domain().dims().iter().map(|v| v.interval).collect::<Vec<_>>()).unwrap();
+        let under_condition = of_all(&other).with_results([]).unwrap().then(&of_all(&map)).unwrap();
         for map in [map, under_condition] {
-            let Some(always) = unconditional(&map, Options::default()) else { continue };
+            let Some(always) = map.unconditional(Options::default()) else { continue };
             let (Some(pairs), Some(all)) = (relation(&map), relation(&always)) else { continue };
             prop_assert!(pairs.is_empty() || pairs == all, "{}\n{}", map, always);
         }
@@ -418,14 +420,14 @@ proptest! {
 
     #[test]
     fn compact_ranges_relate_the_same_pairs(map in small_map()) {
-        let compact = compact_ranges(&map);
+        let compact = map.compact_ranges(Options::default());
         prop_assert_eq!(relation(&map), relation(&compact), "{}\n{}", map, compact);
         prop_assert!(compact.state() == State::Empty || compact.cost().divmods <= map.cost().divmods, "{}\n{}", map, compact);
     }
 
     #[test]
     fn fewer_ranges_relate_the_same_pairs(map in prop_oneof![small_map(), windows(), strided_windows()]) {
-        let fewer = eliminate_ranges(&map, Options::new().drop_unused(true));
+        let fewer = map.eliminate_ranges(Options::new().drop_unused(true));
         let Some(wanted) = relation(&map) else { return Ok(()) };
         prop_assert!(relation(&fewer).is_none_or(|found| found == wanted), "{}\n{}", map, fewer);
         let n_divmods = |m: &Map| m.expressions().map(|e| e.divmods()).sum::<u32>();
@@ -435,7 +437,7 @@ proptest! {
 
     #[test]
     fn composed_elements_are_those_of_one_map_after_the_other(first in strided_windows(), second in strided_windows()) {
-        let both = compose_elements(&first, &second, Options::new().drop_unused(true)).unwrap();
+        let both = first.compose_elements(&second, Options::new().drop_unused(true)).unwrap();
         let (Some(a), Some(b), Some(found)) = (relation(&first), relation(&second), relation(&both)) else { return Ok(()) };
         let after = |(at, y): &(Vec<i64>, Element)| -> Vec<_> {
             b.iter().filter(|(d, _)| d == y).map(|(_, z)| (at.clone(), z.clone())).collect()
@@ -451,7 +453,7 @@ proptest! {
             for outer in [&a, &b] {
                 let alike = outer.domain().n_dims == inner.domain().n_dims && outer.results().len() == inner.results().len();
                 let (Some(x), Some(y)) = (relation(outer), relation(inner)) else { continue };
-                match contains(outer, inner).known() {
+                match outer.contains(inner).known() {
                     Some(is_contained) if alike => prop_assert_eq!(y.is_subset(&x), is_contained, "{}\n{}", outer, inner),
                     Some(true) => prop_assert!(y.is_empty(), "{}\n{}", outer, inner),
                     _ => {}
@@ -537,13 +539,13 @@ proptest! {
     fn what_is_plainly_contained_has_no_other_pairs(maps in overlapping()) {
         for (outer, inner) in maps.iter().flat_map(|a| maps.iter().map(move |b| (a, b))) {
             let (Some(all), Some(part)) = (reads(outer), reads(inner)) else { continue };
-            if plainly_contains(outer, inner, Counting::Pairs) {
+            if outer.plainly_contains(inner, Counting::Pairs) {
                 let has_all = |(at, own): (&Vec<i64>, &BTreeMap<Element, usize>)| {
                     own.keys().all(|e| all.get(at).is_some_and(|of| of.contains_key(e)))
                 };
                 prop_assert!(part.iter().all(has_all), "{}\n{}", outer, inner);
             }
-            if plainly_contains(outer, inner, Counting::Reads) {
+            if outer.plainly_contains(inner, Counting::Reads) {
                 prop_assert!(part.iter().all(|(at, own)| all.get(at) == Some(own)), "{}\n{}", outer, inner);
             }
         }

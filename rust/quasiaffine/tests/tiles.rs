@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use quasiaffine::tile::Memo;
 use quasiaffine::tile::TiledMap;
-use quasiaffine::{simplify, Map, Options, Points, Program};
+use quasiaffine::{Map, Options, Points, Program};
 
 struct Random(u64);
 
@@ -141,7 +141,7 @@ fn compare_with_points(few_points: i64, percent: u64) {
     for _ in 0..n_maps {
         let (text, sizes) = random_map(&mut r);
         let parsed: Map = text.parse().unwrap();
-        let map = if r.below(4) == 0 { parsed } else { simplify(&parsed, Options::default()) };
+        let map = if r.below(4) == 0 { parsed } else { parsed.simplify(Options::default()) };
         if map.results().is_empty() {
             continue;
         }

@@ -1,8 +1,6 @@
 //! The trace of each case of `rules.txt` and `found.txt`: each step keeps the value of what it rewrites at every
 //! point of the domain, and what it says of constraints holds there.
 
-use quasiaffine::parse_map;
-use quasiaffine::simplify_traced;
 use quasiaffine::{Constraint, Expr, Interval, Map, Options, Points, Program, Variable};
 use quasiaffine::{Statement, Step};
 
@@ -74,8 +72,8 @@ fn each_step_says_the_same_at_every_point() {
         let text = std::fs::read_to_string(path).unwrap();
         for line in text.lines().filter(|line| line.contains("=>")) {
             let Some((_, map)) = line.split_once('(') else { continue };
-            let Ok(map) = parse_map(format!("({}", map.split_once("=>").unwrap().0).trim()) else { continue };
-            for step in simplify_traced(&map, Options::default()).1 {
+            let Ok(map) = format!("({}", map.split_once("=>").unwrap().0).trim().parse::<Map>() else { continue };
+            for step in map.simplify_traced(Options::default()).1 {
                 let Ok(map) = Map::new((*step.domain).clone(), []) else { continue };
                 let Some(points) = points(&map) else { continue };
                 match check(&map, &points, &step) {
@@ -91,14 +89,13 @@ fn each_step_says_the_same_at_every_point() {
 
 #[test]
 fn a_trace_names_rules_in_order() {
-    let map = parse_map("(d0, d1) -> ((d0 * 12 + d1) floordiv 4), domain: d0 in [0, 7], d1 in [0, 11]").unwrap();
-    let (simplified, steps) = simplify_traced(&map, Options::default());
+    let map = ("(d0, d1) -> ((d0 * 12 + d1) floordiv 4), domain: d0 in [0, 7], d1 in [0, 11]").parse::<Map>().unwrap();
+    let (simplified, steps) = map.simplify_traced(Options::default());
     assert_eq!(simplified.results()[0].to_string(), "d0 * 3 + d1 floordiv 4");
     let steps: Vec<String> = steps.iter().map(|step| step.to_string()).collect();
     assert_eq!(steps, ["multiples: (d0 * 12 + d1) floordiv 4 => d0 * 3 + d1 floordiv 4"]);
     let constraint = Constraint { expr: Expr::dim(0).scale(2).unwrap(), interval: Interval::new(0, 5) };
     let halved = Map::new(quasiaffine::Domain { constraints: vec![constraint], ..map.domain().clone() }, []).unwrap();
-    let steps: Vec<String> =
-        simplify_traced(&halved, Options::default()).1.iter().map(|step| step.to_string()).collect();
+    let steps: Vec<String> = halved.simplify_traced(Options::default()).1.iter().map(|step| step.to_string()).collect();
     assert_eq!(steps, ["constraint-content: d0 * 2 in [0, 5] => d0 in [0, 2]"]);
 }

@@ -9,10 +9,8 @@ use crate::random::{
     self, agrees, any_plan, check_same, config, equalities, graph, plans, sums_at_the_ends, Plan, Size, Truth,
 };
 use proptest::prelude::*;
-use quasiaffine::parse_map;
-use quasiaffine::FastPath;
 use quasiaffine::State;
-use quasiaffine::{equivalent, simplify, Answer, Error, Expr, Map, Options, Points, Program, Source, Variable};
+use quasiaffine::{Answer, Error, Expr, Map, Options, Points, Program, Source, Variable};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -23,7 +21,7 @@ proptest! {
     fn simplify_keeps_the_domain_and_every_value(plan in any_plan()) {
         let m = plan.map();
         for options in [Options::default(), Options::new().keep_point_dims(true)] {
-            check_same(&m, &simplify(&m, options), &plan.points())?;
+            check_same(&m, &m.simplify(options), &plan.points())?;
         }
     }
 
@@ -32,8 +30,8 @@ proptest! {
         let m = plan.map();
         for (drop_unused, solve) in [(false, false), (true, false), (true, true)] {
             let options = Options::new().drop_unused(drop_unused).solve(solve);
-            let once = simplify(&m, options);
-            let twice = simplify(&once, options);
+            let once = m.simplify(options);
+            let twice = once.simplify(options);
             prop_assert_eq!(&twice, &once, "of {}", m);
             // The quotients of an equality may be in the results if it is solved.
             prop_assert!(solve || once.cost().divmods <= m.cost().divmods, "{} is no simpler than {}", once, m);
@@ -44,15 +42,15 @@ proptest! {
     fn shortcuts_give_the_answers_of_the_rules(plan in any_plan()) {
         let m = plan.map();
         for options in [Options::default(), Options::new().keep_point_dims(true).rescale(true)] {
-            let by_rules = simplify(&m, options.fast_path(FastPath::Off));
-            prop_assert_eq!(simplify(&m, options), by_rules, "of {}", m);
+            let by_rules = m.simplify(options.rules_only(true));
+            prop_assert_eq!(m.simplify(options), by_rules, "of {}", m);
         }
     }
 
     #[test]
     fn dropping_what_is_unused_keeps_the_images(plan in prop_oneof![plans(Size::Small, 4, 3), equalities()]) {
         let m = Plan { sources: None, ..plan.clone() }.map();
-        let small = simplify(&m, Options::new().drop_unused(true).solve(true));
+        let small = m.simplify(Options::new().drop_unused(true).solve(true));
         if small.domain().n_runtime() < m.domain().n_runtime() || !plan.has_all_points() {
             return Ok(());
         }
@@ -153,9 +151,9 @@ proptest! {
         if b.state() != State::Defined {
             return Ok(());
         }
-        let Ok(both) = quasiaffine::then(&first, &b) else { return Ok(()) };
-        let simple = simplify(&both, Options::default());
-        prop_assert_eq!(&quasiaffine::compose(&first, &b, Options::default()).unwrap(), &simple, "of {}", both);
+        let Ok(both) = first.then(&b) else { return Ok(()) };
+        let simple = both.simplify(Options::default());
+        prop_assert_eq!(&first.compose(&b, Options::default()).unwrap(), &simple, "of {}", both);
         let (a_ranges, a_dims) = (first.domain().n_ranges, first.domain().n_dims);
         for (i, p) in plan.points().iter().enumerate() {
             let Some(at_a) = Truth::at(&first, p) else { continue };
@@ -200,14 +198,14 @@ proptest! {
         let points = plan.points();
         let graph = graph(&m, &points);
         let images: HashSet<_> = graph.iter().map(|(_, v)| v.clone()).collect();
-        let (touched, distinct) = (quasiaffine::touched(&m), quasiaffine::distinct(&m));
+        let (touched, distinct) = (m.touched(), m.distinct());
         let (n, n_images) = (graph.len() as u128, images.len() as u128);
         // If only some points were looked at, at least those must be counted.
         prop_assert!(n_images <= distinct.upper, "{} images, {:?} of {}", n_images, distinct, m);
         if plan.has_all_points() {
             prop_assert!(touched.lower <= n && n <= touched.upper, "{} points, {:?} of {}", n, touched, m);
             prop_assert!(distinct.lower <= n_images, "{} images, {:?} of {}", n_images, distinct, m);
-            if let Some(empty) = quasiaffine::is_empty(&m).known() {
+            if let Some(empty) = m.is_empty().known() {
                 prop_assert_eq!(empty, n == 0, "{}", m);
             }
         }
@@ -238,29 +236,29 @@ proptest! {
         let pairs = |graph: &[(Vec<i64>, Vec<Option<i128>>)]| -> HashSet<(Vec<i64>, Vec<Option<i128>>)> {
             graph.iter().map(|(point, values)| (point[..n_dims].to_vec(), values.clone())).collect()
         };
-        if let Some(empty) = quasiaffine::is_empty(&m).known() {
+        if let Some(empty) = m.is_empty().known() {
             prop_assert_eq!(empty, inside.is_empty(), "{}", m);
         }
         for (count, n) in [
-            (quasiaffine::touched(&m), inside.len()),
-            (quasiaffine::distinct(&m), elements(&inside).len()),
-            (quasiaffine::distinct(&free), elements(&all).len()),
+            (m.touched(), inside.len()),
+            (m.distinct(), elements(&inside).len()),
+            (free.distinct(), elements(&all).len()),
         ] {
             prop_assert!(count.lower <= n as u128 && n as u128 <= count.upper, "{} is not {:?} of {}", n, count, m);
         }
-        if let Answer::Yes = equivalent(&m, &free) {
+        if let Answer::Yes = m.equivalent(&free) {
             prop_assert!(pairs(&inside) == pairs(&all), "{} is {}", m, free);
         }
-        let same = simplify(&m, Options::new());
-        if let Answer::No(point) = equivalent(&m, &same) {
+        let same = m.simplify(Options::new());
+        if let Answer::No(point) = m.equivalent(&same) {
             prop_assert!(false, "{} is not its own simple form {} at {:?}", m, same, point);
         }
-        match quasiaffine::contains(&m, &free).known() {
+        match m.contains(&free).known() {
             Some(true) => prop_assert!(pairs(&inside) == pairs(&all), "{} holds all of {}", m, free),
             Some(false) => prop_assert!(pairs(&inside) != pairs(&all), "{} lacks some of {}", m, free),
             None => {}
         }
-        prop_assert_ne!(quasiaffine::contains(&free, &m).known(), Some(false), "{} has all of {}", free, m);
+        prop_assert_ne!(free.contains(&m).known(), Some(false), "{} has all of {}", free, m);
         for e in m.results().iter().chain(m.domain().constraints.iter().map(|c| &c.expr)) {
             let Ok(bounds) = m.bounds(e) else { continue };
             for (point, _) in &inside {
@@ -274,8 +272,8 @@ proptest! {
     #[test]
     fn equivalence_is_never_wrong(plan in any_plan(), other in plans(Size::Small, 3, 1)) {
         let m = plan.map();
-        let same = simplify(&m, Options::default());
-        if let Answer::No(point) = equivalent(&m, &same) {
+        let same = m.simplify(Options::default());
+        if let Answer::No(point) = m.equivalent(&same) {
             prop_assert!(false, "{} is not its own simple form {} at {:?}", m, same, point);
         }
         // Results cut off at their largest value are the same, cut off below it they are not: points decide.
@@ -285,7 +283,7 @@ proptest! {
         }
         let cut = m.results().iter().map(|e| e.minimum(&Expr::Const(m.bounds(e)?.hi - (other.seed % 2) as i64)));
         let cut = Map::new(m.domain().clone(), cut.collect::<quasiaffine::Result<Vec<_>>>().unwrap()).unwrap();
-        match equivalent(&m, &cut) {
+        match m.equivalent(&cut) {
             Answer::Yes => {
                 let points = other.points();
                 prop_assert!(graph(&m, &points) == graph(&cut, &points), "{} is not {}", m, cut);
@@ -310,8 +308,8 @@ proptest! {
         domain.vars[last - 1].source = Some(Arc::new(source));
         domain.vars[last] = domain.vars[last - 1].clone();
         let m = Map::new(domain, m.results().iter().cloned()).unwrap();
-        let simple = simplify(&m, Options::default());
-        let once = simplify(&simple, Options::default());
+        let simple = m.simplify(Options::default());
+        let once = simple.simplify(Options::default());
         prop_assert_eq!(&once, &simple, "of {}", m);
         let runtime = simple.domain().runtime();
         let is_one = |v: &Variable, w: &Variable| v.interval == w.interval && v.source.is_some() && v.source == w.source;
@@ -323,7 +321,7 @@ proptest! {
     #[test]
     fn text_reads_back(plan in any_plan()) {
         let m = plan.map();
-        prop_assert_eq!(parse_map(&m.to_string()).unwrap(), m);
+        prop_assert_eq!(m.to_string().parse::<Map>().unwrap(), m);
     }
 }
 

@@ -4,14 +4,12 @@ use smallvec::{smallvec, SmallVec};
 
 use crate::mesh::{Mesh, Part, Parts, ShapeId, Sharding, ShardingId};
 use crate::rule::{Factor, FactorKind, Factors, Rule};
+use crate::tuning::MAX_CANDIDATES;
 
 /// The shardings of all arrays of a rule.
 pub type Shardings = SmallVec<[ShardingId; 6]>;
 /// The parts of axes that split each factor.
 pub(crate) type Assignment = SmallVec<[Parts; 6]>;
-
-/// Candidates are combinations of choices; of more than this many the rest is not tried.
-const MAX_CANDIDATES: usize = 64;
 
 /// How conflicts are resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,5 @@
 //! The elements that a device reads beyond its block.
 
-use quasiaffine::int::ceil_div_wide;
 use smallvec::SmallVec;
 
 use crate::claims::{Assignment, Known};
@@ -39,6 +38,11 @@ pub(crate) fn missing(
     total
 }
 
+/// The smallest integer that is not below `a / b`, for `b >= 1`.
+fn ceil_div(a: i128, b: i128) -> i128 {
+    -(-a).div_euclid(b)
+}
+
 /// The elements of `scale * [first, last] + [low, high]` within `[0, n)`, and those of them in a block. Numbers on the way
 /// may need more than 64 bits.
 fn read_of(piece: Piece, first: i64, last: i64, n: i64, own: (i64, i64)) -> (i64, i64) {
@@ -49,17 +53,17 @@ fn read_of(piece: Piece, first: i64, last: i64, n: i64, own: (i64, i64)) -> (i64
     let width = wide(piece.high) - wide(piece.low) + 1;
     let (a, b) = (wide(piece.scale) * wide(first), wide(piece.scale) * wide(last));
     let (start, end_of_all) = (a.min(b) + wide(piece.low), a.max(b) + wide(piece.high) + 1);
-    let (step, n_windows) = (piece.scale.unsigned_abs(), wide(last) - wide(first) + 1);
+    let (step, n_windows) = (wide(piece.scale).abs(), wide(last) - wide(first) + 1);
     let within = |low: i64, end: i64| {
         let (low, end) = (wide(low), wide(end));
-        let found = if i128::from(step) <= width {
+        let found = if step <= width {
             end.min(end_of_all) - low.max(start)
         } else {
             // Windows with gaps: those that begin before `end` and end at `low` or later.
-            let from = ceil_div_wide(low - start - width + 1, step).clamp(0, n_windows);
-            let to = ceil_div_wide(end - start, step).clamp(from, n_windows);
+            let from = ceil_div(low - start - width + 1, step).clamp(0, n_windows);
+            let to = ceil_div(end - start, step).clamp(from, n_windows);
             let clipped = |k: i128| {
-                let w = start + k * i128::from(step);
+                let w = start + k * step;
                 (end.min(w + width) - low.max(w)).max(0)
             };
             match to - from {

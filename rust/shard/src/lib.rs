@@ -15,6 +15,8 @@
 //! All that depends on one application is looked up by its rule and the numbers of its shardings. Not here: the names
 //! of axes, and what a rule belongs to.
 
+mod tuning;
+
 pub mod mesh;
 
 pub mod rule;

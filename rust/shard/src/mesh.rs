@@ -5,7 +5,6 @@
 //! first, and no part twice.
 
 use cancel::poll;
-use quasiaffine::int::ceil_div;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -115,13 +114,18 @@ impl Mesh {
 
     /// The elements of the largest block.
     pub fn block_elements(&self, shape: &[i64], sharding: &Sharding) -> i64 {
-        shape.iter().zip(sharding).fold(1, |all: i64, (n, parts)| all.saturating_mul(ceil_div(*n, self.ways(parts))))
+        shape.iter().zip(sharding).fold(1, |all: i64, (n, parts)| all.saturating_mul(self.block_size(*n, parts)))
+    }
+
+    /// The size of all blocks of a dimension but the last ones: its parts, rounded up.
+    fn block_size(&self, n: i64, parts: &[Part]) -> i64 {
+        -(-n).div_euclid(self.ways(parts))
     }
 
     /// The first element of a device's block of a dimension, and the first after it.
     pub fn block(&self, n: i64, parts: &[Part], at: &[i64]) -> (i64, i64) {
         let number = parts.iter().fold(0, |c, p| c * self.sizes[usize::from(*p)] + at[usize::from(*p)]);
-        let size = ceil_div(n, self.ways(parts));
+        let size = self.block_size(n, parts);
         let low = n.min(number.saturating_mul(size));
         (low, n.min(low + size))
     }

@@ -13,7 +13,8 @@ use smallvec::SmallVec;
 
 use crate::claims::Shardings;
 use crate::mesh::{Collective, Mesh, Parts, ShapeId, Sharding, ShardingId};
-use crate::resolve::{RuleId, Rules, Why, MAX_ANSWERS};
+use crate::resolve::{RuleId, Rules, Why};
+use crate::tuning::MAX_ANSWERS;
 
 /// The number of a value: one array of an instruction.
 pub type ValueId = u32;

@@ -17,9 +17,6 @@ use crate::rule::{Combine, Factor, FactorKind, Halo, Rule};
 
 /// The number of a rule in [`Rules`].
 pub type RuleId = u32;
-/// Answers are forgotten beyond this many, so that memory stays bounded for any number of plans.
-pub const MAX_ANSWERS: usize = 1 << 20;
-
 /// Why an instruction moves data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Why {

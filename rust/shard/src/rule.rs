@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use quasiaffine::{digits_of_variables, Expr, Kind, Map, Var};
+use quasiaffine::{Expr, Kind, Map, Var};
 use smallvec::SmallVec;
 
 /// The number of a factor in its rule.
@@ -254,7 +254,7 @@ impl<'a> Reader<'a> {
 
     /// What a dimension of size `n` is whose index is the result `e` of a map.
     fn link(&mut self, map: &Map, e: &Expr, n: i64) -> (Link, Option<Piece>) {
-        let Some(terms) = digits_of_variables(e) else { return (Link::Whole, None) };
+        let Some(terms) = e.digits() else { return (Link::Whole, None) };
         let domain = map.domain();
         let mut constant = e.constant();
         let (mut digits, mut runtime) = (Vec::new(), Vec::new());

@@ -2,9 +2,9 @@
 //!
 //! Inactive lanes count nothing, and lanes with equal addresses count once in each request.
 
-use quasiaffine::{int, Error, Result};
+use quasiaffine::{Error, Result};
 
-use super::lcm;
+use super::{fits, lcm};
 
 /// Properties that the requests of one access share; addresses count in units, of which a byte has `per_byte`.
 #[derive(Clone, Copy)]
@@ -28,7 +28,7 @@ impl Form {
 
     /// The units of a request of one lane that holds all steps.
     pub fn vector_units(&self) -> Result<i64> {
-        Ok(int::mul(self.vector, self.width)?)
+        fits(self.vector.checked_mul(self.width))
     }
 
     /// The period of requests: addresses that differ by a multiple of it give requests of the same form.
@@ -137,7 +137,7 @@ fn measure_one<'a>(
     let worst = |run: i64| if run > 0 { (run + latest - 1) / form.sector_bytes + 1 } else { 0 };
     let mut run = 0;
     for at in start.iter() {
-        let (low, high) = (int::floor_div(*at, form.per_byte), int::floor_div(at + form.width - 1, form.per_byte));
+        let (low, high) = (at.div_euclid(form.per_byte), (at + form.width - 1).div_euclid(form.per_byte));
         if low > last_byte + 1 {
             sectors += if form.loosest_start > 0 { worst(run) } else { 0 };
             run_start = low;
@@ -146,7 +146,7 @@ fn measure_one<'a>(
         (last_byte, run) = (high, high - run_start + 1);
         longest = longest.max(run);
         if form.loosest_start == 0 {
-            let (first, last) = (int::floor_div(low, form.sector_bytes), int::floor_div(high, form.sector_bytes));
+            let (first, last) = (low.div_euclid(form.sector_bytes), high.div_euclid(form.sector_bytes));
             sectors += last - last_sector.max(first - 1);
             last_sector = last;
         }

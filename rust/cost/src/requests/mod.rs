@@ -11,7 +11,7 @@ mod regions;
 
 use layout::{address, ArrayShape, LinearError, Unit};
 use quasiaffine::State;
-use quasiaffine::{int, is_empty, then, Constraint, Domain, Error, Expr, Interval, Kind, List, Map, Options, Variable};
+use quasiaffine::{Constraint, Domain, Error, Expr, Interval, Kind, List, Map, Options, Variable};
 
 use crate::tuning::{FEW_POINTS, MANY_POINTS, MAX_POINTS};
 pub use measure::Counts;
@@ -87,7 +87,7 @@ impl Access {
                 Ok(found) => found,
                 Err(error) => return unknown(error.to_string()),
             };
-            if found.counts.requests != 0 || !is_empty(&elements).is_yes() {
+            if found.counts.requests != 0 || !elements.is_empty().is_yes() {
                 let reason = found.reason.map(Into::into);
                 return Access { map: Some(simplify(&elements)), counts: Some(found.counts), reason };
             }
@@ -126,14 +126,14 @@ pub fn count_requests(
     }
     let (width, per_byte, unit) = if bits % 8 == 0 { (bits / 8, 1, Unit::Byte) } else { (bits, 8, Unit::Bit) };
     let Warps { warp, vector, base_alignment, sector_bytes } = warps;
-    let map = then(elements, &address(shape, unit)?)?;
+    let map = elements.then(&address(shape, unit)?)?;
     let mut form = Form { width, per_byte, sector_bytes, vector, loosest_start: 0 };
     let Some((grid, values)) = by_lanes(&map, warp, vector)? else { return Ok(Requests::default()) };
     let taken = match take_runtime(&grid, &values, &form) {
         Err(Error::Overflow(_)) => apart(&grid, &values, &form, "a runtime value moves addresses beyond 64 bits")?,
         found => found?,
     };
-    let base = lcm(int::mul(base_alignment, per_byte).map_err(Error::from)?, width & -width)?;
+    let base = lcm(fits(base_alignment.checked_mul(per_byte))?, width & -width)?;
     let common = gcd(base, taken.common_step)?;
     if taken.one_by_one || gcd(common, taken.varying_step)? % form.vector_units()? != 0 {
         form.vector = 1; // no request of several elements is known to be aligned and whole
@@ -172,9 +172,10 @@ fn by_lanes(m: &Map, n_lanes: i64, vector: i64) -> quasiaffine::Result<Option<(M
         return Err(Error::Arity { what, expected: 2 * BLOCK, found: domain.n_dims });
     }
     let Some(address) = m.results().first() else { return Ok(None) };
-    let size = |k: usize| int::add(domain.vars[k].interval.hi, 1);
-    let threads = int::mul(int::mul(size(0)?, size(1)?)?, size(2)?)?;
-    let last_warp = int::ceil_div(threads, n_lanes) - 1;
+    let size = |k: usize| fits(domain.vars[k].interval.hi.checked_add(1));
+    let threads = fits(size(0)?.checked_mul(size(1)?))?;
+    let threads = fits(threads.checked_mul(size(2)?))?;
+    let last_warp = (threads - 1).div_euclid(n_lanes);
     let mut vars: Vec<Interval> = vec![Interval::new(0, n_lanes - 1), Interval::point(0), Interval::new(0, last_warp)];
     vars.extend(domain.dims()[BLOCK..].iter().map(|v| v.interval));
     let dim = |k: usize| Expr::dim(k as u32);
@@ -185,7 +186,7 @@ fn by_lanes(m: &Map, n_lanes: i64, vector: i64) -> quasiaffine::Result<Option<(M
     for k in 0..BLOCK {
         let n = size(k)?;
         let from_here = thread.floor_div(&below.into())?;
-        below = int::mul(below, n)?;
+        below = fits(below.checked_mul(n))?;
         places.push(if n == 1 {
             Expr::Const(0)
         } else if below == threads {
@@ -210,7 +211,7 @@ fn by_lanes(m: &Map, n_lanes: i64, vector: i64) -> quasiaffine::Result<Option<(M
         if vector > 1 && Some(k) == last {
             let Interval { lo, hi } = v.interval;
             vars[STEP] = Interval::new(0, vector - 1);
-            vars.push(Interval::new(0, int::sub(hi, lo)? / vector));
+            vars.push(Interval::new(0, fits(hi.checked_sub(lo))? / vector));
             ranges.push(here.scale(vector)?.add(&dim(STEP))?.add(&lo.into())?);
             constraints.push(Constraint { expr: ranges[k].clone(), interval: v.interval });
         } else {
@@ -340,13 +341,27 @@ fn map_of(
 }
 
 fn simplify(m: &Map) -> Map {
-    quasiaffine::simplify(m, Options::new().keep_point_dims(true))
+    m.simplify(Options::new().keep_point_dims(true))
+}
+
+/// A number, or an error if it does not have 64 bits.
+fn fits(number: Option<i64>) -> quasiaffine::Result<i64> {
+    number.ok_or(Error::Overflow("a number of addresses"))
+}
+
+/// The greatest common divisor of two numbers without their signs; `None` if it is 2^63.
+pub(crate) fn common_divisor(a: i64, b: i64) -> Option<i64> {
+    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    i64::try_from(a).ok()
 }
 
 fn gcd(a: i64, b: i64) -> quasiaffine::Result<i64> {
-    int::gcd(a, b).ok_or(Error::Overflow("a common divisor"))
+    fits(common_divisor(a, b))
 }
 
 fn lcm(a: i64, b: i64) -> quasiaffine::Result<i64> {
-    Ok(int::mul(a / gcd(a, b)?, b)?)
+    fits((a / gcd(a, b)?).checked_mul(b))
 }

@@ -12,10 +12,10 @@ pub(super) fn moves(e: &Expr) -> Moves {
     let mut found = Moves::new();
     match (e, e.op()) {
         (Expr::Var(Var { kind: Kind::Dim, index }), _) => drop(found.insert(*index as usize, Some(1))),
-        (_, Some(Op::Sum(sum))) => {
-            for term in sum.terms() {
-                for (dim, step) in moves(&term.atom) {
-                    let step = step.and_then(|step| step.checked_mul(term.coefficient));
+        (_, Some(Op::Sum(_))) => {
+            for (factor, atom) in e.terms() {
+                for (dim, step) in moves(atom) {
+                    let step = step.and_then(|step| step.checked_mul(factor));
                     let all = found.entry(dim).or_insert(Some(0));
                     *all = all.zip(step).and_then(|(all, step)| all.checked_add(step));
                 }

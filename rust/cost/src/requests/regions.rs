@@ -9,11 +9,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use cancel::poll;
-use quasiaffine::{int, Constraint, Expr, Interval, Map, Op, Points, Program, Result, Term};
+use quasiaffine::{Constraint, Expr, Interval, Map, Op, Points, Program, Result};
 
 use super::measure::{measure, Counts, Form, TOO_MANY};
 use super::moves::{dims_of, moves, Moves};
-use super::{gcd, map_of, simplify, Effort, LANE, STEP};
+use super::{fits, gcd, map_of, simplify, Effort, LANE, STEP};
 use crate::tuning::{CHUNK, MAX_REGIONS};
 
 /// The number of occurrences of each residue.
@@ -94,13 +94,13 @@ impl Work<'_> {
             each_request(region, group, &[], |address, active| {
                 let start = *start.get_or_insert(address[0]);
                 if active[0] {
-                    *found.entry(int::floor_mod(address[0] - start, period)).or_default() += 1;
+                    *found.entry((address[0] - start).rem_euclid(period)).or_default() += 1;
                 }
                 Ok(())
             })?;
             residues = sums(&residues, &found, period)?;
         }
-        let at = |offset: i64, residue: i64| int::floor_mod(offset + residue, period);
+        let at = |offset: i64, residue: i64| (offset + residue).rem_euclid(period);
         let mut by_offset: BTreeMap<i64, Counts> = BTreeMap::new();
         for offset in &self.offsets {
             by_offset.extend(residues.keys().map(|r| (at(*offset, *r), Counts::default())));
@@ -140,18 +140,19 @@ struct Coordinates {
 
 /// The region with the summands that move all lanes of a request alike modulo the period: no count depends on the rest.
 fn modulo_period(region: Map, period: i64) -> Result<Map> {
-    let Some(Op::Sum(sum)) = region.results()[0].op() else { return Ok(region) };
-    let moves_alike = |t: &Term| dims_of(&t.atom).iter().all(|k| *k > STEP);
-    let factor = |t: &Term| if moves_alike(t) { t.coefficient % period } else { t.coefficient };
-    let mut terms = sum.terms().iter().map(|t| t.atom.scale(factor(t)));
-    let address = terms.try_fold(sum.constant.into(), |sum: Expr, t| sum.add(&t?))?;
+    let address = &region.results()[0];
+    let Some(Op::Sum(_)) = address.op() else { return Ok(region) };
+    let moves_alike = |atom| dims_of(atom).iter().all(|k| *k > STEP);
+    let modulo = |(factor, atom)| (if moves_alike(atom) { factor % period } else { factor }, atom);
+    let constant = Expr::from(address.constant());
+    let address = Expr::sum(address.terms().map(modulo).chain([(1, &constant)]))?;
     region.with_results([address])
 }
 
 fn separated(region: &Map) -> Coordinates {
-    let terms: Vec<Moves> = match region.results()[0].op() {
-        Some(Op::Sum(sum)) => sum.terms().iter().map(|t| moves(&t.atom)).collect(),
-        _ => vec![moves(&region.results()[0])],
+    let terms: Vec<Moves> = match &region.results()[0] {
+        constant @ Expr::Const(_) => vec![moves(constant)],
+        address => address.terms().map(|(_, atom)| moves(atom)).collect(),
     };
     let conditions: Vec<Moves> = region.domain().constraints.iter().map(|c| moves(&c.expr)).collect();
     let address = moves(&region.results()[0]);
@@ -199,7 +200,7 @@ fn sums(first: &Residues, second: &Residues, period: i64) -> Result<Residues> {
     for (a, n) in first {
         for (b, m) in second {
             poll();
-            let total = found.entry(int::floor_mod(a + b, period)).or_insert(0i128);
+            let total = found.entry((a + b).rem_euclid(period)).or_insert(0i128);
             *total = n.checked_mul(*m).and_then(|n| total.checked_add(n)).ok_or(TOO_MANY)?;
         }
     }
@@ -262,7 +263,7 @@ fn as_digits(region: &Map, listed: &[usize]) -> Result<Vec<Map>> {
 fn split_digit(region: &Map, k: usize, radix: i64) -> Result<Map> {
     let domain = region.domain();
     let interval = domain.vars[k].interval;
-    let last = int::sub(interval.hi, interval.lo)?;
+    let last = fits(interval.hi.checked_sub(interval.lo))?;
     let value = Expr::dim(k as u32).scale(radix)?.add(&Expr::dim(domain.n_dims as u32))?.add(&interval.lo.into())?;
     let replace = |v: quasiaffine::Var| Ok(if v.index as usize == k { value.clone() } else { Expr::Var(v) });
     let mut dims = box_of(region);

@@ -3,7 +3,7 @@
 use flow::parameters;
 use layout::{strides, ArrayShape, Digit};
 use quasiaffine::tile::{BoxRun, Refusal, TileBox, TileCount, TiledMap};
-use quasiaffine::{distinct, Interval, Kind, Map, Var, Variable};
+use quasiaffine::{Interval, Kind, Map, Var, Variable};
 use smallvec::SmallVec;
 
 use super::tiles_of;
@@ -46,7 +46,7 @@ impl TiledArray {
         let numbers = map.map_or_else(|| Ok(SmallVec::new()), parameters::numbers_of)?;
         let own = of_numbers(sizes, &numbers);
         let elements = shape.dims().iter().fold(1u128, |n, &d| n.saturating_mul(d.max(0) as u128));
-        let count = map.map(distinct);
+        let count = map.map(Map::distinct);
         let distinct = count.map_or((elements, false), |n| (n.upper.min(elements), exact && n.is_exact()));
         // A runtime value may leave no element.
         let is_fixed = map.is_some_and(|map| map.domain().runtime().is_empty());

@@ -1,11 +1,11 @@
 //! The contiguous runs of tiles in memory, and the sectors that they touch.
 
 use layout::Digit;
-use quasiaffine::int;
 use quasiaffine::tile::{BoxRun, TileCount};
 use smallvec::SmallVec;
 
 use super::TiledArray;
+use crate::requests::common_divisor;
 
 /// Runs of tiles in memory.
 pub(super) struct Runs {
@@ -177,5 +177,5 @@ fn beginning(digits: &[Digit], place: i64) -> i64 {
 }
 
 fn gcd(a: i64, b: i64) -> i64 {
-    int::gcd(a, b).unwrap_or(i64::MAX)
+    common_divisor(a, b).unwrap_or(i64::MAX)
 }

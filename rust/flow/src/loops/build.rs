@@ -92,10 +92,13 @@ pub(super) fn linear(e: &Expr, variable: Var) -> Option<Bounds> {
         Expr::Const(c) => Some((*c, 0)),
         Expr::Var(v) => (*v == variable).then_some((0, 1)),
         Expr::Node(_) => match e.op() {
-            Some(Op::Sum(sum)) => match sum.terms() {
-                [term] if term.atom == Expr::Var(variable) => Some((sum.constant, term.coefficient)),
-                _ => None,
-            },
+            Some(Op::Sum(_)) => {
+                let mut terms = e.terms();
+                match (terms.next(), terms.next()) {
+                    (Some((factor, Expr::Var(v))), None) if *v == variable => Some((e.constant(), factor)),
+                    _ => None,
+                }
+            }
             _ => None,
         },
     }

@@ -1,7 +1,7 @@
 //! Closed forms of the relation of a group over any number of iterations; read [`close`].
 
 use quasiaffine::State;
-use quasiaffine::{simplify, then, Expr, Interval, Kind as VarKind, Map, Op, Result, Var};
+use quasiaffine::{Expr, Interval, Kind as VarKind, Map, Op, Result, Var};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -110,7 +110,7 @@ fn close_identity(time: &Timeline, group: &mut Group, edges: &[(Leaf, &Edge)]) -
         edges.iter().map(|(_, e)| keep_time(&e.map)).partition(|m| m.results().iter().cloned().eq(dims(n)));
     let unchanged = joined(super::unions::distinct(stays));
     let [one] = &unchanged[..] else { return Ok(false) };
-    if simplify(one, KEEP_POINTS) != simplify(&identity, KEEP_POINTS) || !covers(&[identity], &others) {
+    if one.simplify(KEEP_POINTS) != identity.simplify(KEEP_POINTS) || !covers(&[identity], &others) {
         return Ok(false);
     }
     group.kind = Kind::Kept;
@@ -131,7 +131,7 @@ fn close_timeless(time: &Timeline, group: &mut Group, edges: &[(Leaf, &Edge)]) -
     let reason = edges.iter().find_map(|(_, e)| e.reason.clone());
     let mut once = Relation::new();
     for (leaf, e) in edges {
-        value_of(&mut once, (*leaf, e.target)).push(simplify(&without_last_dim(&e.map), KEEP_POINTS));
+        value_of(&mut once, (*leaf, e.target)).push(without_last_dim(&e.map).simplify(KEEP_POINTS));
     }
     let few: Relation = once.iter().map(|(pair, maps)| (*pair, reduced(maps.iter().cloned()))).collect();
     let walked = || match (&group.leaves[..], &once[..]) {
@@ -360,7 +360,7 @@ fn composed(first: &Relation, second: &Relation) -> Result<Option<Relation>> {
             debug_assert_eq!(source, b);
             for m in maps {
                 for k in following {
-                    let both = simplify(&then(m, k)?, KEEP_POINTS);
+                    let both = m.then(k)?.simplify(KEEP_POINTS);
                     if both.state() != State::Empty {
                         value_of(&mut found, (*a, *c)).push(drop_ranges(both));
                     }

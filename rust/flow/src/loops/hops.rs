@@ -7,7 +7,7 @@
 
 use cancel::poll;
 use quasiaffine::State;
-use quasiaffine::{is_empty, simplify, then, Expr, Interval, Kind as VarKind, Map, Result, Var, Variable};
+use quasiaffine::{Expr, Interval, Kind as VarKind, Map, Result, Var, Variable};
 
 use super::build::{
     dim, dims, fits, map, substituted, sum, with_constraint, with_dim, with_results, Bounds, KEEP_POINTS,
@@ -93,7 +93,7 @@ fn windows_of(time: &Timeline, leaf: Leaf, hops: &[Map]) -> Result<Vec<Window>> 
 pub(super) fn line(m: &Map, e: &Expr, t_dim: usize) -> Result<Option<Bounds>> {
     let first = m.domain().dims()[t_dim].interval.lo;
     let value = |t: i64| -> Result<Option<i64>> {
-        let at = simplify(&with_constraint(m, (dim(t_dim), t, t)), KEEP_POINTS);
+        let at = with_constraint(m, (dim(t_dim), t, t)).simplify(KEEP_POINTS);
         Ok(if at.state() == State::Defined { at.bounds(e)?.as_point() } else { None })
     };
     let (Some(from), Some(to)) = (value(first)?, value(first + 1)?) else { return Ok(None) };
@@ -178,7 +178,7 @@ fn has_hops(
         let written = sum(&draft.source[window.dim], -window.step, &dim(n), 0)?;
         let draft = draft.with((written, window.start, window.start));
         let results = draft.results()?.into_iter().chain([dim(n)]).collect();
-        let hop = simplify(&map(&time.bounds_with(leaf, time.n), &[], results, draft.constraints), KEEP_POINTS);
+        let hop = map(&time.bounds_with(leaf, time.n), &[], results, draft.constraints).simplify(KEEP_POINTS);
         if !covers(hops, &[hop]) {
             return Ok(false);
         }
@@ -226,8 +226,8 @@ fn composed(first: &[Map], second: &[Map]) -> Result<Vec<Map>> {
     for m in first {
         for k in second {
             poll();
-            let both = simplest(&then(m, k)?);
-            if both.state() != State::Empty && !is_empty(&both).is_yes() {
+            let both = simplest(&m.then(k)?);
+            if both.state() != State::Empty && !both.is_empty().is_yes() {
                 found.push(both);
             }
         }

@@ -4,12 +4,12 @@
 //! share what is made of them.
 
 use quasiaffine::State;
-use quasiaffine::{compact_ranges_of_points, Domain, Expr, Kind, List, Map, Result, Source, Var, Variable};
+use quasiaffine::{Domain, Expr, Kind, List, Map, Result, Source, Var, Variable};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-use super::build::{dim, with_constraint, with_dim, Bounded};
+use super::build::{dim, with_constraint, with_dim, Bounded, KEEP_POINTS};
 use super::LoopBody;
 use crate::reads::Text;
 use crate::tuning::MAX_LOOP_MAPS;
@@ -110,7 +110,7 @@ impl Memo {
     }
 
     fn compact(&mut self, m: Map) -> Map {
-        self.compact.entry(m).or_insert_with_key(compact_ranges_of_points).clone()
+        self.compact.entry(m).or_insert_with_key(|m| m.compact_ranges(KEEP_POINTS)).clone()
     }
 }
 

@@ -8,10 +8,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use cancel::poll;
-use quasiaffine::State;
-use quasiaffine::{
-    compact_ranges, fewest, merge, plainly_contains, then, Coalesced, Counting, Expr, Interval, Map, Result,
-};
+use quasiaffine::{fewest, merge, Coalesced, Counting, Expr, Interval, Map, Result};
+use quasiaffine::{Options, State};
 use rustc_hash::FxHashMap;
 
 use super::build::{dim, dims, map, value_of, Bounds};
@@ -41,7 +39,7 @@ impl Memo {
             return Ok(found.clone());
         }
         poll();
-        let found = simplest(&then(first, second)?);
+        let found = simplest(&first.then(second)?);
         self.then.insert(key, found.clone());
         Ok(found)
     }
@@ -57,11 +55,11 @@ impl Memo {
 }
 
 pub(super) fn simplest(m: &Map) -> Map {
-    let compact = compact_ranges(m);
+    let compact = m.compact_ranges(Options::default());
     let n = compact.domain().n_ranges;
     let fewer = drop_ranges(compact);
     if fewer.domain().n_ranges < n {
-        compact_ranges(&fewer)
+        fewer.compact_ranges(Options::default())
     } else {
         fewer
     }
@@ -170,7 +168,7 @@ impl LoopMaps {
         let end = if self.time.backward { 0 } else { self.time.n };
         let results = dims(n + 1).chain([Expr::Const(end)]).collect();
         let m = map(&self.with_clock(start), &[], results, Vec::new());
-        Ok(simplest(&without_last_result(&then(&m, &piece.map)?)))
+        Ok(simplest(&without_last_result(&m.then(&piece.map)?)))
     }
 
     fn with_clock(&self, leaf: Leaf) -> Vec<Bounds> {
@@ -291,7 +289,7 @@ pub(super) fn without_contained(mut entries: Vec<Reached>) -> Vec<Reached> {
         let maps: Vec<Map> = numbers.iter().map(|&i| entries[i].map.clone()).collect();
         let n = found.len();
         for Coalesced { map, parts } in merge(&maps, Counting::Pairs) {
-            if !found[..n].iter().any(|(_, outer)| plainly_contains(&outer.map, &map, Counting::Pairs)) {
+            if !found[..n].iter().any(|(_, outer)| outer.map.plainly_contains(&map, Counting::Pairs)) {
                 let first = numbers[parts[0]];
                 found.push((first, Reached { map, reason: entries[first].reason.take() }));
             }

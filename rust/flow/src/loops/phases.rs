@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use cancel::poll;
 use quasiaffine::State;
-use quasiaffine::{is_empty, simplify, then, Expr, Interval, Kind as VarKind, Map, Op, Result, Var, Variable};
+use quasiaffine::{Expr, Interval, Kind as VarKind, Map, Op, Result, Var, Variable};
 
 use super::build::{dim, linear, substituted, with_results, KEEP_POINTS};
 use super::hops::line;
@@ -133,7 +133,7 @@ fn phase(time: &Timeline, leaf: Leaf, edges: &[&Edge], (first, end): (i64, i64))
         let later = dim(t_dim).add(&Expr::Const(first))?;
         let is_t = |v: Var| v.kind == VarKind::Dim && v.index as usize == t_dim;
         let replace = |v: Var| Ok(if is_t(v) { later.clone() } else { Expr::Var(v) });
-        let map = simplify(&substituted(&edge.map, &dims, edge.map.domain().ranges(), &replace)?, KEEP_POINTS);
+        let map = substituted(&edge.map, &dims, edge.map.domain().ranges(), &replace)?.simplify(KEEP_POINTS);
         if map.state() != State::Defined {
             continue;
         }
@@ -237,8 +237,8 @@ impl Phase {
 }
 
 fn add(found: &mut Vec<Reached>, map: Map, reason: Option<crate::reads::Text>) {
-    let map = simplest(&simplify(&map, KEEP_POINTS));
-    if map.state() == State::Defined && !is_empty(&map).is_yes() {
+    let map = simplest(&map.simplify(KEEP_POINTS));
+    if map.state() == State::Defined && !map.is_empty().is_yes() {
         found.push(Reached { map, reason });
     }
 }
@@ -252,7 +252,7 @@ fn composed(first: &[Reached], second: &[Reached]) -> Result<Option<Vec<Reached>
     for a in first {
         for b in second {
             poll();
-            add(&mut found, then(&a.map, &b.map)?, a.reason.clone().or_else(|| b.reason.clone()));
+            add(&mut found, a.map.then(&b.map)?, a.reason.clone().or_else(|| b.reason.clone()));
         }
     }
     Ok(Some(without_contained(found)))

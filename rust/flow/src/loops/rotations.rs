@@ -2,7 +2,7 @@
 //! the device, says with which slot the loop begins: all iterations together write each slot once.
 
 use quasiaffine::State;
-use quasiaffine::{is_empty, simplify, Domain, Expr, Interval, Kind as VarKind, Map, Op, Result, Var, Variable};
+use quasiaffine::{Domain, Expr, Interval, Kind as VarKind, Map, Op, Result, Var, Variable};
 
 use super::build::{dim, dims, fits, map, sum, with_constraint, KEEP_POINTS};
 use super::unions::{keep_time, same_elements};
@@ -57,7 +57,7 @@ pub(super) fn close_rotation(time: &Timeline, group: &mut Group, edges: &[&Edge]
     let identity = map(&bounds, &[], dims(n + 1).collect(), Vec::new());
     let mut outside = Vec::new();
     for side in sides(time, leaf, &rotation)? {
-        outside.push(simplify(&beside(&identity, &rotation, &dim(rotation.dim), side)?, KEEP_POINTS));
+        outside.push(beside(&identity, &rotation, &dim(rotation.dim), side)?.simplify(KEEP_POINTS));
     }
     if !same_elements(&kept, &outside) {
         return Ok(false);
@@ -70,7 +70,7 @@ pub(super) fn close_rotation(time: &Timeline, group: &mut Group, edges: &[&Edge]
     let all = time.stays(leaf, time.n, time.n)?;
     let mut pieces = vec![time.none(leaf)?];
     for condition in unwritten.into_iter().filter(|(_, lo, hi)| lo <= hi) {
-        let map = simplify(&with_constraint(&all.map, condition), KEEP_POINTS);
+        let map = with_constraint(&all.map, condition).simplify(KEEP_POINTS);
         if map.state() == State::Defined {
             pieces.push(Piece { map, reason: None });
         }
@@ -120,7 +120,7 @@ pub(super) fn is_in_slot(time: &Timeline, leaf: Leaf, m: &Map, rotation: &Rotati
     }
     let at = if time.backward { dim(rotation.dim) } else { m.results()[rotation.dim].clone() };
     for side in sides(time, leaf, rotation)? {
-        if !is_empty(&beside(m, rotation, &at, side)?).is_yes() {
+        if !beside(m, rotation, &at, side)?.is_empty().is_yes() {
             return Ok(false);
         }
     }
@@ -152,7 +152,7 @@ pub(super) fn from_elsewhere(m: &Map) -> Result<Map> {
         let rest = inner.sub(&Expr::Var(own).scale(factor)?)?;
         let moved = Expr::Var(own).sub(&rest)?.scale(factor)?;
         let replace = |v: Var| Ok(if v == own { moved.clone() } else { Expr::Var(v) });
-        return Ok(simplify(&m.substituted(free, &replace)?, KEEP_POINTS));
+        return Ok(m.substituted(free, &replace)?.simplify(KEEP_POINTS));
     }
     Ok(m.clone())
 }
@@ -169,9 +169,7 @@ fn counts_modulo(e: &Expr, own: Var, n: i64, first: &mut Option<(i64, Expr)>) ->
             first.get_or_insert_with(|| (factor, inner.clone()));
             factor.abs() == 1
         }
-        Some(Op::Sum(sum)) => {
-            sum.terms().iter().all(|term| term.atom != Expr::Var(own) && counts_modulo(&term.atom, own, n, first))
-        }
+        Some(Op::Sum(_)) => e.terms().all(|(_, atom)| *atom != Expr::Var(own) && counts_modulo(atom, own, n, first)),
         _ => false,
     }
 }

@@ -1,7 +1,7 @@
 //! Groups of one leaf of which every iteration writes another window: stacked arrays.
 
 use quasiaffine::State;
-use quasiaffine::{simplify, Expr, Map, Result};
+use quasiaffine::{Expr, Map, Result};
 
 use super::build::{dim, dims, fits, map, sum, with_constraint, Bounded, KEEP_POINTS};
 use super::hops::close_hops;
@@ -79,7 +79,7 @@ pub(super) fn outside(time: &Timeline, leaf: Leaf, windows: &[Window]) -> Result
     let (bounds, at) = (time.bounds_with(leaf, time.n), dims(n + 1).collect::<Vec<_>>());
     let choices = |window| choices_outside(window, &at, n, far(time, leaf, window, 0)?);
     let choices = windows.iter().map(choices).collect::<Result<Vec<_>>>()?;
-    let piece = |conditions| simplify(&map(&bounds, &[], dims(n + 1).collect(), conditions), KEEP_POINTS);
+    let piece = |conditions| map(&bounds, &[], dims(n + 1).collect(), conditions).simplify(KEEP_POINTS);
     Ok(one_of_each(choices).into_iter().map(piece).filter(|m| m.state() == State::Defined).collect())
 }
 
@@ -110,7 +110,7 @@ pub(super) fn is_within(time: &Timeline, m: &Map, window: &Window) -> Result<boo
     let t = m.domain().n_dims - 1;
     let at: Vec<Expr> = if time.backward { dims(t).collect() } else { m.results().to_vec() };
     for outside in choices_outside(window, &at, t, i64::MAX / 4)? {
-        if !quasiaffine::is_empty(&with_constraint(m, outside)).is_yes() {
+        if !with_constraint(m, outside).is_empty().is_yes() {
             return Ok(false);
         }
     }

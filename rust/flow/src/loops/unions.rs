@@ -1,7 +1,7 @@
 //! Unions of maps in fewer maps, and maps with a dimension or a result more or less.
 
 use quasiaffine::State;
-use quasiaffine::{coalesce, contains, eliminate_ranges, simplify, Expr, Interval, Kind, Map, Result, Var};
+use quasiaffine::{coalesce, Expr, Interval, Kind, Map, Result, Var};
 use smallvec::SmallVec;
 
 use super::build::{dim, substituted, with_results, KEEP_POINTS};
@@ -10,7 +10,7 @@ use crate::tuning::MAX_LOOP_MAPS;
 
 /// The union in fewer maps.
 pub(super) fn reduced(maps: impl IntoIterator<Item = Map>) -> Vec<Map> {
-    let simple = maps.into_iter().map(|m| simplify(&m, KEEP_POINTS));
+    let simple = maps.into_iter().map(|m| m.simplify(KEEP_POINTS));
     joined(distinct(simple.filter(|m| m.state() != State::Empty)))
 }
 
@@ -40,7 +40,7 @@ pub(super) fn same_elements(a: &[Map], b: &[Map]) -> bool {
 
 /// Whether a union surely contains another one.
 pub(super) fn covers(larger: &[Map], smaller: &[Map]) -> bool {
-    smaller.iter().all(|m| larger.iter().any(|k| contains(k, m).is_yes()))
+    smaller.iter().all(|m| larger.iter().any(|k| k.contains(m).is_yes()))
 }
 
 /// The map of one iteration from (element, clock before) to (element, clock after); it counts down by `shift`.
@@ -87,6 +87,6 @@ pub(super) fn drop_ranges(m: Map) -> Map {
     let is_used = |index| m.results().iter().any(|e| e.any_var(&|v| v == Var { kind: Kind::Range, index }));
     match (0..m.domain().n_ranges as u32).all(is_used) {
         true => m,
-        false => eliminate_ranges(&m, SIMPLIFY),
+        false => m.eliminate_ranges(SIMPLIFY),
     }
 }

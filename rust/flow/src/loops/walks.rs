@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use quasiaffine::State;
-use quasiaffine::{simplify, Error, Expr, Interval, Kind as VarKind, Map, Op, Result, Var, Variable};
+use quasiaffine::{Error, Expr, Interval, Kind as VarKind, Map, Op, Result, Var, Variable};
 
 use super::build::{dim, map, Bounded, Bounds, KEEP_POINTS};
 use super::forms::Clocks;
@@ -237,14 +237,14 @@ impl<'a> Draft<'a> {
 
     pub(super) fn piece(self, reason: Option<&Text>) -> Result<Piece> {
         let results = self.results()?.into_iter().chain([self.clocks.q.clone()]).collect();
-        let map = simplify(&map(&self.clocks.dims, &self.ranges, results, self.constraints), KEEP_POINTS);
+        let map = map(&self.clocks.dims, &self.ranges, results, self.constraints).simplify(KEEP_POINTS);
         Ok(Piece { map, reason: reason.cloned() })
     }
 
     /// From element to element.
     fn elements(self) -> Result<Map> {
         let results = self.results()?;
-        Ok(simplify(&map(&self.clocks.dims[..self.clocks.rank], &self.ranges, results, self.constraints), KEEP_POINTS))
+        Ok(map(&self.clocks.dims[..self.clocks.rank], &self.ranges, results, self.constraints).simplify(KEEP_POINTS))
     }
 }
 

@@ -21,7 +21,7 @@ use crate::arithmetic::Binary;
 use crate::domain::Domain;
 use crate::error::Stop;
 use crate::expr::{Accumulator, Expr, Kind, Var};
-use crate::options::{FastPath, Options};
+use crate::options::Options;
 use crate::span::Interval;
 use crate::table::Table;
 
@@ -351,7 +351,7 @@ impl AffineContext {
 
     /// Whether the shortcuts of [`crate::fast_path`] are taken.
     pub(crate) fn uses_fast_path(&self) -> bool {
-        self.options.fast_path == FastPath::On
+        !self.options.rules_only
     }
 
     /// Spends the effort of examining `n` terms.

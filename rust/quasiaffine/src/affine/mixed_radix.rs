@@ -14,6 +14,14 @@ use crate::expr::{Expr, Op, Var};
 use crate::span::Interval;
 
 /// A digit of a variable: `(var floordiv low) mod modulus`, or without a modulus all of `var floordiv low`.
+///
+/// ```
+/// use quasiaffine::{Expr, Var, VarDigit};
+/// let e: Expr = "((d0 floordiv 4) mod 8) * 3".parse()?;
+/// let digit = VarDigit { var: Var::named("d0").unwrap(), low: 4, modulus: Some(8) };
+/// assert_eq!(e.digits(), Some(vec![(3, digit)]));
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct VarDigit {
     /// The variable.
@@ -47,20 +55,21 @@ impl VarDigit {
     }
 }
 
-/// The summands of an expression as multiples of digits of its variables, besides its constant, if all are.
-///
-/// In a simplified map, digits that a sum keeps apart are such summands already.
-///
-/// ```
-/// use quasiaffine::{digits_of_variables, Map};
-/// let map: Map = "(d0, d1) -> ((d0 mod 2) * 3 + d1, d0 * d1), domain: d0 in [0, 7], d1 in [0, 2]".parse()?;
-/// let digits = digits_of_variables(&map.results()[0]).expect("a sum of digits");
-/// assert_eq!(digits.iter().map(|(factor, digit)| (*factor, digit.modulus)).collect::<Vec<_>>(), [(3, Some(2)), (1, None)]);
-/// assert_eq!(digits_of_variables(&map.results()[1]), None);
-/// # Ok::<(), quasiaffine::Error>(())
-/// ```
-pub fn digits_of_variables(e: &Expr) -> Option<Vec<(i64, VarDigit)>> {
-    e.terms().map(|(factor, atom)| Some((factor, VarDigit::of(atom)?))).collect()
+impl Expr {
+    /// The summands, besides the [constant](Expr::constant), as multiples of digits of variables; `None` if one of them
+    /// is something else. In a simplified map, digits that a sum keeps apart are such summands already.
+    ///
+    /// ```
+    /// use quasiaffine::Expr;
+    /// let e: Expr = "(d0 mod 2) * 3 + d1 + 5".parse()?;
+    /// let digits = e.digits().expect("a sum of digits");
+    /// assert_eq!(digits.iter().map(|(factor, digit)| (*factor, digit.modulus)).collect::<Vec<_>>(), [(3, Some(2)), (1, None)]);
+    /// assert_eq!("d0 * d1".parse::<Expr>()?.digits(), None);
+    /// # Ok::<(), quasiaffine::Error>(())
+    /// ```
+    pub fn digits(&self) -> Option<Vec<(i64, VarDigit)>> {
+        self.terms().map(|(factor, atom)| Some((factor, VarDigit::of(atom)?))).collect()
+    }
 }
 
 /// A multiple `factor * unit` of a value in an interval.

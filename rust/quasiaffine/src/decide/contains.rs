@@ -27,8 +27,7 @@ use crate::span::Interval;
 
 const NOT_ALIKE: &str = "the maps have different numbers of dimensions or results";
 
-/// Whether `outer` relates every point of the dims to all elements to which `inner` relates the point. A point outside
-/// the domain is related to nothing.
+/// See [`Map::contains`](crate::Map::contains).
 pub fn contains(outer: &Map, inner: &Map) -> Answer {
     contains_within(outer, inner, &mut Meter::new(EFFORT))
 }
@@ -68,6 +67,15 @@ fn missing_within(outer: &Map, inner: &Map, meter: &mut Meter) -> Answer<Option<
 }
 
 /// The answer to "do these maps contain those?", map by map.
+///
+/// ```
+/// use quasiaffine::{covers, Coverage, Map};
+/// let map = |values| format!("(d0) -> (d0), domain: d0 in {values}").parse::<Map>();
+/// let inside = covers(&[(vec![map("[0, 5]")?], vec![map("[2, 3]")?])]);
+/// let outside = covers(&[(vec![map("[0, 5]")?], vec![map("[5, 6]")?])]);
+/// assert_eq!((inside, outside), (Coverage::Open(vec![vec![]]), Coverage::Lacks));
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Coverage {
     /// An inner map has a pair that the only outer map of its group lacks: the numbers of the group and of the map, and

@@ -31,6 +31,15 @@ use crate::span::Interval;
 const LANES: u64 = 8;
 
 /// A number known to lie in `[lower, upper]`. An upper end of 2^128 - 1 means that no upper bound is known.
+///
+/// ```
+/// use quasiaffine::{Count, Map};
+/// let squares: Map = "(d0) -> ((d0 * d0) mod 7), domain: d0 in [0, 999999]".parse()?;
+/// let bounded = squares.distinct();
+/// assert!(!bounded.is_exact() && bounded.lower <= 4 && 4 <= bounded.upper);
+/// assert!(Count::exact(4).is_exact());
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     /// The lower bound.
@@ -55,17 +64,7 @@ impl Count {
     }
 }
 
-/// The number of points of the domain: values of dimensions and ranges for which some value of the runtime variables
-/// satisfies the constraints, a runtime variable counting as one number for each.
-///
-/// An undefined map may touch any number.
-///
-/// ```
-/// use quasiaffine::{distinct, touched, Map};
-/// let windows: Map = "(d0)[s0] -> (d0 + s0), domain: d0 in [0, 9], s0 in [0, 2]".parse()?;
-/// assert_eq!((touched(&windows).upper, distinct(&windows).upper), (30, 12));
-/// # Ok::<(), quasiaffine::Error>(())
-/// ```
+/// See [`Map::touched`](crate::Map::touched).
 pub fn touched(map: &Map) -> Count {
     match map.state() {
         State::Empty => Count::exact(0),
@@ -80,7 +79,7 @@ pub fn touched(map: &Map) -> Count {
     }
 }
 
-/// The number of distinct elements of the target.
+/// See [`Map::distinct`](crate::Map::distinct).
 pub fn distinct(map: &Map) -> Count {
     distinct_within(map, &mut Meter::new(TOTAL_EFFORT))
 }

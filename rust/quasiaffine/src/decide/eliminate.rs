@@ -23,16 +23,7 @@ use crate::simplify::{compose, simplify_by};
 use crate::span::Interval;
 use crate::span::WideInterval;
 
-/// Removes the ranges that other ranges, with wider bounds, can replace. `options` are those of the simplifications;
-/// unused variables are dropped in any case.
-///
-/// ```
-/// use quasiaffine::{eliminate_ranges, Map, Options};
-/// let window: Map = "(d0)[s0, s1] -> (d0 + s0 + s1), domain: d0 in [0, 5], s0 in [0, 2], s1 in [0, 2]".parse()?;
-/// let longer = "(d0)[s0] -> (d0 + s0), domain: d0 in [0, 5], s0 in [0, 4]";
-/// assert_eq!(eliminate_ranges(&window, Options::default()).to_string(), longer);
-/// # Ok::<(), quasiaffine::Error>(())
-/// ```
+/// See [`Map::eliminate_ranges`](crate::Map::eliminate_ranges).
 pub fn eliminate_ranges(map: &Map, options: Options) -> Map {
     let (options, mut meter) = (Options { drop_unused: true, ..options }, Meter::new(TOTAL_EFFORT));
     let (mut found, mut fewest) = (map.clone(), n_divmods(map));
@@ -50,19 +41,7 @@ pub fn eliminate_ranges(map: &Map, options: Options) -> Map {
     }
 }
 
-/// Composes `first`, then `second`, as to the elements reached, not how often: simplified, with few ranges.
-///
-/// # Errors
-/// As [`compose`].
-///
-/// ```
-/// use quasiaffine::{compose_elements, Map, Options};
-/// let domain = "domain: d0 in [0, 8], s0 in [0, 2]";
-/// let strided: Map = format!("(d0)[s0] -> ((d0 - s0) floordiv 2), {domain}, (d0 + s0) mod 2 in [0, 0]").parse()?;
-/// let both = compose_elements(&strided, &format!("(d0)[s0] -> (d0 - s0), {domain}").parse()?, Options::default())?;
-/// assert_eq!(both.domain().n_ranges, 1);
-/// # Ok::<(), quasiaffine::Error>(())
-/// ```
+/// See [`Map::compose_elements`](crate::Map::compose_elements).
 pub fn compose_elements(first: &Map, second: &Map, options: Options) -> Result<Map> {
     if first.domain().n_ranges + second.domain().n_ranges > 0 {
         let windows = || Separable::read(first)?.then(&Separable::read(second)?)?.map(options, &mut Meter::new(EFFORT));

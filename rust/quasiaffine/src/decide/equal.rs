@@ -29,16 +29,7 @@ const UNKNOWN_EMPTINESS: &str = "it is unknown whether a domain is empty";
 const READ_BY_RANGE: &str = "the index of a runtime variable depends on a range";
 const NOT_EVALUATED: &str = "a map cannot be evaluated";
 
-/// Whether two maps are the same function. If not, their images of the point differ, which has values of the dimensions,
-/// then of the runtime variables.
-///
-/// ```
-/// use quasiaffine::{equivalent, Answer, Map};
-/// let a: Map = "(d0) -> (d0 mod 4 + (d0 floordiv 4) * 4), domain: d0 in [0, 99]".parse()?;
-/// let b: Map = "(d0) -> (d0), domain: d0 in [0, 99]".parse()?;
-/// assert!(matches!(equivalent(&a, &b), Answer::Yes));
-/// # Ok::<(), quasiaffine::Error>(())
-/// ```
+/// See [`Map::equivalent`](crate::Map::equivalent).
 pub fn equivalent(a: &Map, b: &Map) -> Answer<Vec<i64>> {
     use Answer::{No, Unknown, Yes};
     if a.state() == State::Undefined || b.state() == State::Undefined {
@@ -313,7 +304,7 @@ fn images(m: &Map, points: &[Vec<i64>], n: usize, meter: &mut Meter) -> Option<V
     Some((0..n).map(of_point).collect())
 }
 
-/// Whether a map has no point.
+/// See [`Map::is_empty`](crate::Map::is_empty).
 pub fn is_empty(m: &Map) -> Answer {
     let m = simplify(m, Options { keep_point_dims: true, drop_unused: true, ..Options::default() });
     match m.state() {

@@ -12,11 +12,7 @@ use crate::options::Options;
 use crate::simplify::simplify;
 use crate::span::Interval;
 
-/// The map whose image, over all its ranges, is that of `map` over the points whose first dims lie in `bounds`. Dims
-/// without bounds stay dims. The ranges are compact, see [`compact_ranges`].
-///
-/// # Errors
-/// [`Error::Arity`] for more bounds than dims.
+/// See [`Map::image`](crate::Map::image).
 pub fn image(map: &Map, bounds: &[Interval]) -> Result<Map> {
     let (domain, n) = (map.domain(), bounds.len());
     if n > domain.n_dims {
@@ -32,11 +28,7 @@ pub fn image(map: &Map, bounds: &[Interval]) -> Result<Map> {
     Ok(compact_ranges(&whole.rewritten(within, &|e| Ok(e.clone()))?))
 }
 
-/// Turns the runtime variables into ranges, after the others, so that each may have any of its values. The image at a
-/// point is the union of the images that `map` has for all those values.
-///
-/// # Errors
-/// Those of [`Map::new`].
+/// See [`Map::for_any_runtime`](crate::Map::for_any_runtime).
 pub fn for_any_runtime(map: &Map) -> Result<Map> {
     let domain = map.domain();
     if domain.n_runtime() == 0 {
@@ -45,18 +37,7 @@ pub fn for_any_runtime(map: &Map) -> Result<Map> {
     map.regrouped(domain.n_dims, domain.n_ranges + domain.n_runtime())
 }
 
-/// The map without its conditions on runtime values: constraints such as "some index is inside", which ranges and
-/// runtime variables decide without any dim or result. `None` if it has none. The result has every element of `map`,
-/// and has them for all runtime values.
-///
-/// ```
-/// use quasiaffine::{unconditional, Map, Options};
-/// let inside = "rt0 in [-1, 9], rt0 * 1 in [0, 8], runtime: rt0 = #1(s1)";
-/// let map: Map = format!("(d0)[s0, s1]{{rt0}} -> (d0, s0), domain: d0 in [0, 3], s0 in [0, 5], s1 in [0, 2], {inside}").parse()?;
-/// let always = "(d0)[s0] -> (d0, s0), domain: d0 in [0, 3], s0 in [0, 5]";
-/// assert_eq!(unconditional(&map, Options::default()).unwrap().to_string(), always);
-/// # Ok::<(), quasiaffine::Error>(())
-/// ```
+/// See [`Map::unconditional`](crate::Map::unconditional).
 pub fn unconditional(map: &Map, options: Options) -> Option<Map> {
     let domain = map.domain();
     if domain.n_runtime() == 0 || domain.constraints.is_empty() || map.state() != State::Defined {

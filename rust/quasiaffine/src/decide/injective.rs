@@ -15,8 +15,7 @@ use crate::limits::{EFFORT, TOTAL_EFFORT};
 use crate::map::Map;
 use crate::meter::Meter;
 
-/// Whether different values of the dims and ranges in the domain reach different elements; if not, two points that reach
-/// one element.
+/// See [`Map::is_injective`](crate::Map::is_injective).
 pub fn is_injective(map: &Map) -> Answer<Box<CommonElement>> {
     is_injective_within(map, &mut Meter::new(TOTAL_EFFORT))
 }

@@ -17,17 +17,7 @@ use crate::map::{Map, State};
 use crate::options::Options;
 use crate::simplify::simplify;
 
-/// The inverse of a map without range variables: its dimensions are the results of the map, in their bounds.
-///
-/// `None` if the map has range variables or is undefined, or if its results are not known to determine its dimensions.
-///
-/// ```
-/// use quasiaffine::{inverse, Map};
-/// let map: Map = "(d0, d1) -> (d0 * 4 + d1), domain: d0 in [0, 2], d1 in [0, 3]".parse()?;
-/// let back = inverse(&map).expect("strides that do not overlap");
-/// assert_eq!(back.to_string(), "(d0) -> (d0 floordiv 4, d0 mod 4), domain: d0 in [0, 11]");
-/// # Ok::<(), quasiaffine::Error>(())
-/// ```
+/// See [`Map::inverse`](crate::Map::inverse).
 pub fn inverse(map: &Map) -> Option<Map> {
     let domain = map.domain();
     if map.state() == State::Empty {

@@ -14,6 +14,14 @@ use crate::meter::Meter;
 use crate::span::Interval;
 
 /// An element that two points reach, with the maps of the points.
+///
+/// ```
+/// use quasiaffine::{are_disjoint, Answer, Map};
+/// let [even, odd, third] = ["d0 * 2", "d0 * 2 + 1", "d0 * 3"].map(|e| format!("(d0) -> ({e}), domain: d0 in [0, 9]").parse::<Map>());
+/// let Answer::No(meeting) = are_disjoint(&[even?], &[odd?, third?])? else { panic!("6 is even") };
+/// assert_eq!((meeting.first, meeting.second, meeting.common.element[0] % 6), (0, 1, 0));
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meeting {
     /// The number of the first map, in its list.
@@ -26,6 +34,14 @@ pub struct Meeting {
 
 /// Whether the union of the images of the first maps has no element in common with that of the second ones; if it has, one
 /// such element.
+///
+/// ```
+/// use quasiaffine::{are_disjoint, Answer, Map};
+/// let even: Map = "(d0) -> (d0 * 2), domain: d0 in [0, 9]".parse()?;
+/// let odd: Map = "(d0) -> (d0 * 2 + 1), domain: d0 in [0, 9]".parse()?;
+/// assert_eq!(are_disjoint(&[even], &[odd])?, Answer::Yes);
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 ///
 /// # Errors
 /// [`Error::Arity`] if the numbers of results differ.

@@ -1,9 +1,7 @@
 //! Points of a box whose weighted sum has bounds, counted in closed form.
 
+use crate::limits::SUM_VARS;
 use crate::span::Interval;
-
-/// The most variables of equal weights: there is a term for each set of them.
-const MAX_VARS: usize = 8;
 
 /// The number of points of a box for which the sum of its coordinates, each times a weight that is not 0, is in an interval;
 /// `None` for weights without a formula, and beyond 128 bits.
@@ -20,7 +18,7 @@ pub(super) fn points_between(terms: &[(i64, Interval)], lo: i128, hi: i128) -> O
         match parts[..] {
             _ if end < 0 => Some(0),
             [first, second] => of_two(first, second, end),
-            [(weight, _), ..] if parts.len() <= MAX_VARS && parts.iter().all(|part| part.0 == weight) => {
+            [(weight, _), ..] if parts.len() <= SUM_VARS && parts.iter().all(|part| part.0 == weight) => {
                 of_equal(&parts, end / weight)
             }
             _ => None,
@@ -110,8 +108,8 @@ mod tests {
     #[test]
     fn more_variables_have_no_formula() {
         let bits = |n: usize| points_between(&vec![(3, Interval::new(0, 1)); n], 0, 3);
-        assert_eq!(bits(MAX_VARS), Some(MAX_VARS as u128 + 1));
-        assert_eq!(bits(MAX_VARS + 1), None);
+        assert_eq!(bits(SUM_VARS), Some(SUM_VARS as u128 + 1));
+        assert_eq!(bits(SUM_VARS + 1), None);
     }
 
     #[test]

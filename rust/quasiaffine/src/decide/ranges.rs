@@ -19,18 +19,17 @@ use crate::span::{Interval, WideInterval};
 /// The map with its ranges joined where they adjoin, cut where digits are independent, and in canonical order and position:
 /// a range begins where it makes the constant of its first result smallest.
 pub fn compact_ranges(map: &Map) -> Map {
-    compact_ranges_by(map, &mut Meter::new(EFFORT))
+    compact_ranges_by(map, Options::default())
+}
+
+/// See [`Map::compact_ranges`](crate::Map::compact_ranges).
+pub fn compact_ranges_by(map: &Map, options: Options) -> Map {
+    compact(map, Options { drop_unused: true, rescale: true, ..options }, &mut Meter::new(EFFORT))
 }
 
 /// As [`compact_ranges`], for a question that makes several maps compact within the effort of a meter.
-pub(crate) fn compact_ranges_by(map: &Map, meter: &mut Meter) -> Map {
+pub(crate) fn compact_ranges_within(map: &Map, meter: &mut Meter) -> Map {
     meter.part(EFFORT, |own| compact(map, Options { drop_unused: true, rescale: true, ..Options::default() }, own))
-}
-
-/// As [`compact_ranges`], but dims of one value stay variables.
-pub fn compact_ranges_of_points(map: &Map) -> Map {
-    let options = Options { keep_point_dims: true, drop_unused: true, rescale: true, ..Options::default() };
-    compact(map, options, &mut Meter::new(EFFORT))
 }
 
 fn compact(map: &Map, options: Options, meter: &mut Meter) -> Map {
@@ -293,7 +292,7 @@ mod tests {
             .parse()
             .unwrap()
         };
-        assert_eq!(compact_ranges_of_points(&map), over("d0"));
+        assert_eq!(map.compact_ranges(Options::new().keep_point_dims(true)), over("d0"));
         assert_eq!(compact_ranges(&map), over("2"));
     }
 

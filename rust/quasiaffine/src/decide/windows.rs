@@ -117,6 +117,9 @@ pub fn count_windows(maps: &[&Map]) -> Option<(Count, Count)> {
         meet(&window.domain.iter().map(|s| s.edges().collect()).collect::<Vec<_>>(), &mut moving, &mut meter)?;
     }
     let rank = windows.first().map_or(0, |w| w.image.len());
+    if windows.iter().any(|w| w.image.len() != rank) {
+        return None;
+    }
     let coordinate = |j: usize| windows.iter().flat_map(|w| w.image[j].edges()).collect();
     meet(&(0..rank).map(coordinate).collect::<Vec<Vec<Edge>>>(), &mut moving, &mut meter)?;
     let mut n_corners = windows.len().max(1);

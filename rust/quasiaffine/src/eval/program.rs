@@ -29,6 +29,14 @@ use crate::span::Interval;
 use crate::span::WideInterval;
 
 /// Values for all variables at `n` points: three row-major tables with one row a point.
+///
+/// ```
+/// use quasiaffine::{Map, Points, Program};
+/// let window: Map = "(d0)[s0] -> (d0 * 2 + s0), domain: d0 in [0, 9], s0 in [0, 2]".parse()?;
+/// let points = Points { n: 3, dims: &[0, 1, 9], ranges: &[0, 2, 1], runtime: &[] };
+/// assert_eq!(Program::new(&window)?.run::<true>(&points)?, [0, 4, 19]);
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Points<'a> {
     /// The number of points.
@@ -123,6 +131,14 @@ const CHUNK: usize = 1 << 14;
 impl Program {
     /// Compiles expressions over a domain.
     ///
+    /// ```
+    /// use quasiaffine::{Domain, Expr, Points, Program};
+    /// let program = Program::of(&Domain::of_sizes(&[8]), &["d0 mod 4".parse::<Expr>()?, "d0 floordiv 4".parse::<Expr>()?])?;
+    /// assert_eq!(program.n_results(), 2);
+    /// assert_eq!(program.run::<true>(&Points { n: 2, dims: &[3, 6], ranges: &[], runtime: &[] })?, [3, 0, 2, 1]);
+    /// # Ok::<(), quasiaffine::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::UnknownVariable`] if the domain lacks a variable, [`Error::Arity`] if it lacks some of those it counts.
     pub fn of(domain: &Domain, exprs: &[Expr]) -> Result<Program> {
@@ -167,6 +183,14 @@ impl Program {
 
     /// Evaluates the results, one row per point.
     ///
+    /// ```
+    /// use quasiaffine::{Error, Map, Points, Program};
+    /// let map: Map = "(d0) -> (d0 * 2), domain: d0 in [0, 3]".parse()?;
+    /// let points = Points { n: 2, dims: &[1, 7], ranges: &[], runtime: &[] };
+    /// assert_eq!(Program::new(&map)?.run::<true>(&points), Err(Error::OutsideDomain(1)));
+    /// # Ok::<(), quasiaffine::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::PointOverflow`] if a result at a point of the domain does not fit into 64 bits, [`Error::Arity`] if a
     /// table does not have one row for each point; with `CHECK` also [`Error::OutsideDomain`]. [`Error::Cancelled`] if the
@@ -187,6 +211,15 @@ impl Program {
     }
 
     /// As [`Program::run_on`], into a buffer of the caller: allocating one costs as much as the evaluation.
+    ///
+    /// ```
+    /// use quasiaffine::{Map, Points, Program};
+    /// let map: Map = "(d0) -> (d0 * 2, d0), domain: d0 in [0, 3]".parse()?;
+    /// let mut out = [0; 4];
+    /// Program::new(&map)?.run_to::<true>(&Points { n: 2, dims: &[1, 3], ranges: &[], runtime: &[] }, 1, &mut out)?;
+    /// assert_eq!(out, [2, 1, 6, 3]);
+    /// # Ok::<(), quasiaffine::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Program::run`], and [`Error::Arity`] if the length of `out` is not that of the rows of all points.
@@ -285,6 +318,14 @@ impl Program {
     }
 
     /// Decides for each point whether it lies in the domain.
+    ///
+    /// ```
+    /// use quasiaffine::{Map, Points, Program};
+    /// let even: Map = "(d0) -> (d0), domain: d0 in [0, 9], d0 mod 2 in [0, 0]".parse()?;
+    /// let points = Points { n: 3, dims: &[2, 3, 12], ranges: &[], runtime: &[] };
+    /// assert_eq!(Program::new(&even)?.in_domain(&points)?, [true, false, false]);
+    /// # Ok::<(), quasiaffine::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::PointOverflow`] if a constraint cannot be decided in 128 bits; [`Error::Cancelled`].

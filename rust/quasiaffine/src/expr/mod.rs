@@ -14,7 +14,7 @@ pub(crate) mod intervals;
 mod order;
 mod substitution;
 
-pub use accumulator::Accumulator;
+pub(crate) use accumulator::Accumulator;
 pub(crate) use substitution::Substitution;
 
 use crate::limits::DEPTH;
@@ -31,6 +31,14 @@ use crate::int;
 const SMALL: u32 = 32;
 
 /// The kind of value that a variable stands for. It is part of the variable, never of its position.
+///
+/// ```
+/// use quasiaffine::{Kind, Map};
+/// let gather: Map = "(d0)[s0]{rt0} -> (d0 + rt0, s0), domain: d0 in [0, 3], s0 in [0, 7], rt0 in [0, 5], runtime: rt0 = #1()".parse()?;
+/// let kinds: Vec<Kind> = (0..3).map(|flat| gather.domain().var(flat).kind).collect();
+/// assert_eq!(kinds, [Kind::Dim, Kind::Range, Kind::Runtime]);
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// An index into the array that the map starts from.
@@ -42,6 +50,12 @@ pub enum Kind {
 }
 
 /// A variable: its kind and its number among the variables of that kind.
+///
+/// ```
+/// use quasiaffine::{Expr, Kind, Var};
+/// assert_eq!(Expr::Var(Var { kind: Kind::Range, index: 2 }).to_string(), "s2");
+/// assert_eq!(Expr::range(2), Expr::Var(Var::named("s2").unwrap()));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Var {
     /// The kind of value that it stands for.
@@ -65,6 +79,14 @@ impl Var {
 }
 
 /// An integer expression.
+///
+/// ```
+/// use quasiaffine::Expr;
+/// // Equal sums are one value, whatever their text.
+/// let (a, b): (Expr, Expr) = ("d0 + 2 * d1 + d0 + 3".parse()?, "(3 + d1 * 2) + d0 * 2".parse()?);
+/// assert_eq!((a.to_string(), a == b), ("d0 * 2 + d1 * 2 + 3".to_owned(), true));
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 #[derive(Clone)]
 pub enum Expr {
     /// A constant.
@@ -86,6 +108,15 @@ pub struct Node {
 }
 
 /// The operations.
+///
+/// ```
+/// use quasiaffine::{Expr, Op};
+/// let e: Expr = "(d0 + 3) floordiv 4".parse()?;
+/// let Some(Op::FloorDiv(a, n)) = e.op() else { panic!("a division") };
+/// assert_eq!((a.to_string(), n.as_const()), ("d0 + 3".to_owned(), Some(4)));
+/// assert!(Expr::dim(0).op().is_none());
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub enum Op {
     /// A constant plus multiples of distinct atoms.
@@ -109,16 +140,24 @@ pub(crate) enum Parts<'a> {
 }
 
 /// `constant + sum of coefficient * atom`; the terms are in [`Expr`] order, none is zero, none is itself a sum.
+///
+/// ```
+/// use quasiaffine::{Expr, Op};
+/// let e: Expr = "d0 * 8 + d1".parse()?;
+/// let Some(Op::Sum(sum)) = e.op() else { panic!("a sum") };
+/// let summands: Vec<String> = sum.summands()?.iter().map(Expr::to_string).collect();
+/// assert_eq!((sum.is_multiple(), summands), (false, vec!["d0 * 8".to_owned(), "d1".to_owned()]));
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Sum {
-    /// The constant.
-    pub constant: i64,
+    pub(crate) constant: i64,
     pub(crate) terms: SmallVec<[Term; 3]>,
 }
 
 /// One term of a sum.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Term {
+pub(crate) struct Term {
     /// Its factor, not 0.
     pub coefficient: i64,
     /// The other factor: a variable, or a node that is not a sum.
@@ -142,6 +181,11 @@ impl Expr {
     }
 
     /// The value of a constant.
+    ///
+    /// ```
+    /// use quasiaffine::Expr;
+    /// assert_eq!((Expr::from(7).as_const(), Expr::dim(0).as_const()), (Some(7), None));
+    /// ```
     pub const fn as_const(&self) -> Option<i64> {
         match self {
             Expr::Const(c) => Some(*c),
@@ -157,30 +201,61 @@ impl Expr {
         }
     }
 
-    /// `self + other`.
-    pub fn add(&self, other: &Expr) -> Result<Expr> {
+    /// The sum of multiples `factor * expr`.
+    ///
+    /// ```
+    /// use quasiaffine::Expr;
+    /// let (row, column) = (Expr::dim(0), Expr::dim(1));
+    /// let position = Expr::sum([(12, &row), (1, &column), (1, &Expr::from(7)), (-1, &column)])?;
+    /// assert_eq!(position.to_string(), "d0 * 12 + 7");
+    /// # Ok::<(), quasiaffine::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Overflow`] if a factor or the constant of the sum leaves 64 bits.
+    pub fn sum<'a>(terms: impl IntoIterator<Item = (i64, &'a Expr)>) -> Result<Expr> {
         let mut sum = Accumulator::default();
-        sum.add(1, self)?;
-        sum.add(1, other)?;
+        terms.into_iter().try_for_each(|(factor, expr)| sum.add(factor, expr))?;
         sum.finish()
+    }
+
+    /// `self + other`.
+    ///
+    /// ```
+    /// use quasiaffine::Expr;
+    /// assert_eq!(Expr::dim(0).add(&Expr::from(1))?.add(&Expr::from(-1))?, Expr::dim(0));
+    /// # Ok::<(), quasiaffine::Error>(())
+    /// ```
+    pub fn add(&self, other: &Expr) -> Result<Expr> {
+        Expr::sum([(1, self), (1, other)])
     }
 
     /// `self - other`.
     pub fn sub(&self, other: &Expr) -> Result<Expr> {
-        let mut sum = Accumulator::default();
-        sum.add(1, self)?;
-        sum.add(-1, other)?;
-        sum.finish()
+        Expr::sum([(1, self), (-1, other)])
     }
 
     /// `factor * self`.
+    ///
+    /// ```
+    /// use quasiaffine::{Error, Expr};
+    /// let twice = Expr::dim(0).scale(2)?;
+    /// assert_eq!((twice.to_string(), twice.scale(i64::MAX)), ("d0 * 2".to_owned(), Err(Error::Overflow("a value"))));
+    /// # Ok::<(), quasiaffine::Error>(())
+    /// ```
     pub fn scale(&self, factor: i64) -> Result<Expr> {
-        let mut sum = Accumulator::default();
-        sum.add(factor, self)?;
-        sum.finish()
+        Expr::sum([(factor, self)])
     }
 
     /// `self * other`.
+    ///
+    /// ```
+    /// use quasiaffine::Expr;
+    /// let (rows, columns) = (Expr::dim(0), Expr::dim(1));
+    /// assert_eq!(rows.mul(&columns)?, columns.mul(&rows)?);
+    /// assert_eq!(rows.mul(&Expr::from(3))?.to_string(), "d0 * 3");
+    /// # Ok::<(), quasiaffine::Error>(())
+    /// ```
     pub fn mul(&self, other: &Expr) -> Result<Expr> {
         match (self, other) {
             (Expr::Const(c), x) | (x, Expr::Const(c)) => x.scale(*c),
@@ -190,6 +265,14 @@ impl Expr {
     }
 
     /// `self floordiv divisor`. By a negative constant, `x floordiv -n = (-x) floordiv n`.
+    ///
+    /// ```
+    /// use quasiaffine::{Error, Expr};
+    /// assert_eq!(Expr::from(-7).floor_div(&Expr::from(2))?, Expr::from(-4));
+    /// assert_eq!(Expr::dim(0).floor_div(&Expr::from(-2))?.to_string(), "(-d0) floordiv 2");
+    /// assert!(matches!(Expr::dim(0).floor_div(&Expr::from(0)), Err(Error::Divisor(_))));
+    /// # Ok::<(), quasiaffine::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::Divisor`] for 0, [`Error::Overflow`] for -2^63, whose negative does not fit.
@@ -209,6 +292,13 @@ impl Expr {
     /// `self mod divisor = self - divisor * (self floordiv divisor)`, which has the sign of the divisor: by a negative
     /// constant, `x mod -n = -((-x) mod n)`.
     ///
+    /// ```
+    /// use quasiaffine::Expr;
+    /// assert_eq!(Expr::from(-7).floor_mod(&Expr::from(2))?, Expr::from(1));
+    /// assert_eq!(Expr::from(7).floor_mod(&Expr::from(-2))?, Expr::from(-1));
+    /// # Ok::<(), quasiaffine::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Expr::floor_div`].
     pub fn floor_mod(&self, divisor: &Expr) -> Result<Expr> {
@@ -227,6 +317,13 @@ impl Expr {
     /// `self ceildiv divisor = (self + divisor - 1) floordiv divisor`. By a negative constant,
     /// `x ceildiv -n = (-x) ceildiv n`.
     ///
+    /// ```
+    /// use quasiaffine::Expr;
+    /// assert_eq!(Expr::from(7).ceil_div(&Expr::from(2))?, Expr::from(4));
+    /// assert_eq!(Expr::dim(0).ceil_div(&Expr::from(2))?.to_string(), "(d0 + 1) floordiv 2");
+    /// # Ok::<(), quasiaffine::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Expr::floor_div`].
     pub fn ceil_div(&self, divisor: &Expr) -> Result<Expr> {
@@ -237,6 +334,12 @@ impl Expr {
     }
 
     /// The smaller of the two.
+    ///
+    /// ```
+    /// use quasiaffine::Expr;
+    /// assert_eq!(Expr::dim(0).minimum(&Expr::from(7))?.maximum(&Expr::from(0))?.to_string(), "max(min(d0, 7), 0)");
+    /// # Ok::<(), quasiaffine::Error>(())
+    /// ```
     pub fn minimum(&self, other: &Expr) -> Result<Expr> {
         match (self, other) {
             (a, b) if a == b => Ok(a.clone()),
@@ -257,6 +360,13 @@ impl Expr {
     }
 
     /// The number of nodes of the expression as a tree, as it prints: leaves, operators and signs. Saturates.
+    ///
+    /// ```
+    /// use quasiaffine::Expr;
+    /// let e: Expr = "(d0 * 3 + d1) floordiv 4".parse()?;
+    /// assert_eq!((e.nodes(), e.divmods(), e.depth()), (7, 1, 2));
+    /// # Ok::<(), quasiaffine::Error>(())
+    /// ```
     pub fn nodes(&self) -> u32 {
         match self {
             Expr::Node(node) => node.nodes,
@@ -290,6 +400,14 @@ impl Expr {
     }
 
     /// The operands of the root, in order.
+    ///
+    /// ```
+    /// use quasiaffine::Expr;
+    /// let e: Expr = "d0 * 3 + d1 mod 4 + 5".parse()?;
+    /// let operands: Vec<String> = e.operands().map(Expr::to_string).collect();
+    /// assert_eq!(operands, ["d0", "d1 mod 4"]);
+    /// # Ok::<(), quasiaffine::Error>(())
+    /// ```
     pub fn operands(&self) -> impl Iterator<Item = &Expr> {
         let (terms, pair): (&[Term], _) = match self.op().map(Op::parts) {
             None => (&[], [None, None]),
@@ -309,6 +427,14 @@ impl Expr {
     }
 
     /// The factors and atoms of a sum. Any other expression but a constant counts as a sum with one atom.
+    ///
+    /// ```
+    /// use quasiaffine::Expr;
+    /// let e: Expr = "d0 * 3 - d1 mod 4 + 5".parse()?;
+    /// let terms: Vec<(i64, String)> = e.terms().map(|(factor, atom)| (factor, atom.to_string())).collect();
+    /// assert_eq!((terms, e.constant()), (vec![(3, "d0".to_owned()), (-1, "d1 mod 4".to_owned())], 5));
+    /// # Ok::<(), quasiaffine::Error>(())
+    /// ```
     pub fn terms(&self) -> impl Iterator<Item = (i64, &Expr)> {
         let (terms, own): (&[Term], _) = match (self, self.op()) {
             (Expr::Const(_), _) => (&[], None),
@@ -353,6 +479,14 @@ impl Expr {
     }
 
     /// The expression with every variable replaced. Shared nodes are replaced once.
+    ///
+    /// ```
+    /// use quasiaffine::Expr;
+    /// let e: Expr = "d0 floordiv 4 + d1".parse()?;
+    /// let moved = e.substitute(&|v| Expr::Var(v).add(&Expr::from(4)))?;
+    /// assert_eq!(moved.to_string(), "(d0 + 4) floordiv 4 + d1 + 4");
+    /// # Ok::<(), quasiaffine::Error>(())
+    /// ```
     pub fn substitute(&self, replace: &dyn Fn(Var) -> Result<Expr>) -> Result<Expr> {
         Substitution::new(replace).apply(self)
     }
@@ -364,6 +498,13 @@ impl Expr {
     }
 
     /// Whether some variable satisfies `is_wanted`.
+    ///
+    /// ```
+    /// use quasiaffine::{Expr, Kind};
+    /// let e: Expr = "d0 + s0 mod 4".parse()?;
+    /// assert!(e.any_var(&|v| v.kind == Kind::Range) && !e.any_var(&|v| v.kind == Kind::Runtime));
+    /// # Ok::<(), quasiaffine::Error>(())
+    /// ```
     pub fn any_var(&self, is_wanted: &dyn Fn(Var) -> bool) -> bool {
         let mut found = false;
         self.for_each_var(&mut |v| found |= is_wanted(v));
@@ -474,13 +615,13 @@ impl Binary {
 }
 
 impl Sum {
-    /// The terms.
-    pub fn terms(&self) -> &[Term] {
-        &self.terms
+    /// Whether the sum is a single multiple `coefficient * atom`.
+    pub fn is_multiple(&self) -> bool {
+        self.as_multiple().is_some()
     }
 
     /// The factor and the atom of a sum that is a multiple `coefficient * atom`.
-    pub fn as_multiple(&self) -> Option<&Term> {
+    fn as_multiple(&self) -> Option<&Term> {
         match (self.constant, self.terms.as_slice()) {
             (0, [term]) => Some(term),
             _ => None,

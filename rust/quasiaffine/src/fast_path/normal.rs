@@ -10,7 +10,7 @@ use crate::domain::Domain;
 use crate::expr::{Expr, Kind, Op, Sum, Term, Var};
 use crate::int::{common_quotient, floor_div, floor_mod};
 use crate::map::Map;
-use crate::options::{FastPath, Options};
+use crate::options::Options;
 use crate::rules::div::affine;
 use crate::rules::div_of_variables::stays;
 use crate::span::Interval;
@@ -81,7 +81,7 @@ impl Seen {
 impl<'a> NormalCheck<'a> {
     /// Makes a check of expressions over a domain; `None` if shortcuts are off.
     pub fn new(domain: &'a Domain, options: Options) -> Option<NormalCheck<'a>> {
-        (options.fast_path == FastPath::On).then_some(NormalCheck { domain, options })
+        (!options.rules_only).then_some(NormalCheck { domain, options })
     }
 
     /// Whether no rule would change an expression that shares no variable with a constraint.

@@ -13,18 +13,7 @@ use crate::error::{Error, Result};
 use crate::expr::{Expr, Kind, Substitution, Var};
 use crate::map::{Map, State};
 
-/// Composes two maps, `first` before `second`. The result is not simplified; see [`crate::simplify::compose`].
-///
-/// # Errors
-/// [`Error::Arity`] if the number of results of `first` is not the number of dimensions of `second`, and overflow.
-///
-/// ```
-/// use quasiaffine::{then, Map};
-/// let twice: Map = "(d0) -> (d0 * 2), domain: d0 in [0, 4]".parse()?;
-/// let half: Map = "(d0) -> (d0 floordiv 2), domain: d0 in [0, 9]".parse()?;
-/// assert_eq!(then(&twice, &half)?.to_string(), "(d0) -> ((d0 * 2) floordiv 2), domain: d0 in [0, 4]");
-/// # Ok::<(), quasiaffine::Error>(())
-/// ```
+/// See [`Map::then`](crate::Map::then).
 pub fn then(first: &Map, second: &Map) -> Result<Map> {
     if first.state() != State::Defined || second.state() != State::Defined {
         return unusual(first, second);
@@ -109,13 +98,13 @@ fn join(a: &Domain, b: &Domain, replace: &dyn Fn(Var) -> Result<Expr>, domain: &
 mod tests {
     use super::*;
     use crate::text::parse_map;
-    use crate::{simplify, Options};
+    use crate::Options;
 
     fn composed(maps: &[&str]) -> String {
         let maps: Vec<Map> = maps.iter().map(|text| parse_map(text).unwrap()).collect();
         let mut out = maps[0].clone();
         for next in &maps[1..] {
-            out = simplify(&then(&out, next).unwrap(), Options::default());
+            out = then(&out, next).unwrap().simplify(Options::default());
         }
         out.to_string()
     }

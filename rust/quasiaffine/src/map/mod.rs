@@ -26,6 +26,13 @@ use crate::print::{map_text, Body, Style};
 use crate::span::Interval;
 
 /// An indexing map.
+///
+/// ```
+/// use quasiaffine::{Domain, Expr, Map};
+/// let transpose = Map::new(Domain::of_sizes(&[4, 6]), [Expr::dim(1), Expr::dim(0)])?;
+/// assert_eq!(transpose, "(row, column) -> (column, row), domain: row in [0, 3], column in [0, 5]".parse()?);
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Map(Arc<Inner>);
 
@@ -33,11 +40,19 @@ struct Inner {
     domain: Arc<Domain>,
     results: SmallVec<[Expr; 4]>,
     state: State,
-    /// See [`Map::image`].
-    image: OnceLock<Arc<[Option<Interval>]>>,
+    /// See [`Map::result_bounds`].
+    result_bounds: OnceLock<Arc<[Option<Interval>]>>,
 }
 
 /// The kind of statement that a map makes.
+///
+/// ```
+/// use quasiaffine::{Domain, Map, State};
+/// let none: Map = "(d0) -> (d0), domain: d0 in [3, 2]".parse()?;
+/// assert_eq!((none.state(), none.to_string().as_str()), (State::Empty, "(d0) -> KNOWN EMPTY"));
+/// assert_eq!(Map::undefined(&Domain::of_sizes(&[2])).state(), State::Undefined);
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
     /// An ordinary map.
@@ -49,6 +64,13 @@ pub enum State {
 }
 
 /// The size of a map, counted as trees over all results. Both numbers saturate.
+///
+/// ```
+/// use quasiaffine::{Cost, Map};
+/// let map: Map = "(d0) -> (d0 floordiv 4, d0 mod 4), domain: d0 in [0, 7]".parse()?;
+/// assert_eq!(map.cost(), Cost { divmods: 2, nodes: 6 });
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
     /// Floor divisions and remainders.
@@ -100,7 +122,14 @@ impl Map {
     }
 
     /// `(d0, d1, …) -> (d0, d1, …)` over `domain`.
+    ///
+    /// ```
+    /// use quasiaffine::{Domain, Map};
+    /// assert_eq!(Map::identity(Domain::of_sizes(&[2, 3]))?.to_string(), "(d0, d1) -> (d0, d1), domain: d0 in [0, 1], d1 in [0, 2]");
+    /// # Ok::<(), quasiaffine::Error>(())
+    /// ```
     pub fn identity(domain: Domain) -> Result<Map> {
+        domain.check_counts()?;
         let results: Vec<Expr> = (0..domain.n_dims as u32).map(Expr::dim).collect();
         Map::new(domain, results)
     }
@@ -121,12 +150,13 @@ impl Map {
             .iter()
             .map(|v| Variable { name: v.name.clone(), interval: Interval::EMPTY, source: None })
             .collect();
-        let domain = Domain { vars, n_dims: domain.n_dims, n_ranges: domain.n_ranges, constraints: Vec::new() };
+        let (n_dims, n_ranges) = (domain.dims().len(), domain.ranges().len());
+        let domain = Domain { vars, n_dims, n_ranges, constraints: Vec::new() };
         Map::of(Arc::new(domain), SmallVec::new(), state)
     }
 
     fn of(domain: Arc<Domain>, results: SmallVec<[Expr; 4]>, state: State) -> Map {
-        Map(Arc::new(Inner { domain, results, state, image: OnceLock::new() }))
+        Map(Arc::new(Inner { domain, results, state, result_bounds: OnceLock::new() }))
     }
 
     /// Variables and constraints.
@@ -161,6 +191,13 @@ impl Map {
 
     /// An interval with every value of an expression over the domain, tight if that is cheap.
     ///
+    /// ```
+    /// use quasiaffine::{Interval, Map};
+    /// let map: Map = "(d0, d1) -> (d0 * 4 - d1), domain: d0 in [0, 7], d1 in [0, 3]".parse()?;
+    /// assert_eq!(map.bounds(&map.results()[0])?, Interval::new(-3, 28));
+    /// # Ok::<(), quasiaffine::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Overflow`] if a value may overflow 64 bits.
     pub fn bounds(&self, e: &Expr) -> Result<Interval> {
@@ -175,6 +212,14 @@ impl Map {
     }
 
     /// The map with runtime sources renumbered; sources that `new_id` does not know stay.
+    ///
+    /// ```
+    /// use quasiaffine::Map;
+    /// let text = "(d0){rt0} -> (d0 + rt0), domain: d0 in [0, 2], rt0 in [0, 5], runtime: rt0 = #7()";
+    /// let map: Map = text.parse()?;
+    /// assert_eq!(map.remap_sources(&|id| Some(id + 1)).to_string(), text.replace("#7", "#8"));
+    /// # Ok::<(), quasiaffine::Error>(())
+    /// ```
     pub fn remap_sources(&self, new_id: &dyn Fn(i64) -> Option<i64>) -> Map {
         if self.domain().n_runtime() == 0 {
             return self.clone();
@@ -192,6 +237,13 @@ impl Map {
     }
 
     /// Every expression: the results, the constraints and the indices of runtime variables.
+    ///
+    /// ```
+    /// use quasiaffine::Map;
+    /// let map: Map = "(d0, d1) -> (d0), domain: d0 in [0, 7], d1 in [0, 7], d0 + d1 in [0, 7]".parse()?;
+    /// assert_eq!(map.expressions().map(|e| e.to_string()).collect::<Vec<_>>(), ["d0", "d0 + d1"]);
+    /// # Ok::<(), quasiaffine::Error>(())
+    /// ```
     pub fn expressions(&self) -> impl Iterator<Item = &Expr> {
         let domain = self.domain();
         let indices = domain.runtime().iter().flat_map(Variable::index);
@@ -215,6 +267,14 @@ impl Map {
     /// Applies `change` to every expression: of results, constraints, and the indices of the given variables, which
     /// replace the old ones. The variables lose their names if two would be equal.
     ///
+    /// ```
+    /// use quasiaffine::{Expr, Map};
+    /// let map: Map = "(d0) -> (d0 + 4), domain: d0 in [0, 7]".parse()?;
+    /// let negative = map.rewritten(map.domain().clone(), &|e| e.scale(-1))?;
+    /// assert_eq!(negative.to_string(), "(d0) -> (-d0 - 4), domain: d0 in [0, 7]");
+    /// # Ok::<(), quasiaffine::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of `change` and of [`Map::new`].
     pub fn rewritten(&self, mut domain: Domain, change: &dyn Fn(&Expr) -> Result<Expr>) -> Result<Map> {
@@ -233,6 +293,14 @@ impl Map {
     }
 
     /// Replaces every variable, for a map over other variables.
+    ///
+    /// ```
+    /// use quasiaffine::{Domain, Expr, Map};
+    /// let map: Map = "(d0) -> (d0 + 4), domain: d0 in [0, 7]".parse()?;
+    /// let halves = map.substituted(Domain::of_sizes(&[4]), &|v| Expr::Var(v).scale(2))?;
+    /// assert_eq!(halves.to_string(), "(d0) -> (d0 * 2 + 4), domain: d0 in [0, 3]");
+    /// # Ok::<(), quasiaffine::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Those of `replace` and of [`Map::new`].
@@ -366,9 +434,16 @@ impl Map {
 
     /// An interval with every value for each result; `None` if a value may overflow 64 bits. Computed on first use: by
     /// intervals, by the constraints on whole results, and by evaluation if intervals cannot relate quotients.
-    pub fn image(&self) -> &Arc<[Option<Interval>]> {
+    ///
+    /// ```
+    /// use quasiaffine::{Interval, Map};
+    /// let map: Map = "(d0, d1) -> (d0 * 4 + d1, d0 * d1), domain: d0 in [0, 7], d1 in [0, 3]".parse()?;
+    /// assert_eq!(map.result_bounds(), [Some(Interval::new(0, 31)), Some(Interval::new(0, 21))]);
+    /// # Ok::<(), quasiaffine::Error>(())
+    /// ```
+    pub fn result_bounds(&self) -> &[Option<Interval>] {
         self.0
-            .image
+            .result_bounds
             .get_or_init(|| self.results().iter().map(|e| self.by_values(e).or_else(|| self.by_intervals(e))).collect())
     }
 
@@ -480,6 +555,13 @@ impl Hash for Map {
 
 impl Map {
     /// The map as text.
+    ///
+    /// ```
+    /// use quasiaffine::{Map, Style};
+    /// let map: Map = "(d0) -> (d0 floordiv 4), domain: d0 in [0, 7]".parse()?;
+    /// assert_eq!(map.to_text(Style::Xla)?, "(d0) -> (d0 / 4), domain: d0 in [0, 7]");
+    /// # Ok::<(), quasiaffine::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::TooLarge`] for a map of very many nodes.

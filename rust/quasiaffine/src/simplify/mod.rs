@@ -28,7 +28,7 @@ use crate::laws::{laws, Rule};
 use crate::map::compose::{parts, then};
 use crate::map::{Map, State};
 use crate::meter::Meter;
-use crate::options::{FastPath, Options};
+use crate::options::Options;
 use crate::rules::{constraint, extraction, nonlinear, related_divs, remainder, residues};
 use crate::simplify::constraints::{assume, simplify_domain, SimplifiedDomain};
 use crate::simplify::rewrite::rewrite_all;
@@ -49,15 +49,7 @@ macro_rules! exist {
 
 laws!(exist);
 
-/// Simplifies a map: the result has the same image at every point of the domain, and the fewest div/mod nodes that the
-/// rules find.
-///
-/// ```
-/// use quasiaffine::{simplify, Map, Options};
-/// let map: Map = "(d0) -> ((d0 * 8 + 5) floordiv 8), domain: d0 in [0, 3]".parse()?;
-/// assert_eq!(simplify(&map, Options::default()).to_string(), "(d0) -> (d0), domain: d0 in [0, 3]");
-/// # Ok::<(), quasiaffine::Error>(())
-/// ```
+/// See [`Map::simplify`](crate::Map::simplify).
 pub fn simplify(map: &Map, options: Options) -> Map {
     simplify_by(map, options, &mut Meter::new(EFFORT))
 }
@@ -72,10 +64,7 @@ pub(crate) fn simplify_by(map: &Map, options: Options, meter: &mut Meter) -> Map
     })
 }
 
-/// Composes two maps, `first` before `second`: `simplify(then(first, second))` without the intermediate map.
-///
-/// # Errors
-/// As [`then`].
+/// See [`Map::compose`](crate::Map::compose).
 pub fn compose(first: &Map, second: &Map, options: Options) -> Result<Map> {
     if first.state() != State::Defined || second.state() != State::Defined {
         return then(first, second).map(|map| simplify(&map, options));
@@ -89,20 +78,11 @@ pub fn compose(first: &Map, second: &Map, options: Options) -> Result<Map> {
     Ok(simplify(&composed, options))
 }
 
-/// As [`simplify`], with the rules that fired, in order. No shortcut is taken, so that every rule shows.
-///
-/// ```
-/// use quasiaffine::simplify_traced;
-/// use quasiaffine::{Map, Options};
-/// let map: Map = "(d0) -> ((d0 * 8 + 5) floordiv 8), domain: d0 in [0, 3]".parse()?;
-/// let (_, steps) = simplify_traced(&map, Options::default());
-/// assert_eq!(steps[0].to_string(), "multiples: (d0 * 8 + 5) floordiv 8 => d0");
-/// # Ok::<(), quasiaffine::Error>(())
-/// ```
+/// See [`Map::simplify_traced`](crate::Map::simplify_traced).
 pub fn simplify_traced(map: &Map, options: Options) -> (Map, Vec<Step>) {
     let trace = Trace::default();
     let mut budget = Budget { trace: Some(trace.clone()), ..Budget::default() };
-    let simplified = simplify_within(map, Options { fast_path: FastPath::Off, ..options }, &mut budget);
+    let simplified = simplify_within(map, Options { rules_only: true, ..options }, &mut budget);
     drop(budget);
     (simplified, trace.into_steps())
 }

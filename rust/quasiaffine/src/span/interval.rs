@@ -7,6 +7,13 @@
 use crate::int::floor_div;
 
 /// The integers `lo <= x <= hi`; none if `lo > hi`.
+///
+/// ```
+/// use quasiaffine::Interval;
+/// let digits = Interval::new(0, 9);
+/// assert_eq!((digits.size(), digits.contains(10), Interval::new(1, 0).is_empty()), (10, false, true));
+/// assert_eq!(digits.intersect(Interval::new(5, 20)), Interval::new(5, 9));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Interval {
     /// The smallest value.
@@ -33,6 +40,13 @@ impl Interval {
 
     /// The 64-bit integers between two ends, for a value that is known to have 64 bits, as a variable is; empty if
     /// there is none.
+    ///
+    /// ```
+    /// use quasiaffine::Interval;
+    /// let far = i128::from(i64::MAX) + 1;
+    /// assert_eq!(Interval::between(0, far), Interval::new(0, i64::MAX));
+    /// assert!(Interval::between(far, far).is_empty());
+    /// ```
     pub fn between(lo: i128, hi: i128) -> Interval {
         if lo > i128::from(i64::MAX) || hi < i128::from(i64::MIN) {
             return Interval::EMPTY;
@@ -42,6 +56,11 @@ impl Interval {
     }
 
     /// The interval with these ends, if both have 64 bits.
+    ///
+    /// ```
+    /// use quasiaffine::Interval;
+    /// assert_eq!((Interval::exact(0, 9), Interval::exact(0, 1 << 70)), (Some(Interval::new(0, 9)), None));
+    /// ```
     pub fn exact(lo: i128, hi: i128) -> Option<Interval> {
         Some(Interval { lo: i64::try_from(lo).ok()?, hi: i64::try_from(hi).ok()? })
     }
@@ -71,6 +90,11 @@ impl Interval {
     }
 
     /// Whether every integer of `other` lies in the interval.
+    ///
+    /// ```
+    /// use quasiaffine::Interval;
+    /// assert!(Interval::new(0, 9).covers(Interval::new(3, 9)) && Interval::new(0, 9).covers(Interval::EMPTY));
+    /// ```
     pub const fn covers(self, other: Interval) -> bool {
         other.is_empty() || (self.lo <= other.lo && other.hi <= self.hi)
     }
@@ -81,11 +105,21 @@ impl Interval {
     }
 
     /// The smallest interval that contains both.
+    ///
+    /// ```
+    /// use quasiaffine::Interval;
+    /// assert_eq!(Interval::new(0, 1).hull(Interval::new(5, 6)), Interval::new(0, 6));
+    /// ```
     pub fn hull(self, other: Interval) -> Interval {
         Interval { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }
     }
 
     /// The interval of `x + c`, if its ends have 64 bits.
+    ///
+    /// ```
+    /// use quasiaffine::Interval;
+    /// assert_eq!((Interval::new(0, 9).plus(5), Interval::ALL.plus(1)), (Some(Interval::new(5, 14)), None));
+    /// ```
     pub fn plus(self, c: i64) -> Option<Interval> {
         Some(Interval { lo: self.lo.checked_add(c)?, hi: self.hi.checked_add(c)? })
     }
@@ -101,7 +135,7 @@ impl Interval {
     }
 
     /// The interval of `x floordiv n` for `n >= 1`.
-    pub fn floor_div(self, n: i64) -> Interval {
+    pub(crate) fn floor_div(self, n: i64) -> Interval {
         Interval { lo: floor_div(self.lo, n), hi: floor_div(self.hi, n) }
     }
 }

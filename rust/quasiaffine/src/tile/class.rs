@@ -2,7 +2,14 @@
 
 use smallvec::SmallVec;
 
+use crate::domain::Domain;
 use crate::span::Interval;
+
+/// The sizes of the dimensions that tiles cut: as given, or those of the domain where one is missing.
+pub(crate) fn extents_of(domain: &Domain, given: &[i64]) -> SmallVec<[i64; 8]> {
+    let own = domain.dims().iter().map(|v| v.interval.hi.saturating_add(1));
+    own.enumerate().map(|(k, own)| given.get(k).copied().unwrap_or(own).max(0)).collect()
+}
 
 /// Tiles with the first points `start, start + step, ...`, all of `len` points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

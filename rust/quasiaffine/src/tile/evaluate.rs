@@ -1,6 +1,6 @@
 //! The elements that the tiles of a map's dimensions reach.
 
-use crate::limits::POINTS;
+use crate::limits::{FEW_POINTS, POINTS};
 use rustc_hash::FxHashMap;
 use smallvec::{smallvec, SmallVec};
 
@@ -9,10 +9,21 @@ use crate::domain::Constraint;
 use crate::expr::{Expr, Kind};
 use crate::map::{Map, State};
 use crate::span::Interval;
+use crate::tile::class::extents_of;
 use crate::tile::group::{Common, Group};
 use crate::tile::runs::{BoxRun, TightRun, TileCount};
 
 /// A map whose dimensions are cut into tiles; its ranges stay whole.
+///
+/// ```
+/// use quasiaffine::tile::{Memo, TiledMap};
+/// // A window of 3 over 64 elements, in tiles of 8: each tile reads 10 elements, and the tiles read 80 in all.
+/// let window = "(d0)[s0] -> (d0 + s0), domain: d0 in [0, 63], s0 in [0, 2]".parse()?;
+/// let tiled = TiledMap::new(&window, &[64], 1, TiledMap::FEW_POINTS);
+/// let count = tiled.count(&[8], &mut Memo::default());
+/// assert_eq!((count.refusal, count.elements, count.elements_exact, count.largest), (None, 80, true, 10));
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 pub struct TiledMap {
     map: Map,
     common: Common,
@@ -54,6 +65,15 @@ impl TileCount {
 }
 
 /// One result in one tile: the elements `offset + stride * i` for `0 <= i < size` that lie in `[lower, upper)`.
+///
+/// ```
+/// use quasiaffine::tile::{TileBox, TiledMap};
+/// let window = "(d0)[s0] -> (d0 + s0), domain: d0 in [0, 63], s0 in [0, 2]".parse()?;
+/// let tiled = TiledMap::new(&window, &[64], 1, TiledMap::FEW_POINTS);
+/// let third = tiled.tile(&[8], &[2], &[]).expect("a tile that reads");
+/// assert_eq!((third[0].offset, third[0].size, third[0].stride), (16, 10, 1));
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TileBox {
     /// The least element.
@@ -69,22 +89,34 @@ pub struct TileBox {
 }
 
 /// Answers to earlier questions, by sizes.
+///
+/// ```
+/// use quasiaffine::tile::{Memo, TiledMap};
+/// let map = "(d0, d1) -> (d1, d0), domain: d0 in [0, 63], d1 in [0, 31]".parse()?;
+/// let (tiled, mut memo) = (TiledMap::new(&map, &[64, 32], 2, TiledMap::FEW_POINTS), Memo::default());
+/// let sizes = [[8, 8], [8, 16], [16, 16]];
+/// assert!(sizes.iter().all(|n| tiled.count(n, &mut memo).elements == 64 * 32));
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 #[derive(Default)]
 pub struct Memo {
     groups: Vec<FxHashMap<SmallVec<[i64; 4]>, TileCount>>,
 }
 
 impl TiledMap {
-    /// Tiles a map over dimensions of the sizes `extents`. Each of the first `n_parallel` has tiles even if the map
+    /// The points to enumerate of a group of results, for callers that compare many choices of sizes.
+    pub const FEW_POINTS: i64 = FEW_POINTS;
+
+    /// Tiles a map over dimensions of the sizes `extents`, or those that its domain has where one is missing. Each of the first `n_parallel` has tiles even if the map
     /// does not depend on it. The map's ranges may be parts of the extents. The points of groups with at most
-    /// `few_points`, such as [`FEW_POINTS`](crate::limits::FEW_POINTS), are enumerated if their form does not determine
-    /// the answer.
+    /// `few_points`, such as [`FEW_POINTS`](TiledMap::FEW_POINTS), are enumerated if their form does not determine the
+    /// answer.
     pub fn new(map: &Map, extents: &[i64], n_parallel: usize, few_points: i64) -> TiledMap {
         let domain = map.domain();
         let (n_dims, n_vars) = (domain.n_dims, domain.n_dims + domain.n_ranges);
         let intervals: SmallVec<[Interval; 8]> = domain.vars[..n_vars].iter().map(|v| v.interval).collect();
         let of_ranges = intervals[n_dims..].iter().map(|i| i.hi.saturating_add(1));
-        let extents: SmallVec<[i64; 8]> = extents.iter().copied().chain(of_ranges).collect();
+        let extents: SmallVec<[i64; 8]> = extents_of(domain, extents).into_iter().chain(of_ranges).collect();
         let runtime = domain
             .runtime()
             .iter()
@@ -105,11 +137,14 @@ impl TiledMap {
     }
 
     fn sizes(&self, n: &[i64]) -> SmallVec<[i64; 8]> {
-        let of_dims = n.iter().zip(&self.common.extents).map(|(&n, &extent)| n.clamp(1, extent.max(1)));
-        of_dims.chain(self.common.extents[self.common.n_dims..].iter().copied()).collect()
+        let size = |(k, &extent): (usize, &i64)| match n.get(k).filter(|_| k < self.common.n_dims) {
+            Some(n) => (*n).clamp(1, extent.max(1)),
+            None => extent.max(1),
+        };
+        self.common.extents.iter().enumerate().map(size).collect()
     }
 
-    /// Counts the elements that all tiles of the sizes `n` reach.
+    /// Counts the elements that all tiles of the sizes `n` reach. A dimension without a size is one tile.
     pub fn count(&self, n: &[i64], memo: &mut Memo) -> TileCount {
         let none = smallvec![BoxRun::NONE; self.map.results().len()];
         let some = u128::from(!self.is_empty);
@@ -137,14 +172,14 @@ impl TiledMap {
     }
 
     /// The elements that one tile reads, for each result; `None` if it reads nothing. `runtime` are the values of
-    /// the runtime variables.
+    /// the runtime variables. A dimension without a size is one tile, and a missing number is that of the first.
     pub fn tile(&self, n: &[i64], tile: &[i64], runtime: &[i64]) -> Option<Vec<TileBox>> {
         if self.is_empty {
             return None;
         }
         let (n, common) = (self.sizes(n), self.common_of(runtime));
-        let ranges = self.common.extents.len() - self.common.n_dims;
-        let tile: SmallVec<[i64; 8]> = tile.iter().copied().chain(std::iter::repeat_n(0, ranges)).collect();
+        let number = |k: usize| tile.get(k).filter(|_| k < self.common.n_dims).copied().unwrap_or(0);
+        let tile: SmallVec<[i64; 8]> = (0..self.common.extents.len()).map(number).collect();
         let mut found: Vec<Option<TileBox>> = vec![None; self.map.results().len()];
         for group in &self.groups {
             for (&r, (whole, inside)) in group.results.iter().zip(group.tile(&common, &n, &tile)?) {
@@ -155,9 +190,9 @@ impl TiledMap {
     }
 
     fn common_of(&self, runtime: &[i64]) -> Common {
-        let of_runtime =
-            self.common.runtime.iter().zip(runtime).map(|((index, _), &value)| (index.clone(), Some(value)));
-        Common { runtime: of_runtime.collect(), ..self.common.clone() }
+        let mut common = self.common.clone();
+        common.runtime.iter_mut().zip(runtime).for_each(|((_, known), value)| *known = Some(*value));
+        common
     }
 
     /// The first tile with the most elements, as its numbers and the elements that it reads; `None` if unknown.

@@ -15,6 +15,14 @@ use crate::int;
 use crate::tile::class::TileClass;
 
 /// The reason why the image of some tile is not known to be a box.
+///
+/// ```
+/// use quasiaffine::tile::{Memo, Refusal, TiledMap};
+/// let diagonal = "(d0) -> (d0, d0), domain: d0 in [0, 63]".parse()?;
+/// let count = TiledMap::new(&diagonal, &[64], 1, TiledMap::FEW_POINTS).count(&[8], &mut Memo::default());
+/// assert_eq!(count.refusal, Some(Refusal::DependentResults));
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Refusal {
     /// Remainders and quotients that change inside a tile, or constraints that cut pieces out of it.

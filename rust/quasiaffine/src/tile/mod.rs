@@ -25,4 +25,4 @@ pub(crate) mod symbolic;
 pub use evaluate::{Memo, TileBox, TiledMap};
 pub use image::Refusal;
 pub use runs::{BoxRun, TileCount};
-pub use symbolic::{symbolic_tile, Clause, SymbolicRun, SymbolicTile};
+pub use symbolic::{Clause, SymbolicRun, SymbolicTile};

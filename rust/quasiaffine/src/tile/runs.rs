@@ -7,6 +7,15 @@ use crate::span::Interval;
 use crate::tile::image::{Refusal, Run};
 
 /// The elements that results reach in all tiles of one choice of sizes.
+///
+/// ```
+/// use quasiaffine::tile::{Memo, TiledMap};
+/// let map = "(d0, d1) -> (d1, d0), domain: d0 in [0, 63], d1 in [0, 31]".parse()?;
+/// let count = TiledMap::new(&map, &[64, 32], 2, TiledMap::FEW_POINTS).count(&[8, 4], &mut Memo::default());
+/// assert_eq!((count.runs[0].size, count.runs[1].size, count.largest), (4, 8, 32));
+/// assert!(count.is_of_one_tile());
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct TileCount {
     /// The reason, if not every tile is known to be a box.
@@ -30,6 +39,15 @@ pub struct TileCount {
 }
 
 /// One result in the boxes of tiles; tiles that reach nothing do not count.
+///
+/// ```
+/// use quasiaffine::tile::{Memo, TiledMap};
+/// let strided = "(d0) -> (d0 * 3 + 1), domain: d0 in [0, 63]".parse()?;
+/// let count = TiledMap::new(&strided, &[64], 1, TiledMap::FEW_POINTS).count(&[8], &mut Memo::default());
+/// let run = count.runs[0];
+/// assert_eq!((run.size, run.stride, run.first, run.gap, run.is_uniform), (8, 3, 1, 24, true));
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BoxRun {
     /// The most values of any tile.

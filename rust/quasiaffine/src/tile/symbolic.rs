@@ -15,10 +15,20 @@ use crate::expr::{Expr, Kind, Op, Var};
 use crate::int::{add, ceil_div, mul, sub};
 use crate::map::{Map, State};
 use crate::span::Interval;
+use crate::tile::class::extents_of;
 use crate::tile::constraints::{exact_quotient, runtime_cut, var_of, without_runtime, Partner};
 use crate::tile::image::Refusal;
 
 /// The tile of one result.
+///
+/// ```
+/// use quasiaffine::tile::SymbolicTile;
+/// let strided = "(d0) -> (d0 * 3 + 1), domain: d0 in [0, 63]".parse()?;
+/// let run = &SymbolicTile::of(&strided, &[64], &[192]).runs[0];
+/// // d0 is the number of the tile, d1 its size.
+/// assert_eq!([&run.offset, &run.size, &run.stride].map(|e| e.to_string()), ["(d0 * d1) * 3 + 1", "d1", "3"]);
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct SymbolicRun {
     /// The least element.
@@ -38,6 +48,15 @@ pub struct SymbolicRun {
 }
 
 /// A condition: one of the expressions lies in its interval.
+///
+/// ```
+/// use quasiaffine::tile::SymbolicTile;
+/// let digits = "(d0) -> (d0 floordiv 8, d0 mod 8), domain: d0 in [0, 63]".parse()?;
+/// let tile = SymbolicTile::of(&digits, &[64], &[8, 8]);
+/// let alternatives: Vec<String> = tile.clauses[0].any.iter().map(|(e, i)| format!("{e} in [{}, {}]", i.lo, i.hi)).collect();
+/// assert!(alternatives.iter().any(|a| a == "d1 mod 8 in [0, 0]"), "{alternatives:?}");
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Clause {
     /// The alternatives. An empty list: no sizes are known to satisfy the clause.
@@ -47,6 +66,14 @@ pub struct Clause {
 }
 
 /// The tiles of all results.
+///
+/// ```
+/// use quasiaffine::tile::SymbolicTile;
+/// let reshape = "(d0, d1) -> (d0 * 4 + d1), domain: d0 in [0, 15], d1 in [0, 3]".parse()?;
+/// let tile = SymbolicTile::of(&reshape, &[16, 4], &[64]);
+/// assert_eq!((tile.runs.len(), tile.runs[0].offset.to_string()), (1, "(d0 * d2) * 4 + d1 * d3".to_owned()));
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct SymbolicTile {
     /// A run for each result.
@@ -102,57 +129,69 @@ fn less_one(e: &Expr) -> Result<Expr> {
     e.add(&Expr::Const(-1))
 }
 
-/// The tiles of all results of a map from dimensions of the sizes `extents` to an array of the sizes `target`.
-pub fn symbolic_tile(map: &Map, extents: &[i64], target: &[i64]) -> SymbolicTile {
-    let mut tile = SymbolicTile::default();
-    if map.state() != State::Defined {
-        return tile;
-    }
-    let constraints = &map.domain().constraints;
-    let mut is_cut = vec![true; constraints.len()];
-    let exact_quotients: Vec<(Expr, i64)> =
-        constraints.iter().filter_map(|c| exact_quotient(c, map.results())).collect();
-    for (r, e) in map.results().iter().enumerate() {
-        let fixed = without_runtime(e);
-        let mut bounds = [(e, Interval::ALL), (&fixed, Interval::ALL)];
-        for (c, is_cut) in constraints.iter().zip(&mut is_cut) {
-            if let Some((bounds, interval)) = bounds.iter_mut().find_map(|(e, bounds)| Some((bounds, c.on(e)?))) {
-                *bounds = bounds.intersect(interval);
-                *is_cut = false;
+impl SymbolicTile {
+    /// The tiles of all results of a map from dimensions of the sizes `extents` to an array of the sizes `target`.
+    ///
+    /// ```
+    /// use quasiaffine::tile::SymbolicTile;
+    /// let transpose = "(d0, d1) -> (d1, d0), domain: d0 in [0, 63], d1 in [0, 31]".parse()?;
+    /// let tile = SymbolicTile::of(&transpose, &[64, 32], &[32, 64]);
+    /// let run = &tile.runs[0];
+    /// assert_eq!((run.offset.to_string(), run.stride.to_string()), ("d1 * d3".to_owned(), "1".to_owned()));
+    /// assert!(tile.clauses.is_empty() && run.exact);
+    /// # Ok::<(), quasiaffine::Error>(())
+    /// ```
+    pub fn of(map: &Map, extents: &[i64], target: &[i64]) -> SymbolicTile {
+        let mut tile = SymbolicTile::default();
+        if map.state() != State::Defined {
+            return tile;
+        }
+        let (constraints, extents) = (&map.domain().constraints, &extents_of(map.domain(), extents));
+        let mut is_cut = vec![true; constraints.len()];
+        let exact_quotients: Vec<(Expr, i64)> =
+            constraints.iter().filter_map(|c| exact_quotient(c, map.results())).collect();
+        for (r, e) in map.results().iter().enumerate() {
+            let fixed = without_runtime(e);
+            let mut bounds = [(e, Interval::ALL), (&fixed, Interval::ALL)];
+            for (c, is_cut) in constraints.iter().zip(&mut is_cut) {
+                if let Some((bounds, interval)) = bounds.iter_mut().find_map(|(e, bounds)| Some((bounds, c.on(e)?))) {
+                    *bounds = bounds.intersect(interval);
+                    *is_cut = false;
+                }
+            }
+            let mut writer = Writer { map, extents, result: r, clauses: Vec::new(), exact_quotients: &exact_quotients };
+            let run = writer.run(e, &bounds).ok().flatten();
+            let known = std::mem::take(&mut tile.clauses);
+            writer.clauses.retain(|clause| !known.contains(clause));
+            tile.clauses = known;
+            tile.clauses.append(&mut writer.clauses);
+            tile.runs.push(run.unwrap_or_else(|| {
+                tile.clauses.push(Clause { any: Vec::new(), reason: Refusal::NotABox });
+                let whole = target.get(r).map_or(Interval::ALL, |&n| Interval::new(0, n.saturating_sub(1)));
+                let known = map.bounds(e).map_or(whole, |known| known.intersect(whole));
+                let size = known.hi.saturating_sub(known.lo).saturating_add(1);
+                SymbolicRun {
+                    offset: Expr::Const(known.lo),
+                    size: Expr::Const(size),
+                    stride: Expr::Const(1),
+                    lower: Expr::Const(known.lo),
+                    upper: Expr::Const(known.hi.saturating_add(1)),
+                    reversed: false,
+                    exact: false,
+                }
+            }));
+        }
+        let cuts =
+            constraints.iter().zip(is_cut).filter(|(c, is_cut)| *is_cut && exact_quotient(c, map.results()).is_none());
+        for (c, _) in cuts {
+            tile.runs.iter_mut().for_each(|run| run.exact = false);
+            if !cuts_ends_off(c, map) && !tile.clauses.iter().any(|clause| clause.any.is_empty()) {
+                tile.clauses.push(Clause { any: Vec::new(), reason: Refusal::NotABox });
             }
         }
-        let mut writer = Writer { map, extents, result: r, clauses: Vec::new(), exact_quotients: &exact_quotients };
-        let run = writer.run(e, &bounds).ok().flatten();
-        let known = std::mem::take(&mut tile.clauses);
-        writer.clauses.retain(|clause| !known.contains(clause));
-        tile.clauses = known;
-        tile.clauses.append(&mut writer.clauses);
-        tile.runs.push(run.unwrap_or_else(|| {
-            tile.clauses.push(Clause { any: Vec::new(), reason: Refusal::NotABox });
-            let whole = target.get(r).map_or(Interval::ALL, |&n| Interval::new(0, n.saturating_sub(1)));
-            let known = map.bounds(e).map_or(whole, |known| known.intersect(whole));
-            let size = known.hi.saturating_sub(known.lo).saturating_add(1);
-            SymbolicRun {
-                offset: Expr::Const(known.lo),
-                size: Expr::Const(size),
-                stride: Expr::Const(1),
-                lower: Expr::Const(known.lo),
-                upper: Expr::Const(known.hi.saturating_add(1)),
-                reversed: false,
-                exact: false,
-            }
-        }));
+        tile.clauses.extend(shared(map));
+        tile
     }
-    let cuts =
-        constraints.iter().zip(is_cut).filter(|(c, is_cut)| *is_cut && exact_quotient(c, map.results()).is_none());
-    for (c, _) in cuts {
-        tile.runs.iter_mut().for_each(|run| run.exact = false);
-        if !cuts_ends_off(c, map) && !tile.clauses.iter().any(|clause| clause.any.is_empty()) {
-            tile.clauses.push(Clause { any: Vec::new(), reason: Refusal::NotABox });
-        }
-    }
-    tile.clauses.extend(shared(map));
-    tile
 }
 
 /// Whether a constraint cuts a run to a run, for all sizes.

@@ -434,10 +434,10 @@ impl<'a> Truth<'a> {
             Expr::Const(c) => i128::from(*c),
             Expr::Var(v) => i128::from(self.point[self.domain.flat(*v)?]),
             Expr::Node(_) => match e.op()? {
-                Op::Sum(sum) => {
-                    let mut total = i128::from(sum.constant);
-                    for t in sum.terms() {
-                        let term = fits(self.value(&t.atom)?.checked_mul(i128::from(t.coefficient)))?;
+                Op::Sum(_) => {
+                    let mut total = i128::from(e.constant());
+                    for (factor, atom) in e.terms() {
+                        let term = fits(self.value(atom)?.checked_mul(i128::from(factor)))?;
                         total = fits(total.checked_add(term))?;
                     }
                     total

@@ -3,7 +3,7 @@
 //! [`Step::map`] builds the indexing map of an operation; [`Step::source`] computes the operand element that one output
 //! element reads, without maps, so that each verifies the other.
 
-use quasiaffine::{compose, simplify, Constraint, Domain, Expr, Interval, Map, Options};
+use quasiaffine::{Constraint, Domain, Expr, Interval, Map, Options};
 
 /// An operation and its attributes.
 #[derive(Clone, Debug)]
@@ -168,9 +168,9 @@ pub fn composed(steps: &[Step]) -> Map {
 
 /// The composition of maps, first map first; every composition is simplified.
 pub fn fold(maps: &[Map]) -> Map {
-    let mut map = simplify(&maps[0], Options::default());
+    let mut map = maps[0].simplify(Options::default());
     for next in &maps[1..] {
-        map = compose(&map, next, Options::default()).unwrap_or_else(|e| panic!("{e}"));
+        map = map.compose(next, Options::default()).unwrap_or_else(|e| panic!("{e}"));
     }
     map
 }

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::Coalesced;
-use crate::decide::ranges::compact_ranges_by;
+use crate::decide::ranges::compact_ranges_within;
 use crate::domain::{Constraint, Source};
 use crate::error::Result;
 use crate::expr::Expr;
@@ -98,7 +98,7 @@ pub(super) fn joined(run: Vec<Coalesced>, meter: &mut Meter, make: impl FnOnce(&
     }
     match make(&run[0].map) {
         Ok(map) if map.state() == State::Defined => {
-            let mut out = Coalesced { map: compact_ranges_by(&map, meter), parts: Vec::new() };
+            let mut out = Coalesced { map: compact_ranges_within(&map, meter), parts: Vec::new() };
             run.into_iter().for_each(|item| out.absorb(item.parts));
             vec![out]
         }

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::groups::with_interval;
 use super::{is_same, Coalesced};
-use crate::decide::ranges::compact_ranges_by;
+use crate::decide::ranges::compact_ranges_within;
 use crate::map::{Map, State};
 use crate::meter::Meter;
 use crate::span::Interval;
@@ -46,6 +46,6 @@ fn extended(a: &Map, b: &Map, dim: usize, meter: &mut Meter) -> Option<Map> {
     [(a, b), (b, a)].into_iter().find_map(|(own, other)| {
         let on_other = with_interval(own, dim, of(other)).ok()?;
         let both = is_same(&on_other, other, meter).then(|| with_interval(own, dim, all).ok()).flatten()?;
-        Some(compact_ranges_by(&both, meter)).filter(|map| map.state() == State::Defined)
+        Some(compact_ranges_within(&both, meter)).filter(|map| map.state() == State::Defined)
     })
 }

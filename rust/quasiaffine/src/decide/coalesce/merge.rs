@@ -29,6 +29,16 @@ use crate::simplify::simplify_by;
 use crate::span::Interval;
 
 /// The questions that a union of maps answers.
+///
+/// ```
+/// use quasiaffine::{merge, Counting, Map};
+/// let window: Map = "(d0)[s0] -> (d0 + s0), domain: d0 in [0, 3], s0 in [0, 2]".parse()?;
+/// let part: Map = "(d0)[s0] -> (d0 + s0), domain: d0 in [0, 3], s0 in [1, 2]".parse()?;
+/// let maps = [window, part];
+/// // The elements are those of the window; of the five reads at a point, two repeat others.
+/// assert_eq!((merge(&maps, Counting::Elements).len(), merge(&maps, Counting::Reads).len()), (1, 2));
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Counting {
     /// Which elements each point reaches: maps that share pairs may be joined, and a map that another contains is

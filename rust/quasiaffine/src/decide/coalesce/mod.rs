@@ -32,7 +32,7 @@ pub use plain::plainly_contains;
 
 use crate::decide::boxes::{Bounds, Boxes};
 use crate::decide::contains::contains_within;
-use crate::decide::ranges::compact_ranges_by;
+use crate::decide::ranges::compact_ranges_within;
 use crate::limits::{EFFORT, ROUNDS, TOTAL_EFFORT};
 use crate::map::{Map, State};
 use crate::meter::Meter;
@@ -42,6 +42,14 @@ use crate::span::Interval;
 use groups::{blocks_of, differ, fixed_dims, grouped, in_groups};
 
 /// A map of the smaller set.
+///
+/// ```
+/// use quasiaffine::{coalesce, Map};
+/// let rows = ["(d0) -> (d0), domain: d0 in [0, 3]", "(d0) -> (5), domain: d0 in [0, 3]", "(d0) -> (d0), domain: d0 in [4, 7]"];
+/// let maps = rows.map(|row| row.parse().unwrap());
+/// let fewer = coalesce(&maps);
+/// assert_eq!((fewer[0].parts.as_slice(), fewer[1].parts.as_slice()), (&[0, 2][..], &[1][..]));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Coalesced {
     /// The map.
@@ -54,6 +62,15 @@ pub struct Coalesced {
 ///
 /// Maps that are known to be empty are dropped, undefined ones are kept. All maps share the effort of one question, and
 /// what it does not reach stays as it is.
+///
+/// ```
+/// use quasiaffine::{coalesce, Map};
+/// let inner: Map = "(d0) -> (d0 + 1), domain: d0 in [0, 3]".parse()?;
+/// let window: Map = "(d0)[s0] -> (d0 + s0), domain: d0 in [0, 3], s0 in [0, 2]".parse()?;
+/// let fewer = coalesce(&[inner, window.clone()]);
+/// assert_eq!((fewer.len(), &fewer[0].map), (1, &window));
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 pub fn coalesce(maps: &[Map]) -> Vec<Coalesced> {
     coalesce_by(maps, &mut Meter::new(TOTAL_EFFORT))
 }
@@ -65,7 +82,7 @@ fn coalesce_by(maps: &[Map], meter: &mut Meter) -> Vec<Coalesced> {
         let parts = vec![i];
         match map.state() {
             State::Undefined => kept.push(Coalesced { map: map.clone(), parts }),
-            _ => items.push(Coalesced { map: compact_ranges_by(map, meter), parts }),
+            _ => items.push(Coalesced { map: compact_ranges_within(map, meter), parts }),
         }
     }
     items.retain(|item| item.map.state() == State::Defined);
@@ -93,6 +110,13 @@ fn coalesce_by(maps: &[Map], meter: &mut Meter) -> Vec<Coalesced> {
 }
 
 /// The fewest maps that [`coalesce`] finds once windows of elements are [merged](merge).
+///
+/// ```
+/// use quasiaffine::{fewest, Map};
+/// let taps: Vec<Map> = (0..3).map(|k| format!("(d0) -> (d0 + {k}), domain: d0 in [0, 3]").parse()).collect::<Result<_, _>>()?;
+/// assert_eq!(fewest(&taps)[0].map.to_string(), "(d0)[s0] -> (d0 + s0), domain: d0 in [0, 3], s0 in [0, 2]");
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 pub fn fewest(maps: &[Map]) -> Vec<Coalesced> {
     if maps.iter().any(|map| map.state() != State::Defined) {
         return coalesce(maps);
@@ -128,7 +152,7 @@ fn join_all(mut items: Vec<Coalesced>, meter: &mut Meter) -> Vec<Coalesced> {
 fn is_same(a: &Map, b: &Map, meter: &mut Meter) -> bool {
     let options = Options { drop_unused: true, ..Options::default() };
     simplify_by(a, options, meter) == simplify_by(b, options, meter)
-        || compact_ranges_by(a, meter) == compact_ranges_by(b, meter)
+        || compact_ranges_within(a, meter) == compact_ranges_within(b, meter)
 }
 
 /// The size of a map as a reader sees it.

@@ -6,16 +6,7 @@ use crate::domain::Constraint;
 use crate::expr::{Expr, Kind, Var};
 use crate::map::Map;
 
-/// Whether a map surely contains another one: each of its conditions is one of the other's, and each of its results is
-/// the other's expression, or a range of its own with all values that the other's result may have.
-///
-/// ```
-/// use quasiaffine::{plainly_contains, Counting, Map};
-/// let row: Map = "(d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4]".parse()?;
-/// let diagonal: Map = "(d0) -> (d0), domain: d0 in [0, 4]".parse()?;
-/// assert!(plainly_contains(&row, &diagonal, Counting::Pairs) && !plainly_contains(&row, &diagonal, Counting::Reads));
-/// # Ok::<(), quasiaffine::Error>(())
-/// ```
+/// See [`Map::plainly_contains`](crate::Map::plainly_contains).
 pub fn plainly_contains(outer: &Map, inner: &Map, counting: Counting) -> bool {
     let (a, b) = (outer.domain(), inner.domain());
     let has_same_runtime = a.n_runtime() == b.n_runtime()

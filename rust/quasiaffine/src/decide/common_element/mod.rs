@@ -28,6 +28,14 @@ use crate::span::Interval;
 use for_all::{candidate, checked};
 
 /// A point of a map: values of its variables.
+///
+/// ```
+/// use quasiaffine::{Answer, Map};
+/// let window: Map = "(d0)[s0] -> (d0 + s0), domain: d0 in [0, 9], s0 in [0, 2]".parse()?;
+/// let Answer::No(common) = window.is_injective() else { panic!("windows overlap") };
+/// assert_eq!((common.first.dims.len(), common.first.ranges.len(), common.first.runtime.len()), (1, 1, 0));
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Point {
     /// The values of the dims.
@@ -40,6 +48,15 @@ pub struct Point {
 }
 
 /// An element that two points reach.
+///
+/// ```
+/// use quasiaffine::{Answer, Map};
+/// let halves: Map = "(d0) -> (d0 mod 4), domain: d0 in [0, 7]".parse()?;
+/// let Answer::No(common) = halves.is_injective() else { panic!("0 and 4 have the remainder 0") };
+/// assert_eq!((common.second.dims[0] - common.first.dims[0]) % 4, 0);
+/// assert_eq!(common.element, [common.first.dims[0] % 4]);
+/// # Ok::<(), quasiaffine::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CommonElement {
     /// The element: a value for each result.
