@@ -1,17 +1,17 @@
 //! A program outside the workspace that uses the packaged crate: it asks each kind of question once, and gives wrong
 //! input, which must be an error and never a panic. `packaged_tests` runs it.
 
-use quasiaffine::{compose, distinct, inverse, simplify, Count, Domain, Error, Expr, Map, Options, Points, Program};
+use quasiaffine::{Count, Domain, Error, Expr, Map, Options, Points, Program};
 
 fn main() -> Result<(), Error> {
     let there: Map = "(d0, d1) -> ((d0*3 + d1) floordiv 6, (d0*3 + d1) mod 6), domain: d0 in [0, 7], d1 in [0, 2]".parse()?;
     let back: Map = "(d0, d1) -> ((d0*6 + d1) floordiv 3, (d0*6 + d1) mod 3), domain: d0 in [0, 3], d1 in [0, 5]".parse()?;
-    let simple = simplify(&there, Options::new().drop_unused(true)).to_string();
+    let simple = there.simplify(Options::new().drop_unused(true)).to_string();
     assert_eq!(simple, "(d0, d1) -> (d0 floordiv 2, (d0 mod 2) * 3 + d1), domain: d0 in [0, 7], d1 in [0, 2]");
-    let round = compose(&there, &back, Options::default())?.to_string();
+    let round = there.compose(&back, Options::default())?.to_string();
     assert_eq!(round, "(d0, d1) -> (d0, d1), domain: d0 in [0, 7], d1 in [0, 2]");
-    assert_eq!(distinct(&there), Count::exact(24));
-    assert!(inverse(&there).is_some());
+    assert_eq!(there.distinct(), Count::exact(24));
+    assert!(there.inverse().is_some());
     let program = Program::new(&there)?;
     let points = Points { n: 2, dims: &[7, 2, 0, 1], ranges: &[], runtime: &[] };
     assert_eq!(program.run::<true>(&points)?, [3, 5, 0, 1]);

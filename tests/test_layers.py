@@ -139,6 +139,14 @@ def test_rust_modules_import_what_stands_before_them(crate: str) -> None:
     assert not upward(RUST / crate / "src")
 
 
+@pytest.mark.parametrize("crate", [crate for crate in CRATES if (RUST / crate / "src/tuning.rs").exists()])
+def test_limits_of_a_crate_stand_in_one_file(crate: str) -> None:
+    src = RUST / crate / "src"
+    files = [path for path in sorted(src.rglob("*.rs")) if path.name not in {"tuning.rs", "limits.rs"}]
+    limits = re.compile(r"\bconst (MAX_\w+): *[iu](?:\d+|size) *= *\d")
+    assert not [f"{path.relative_to(src)}: {limit}" for path in files for limit in limits.findall(code(path))]
+
+
 def upward(src: Path) -> list[str]:
     """The imports, in code that is not a test, of modules that ``lib.rs`` declares later."""
     lib = code(src / "lib.rs")
