@@ -16,3 +16,4 @@ mod sets;
 mod tiles;
 mod trace;
 mod wide;
+mod wrong;

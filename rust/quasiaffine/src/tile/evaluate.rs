@@ -11,7 +11,11 @@ use crate::map::{Map, State};
 use crate::span::Interval;
 use crate::tile::class::extents_of;
 use crate::tile::group::{Common, Group};
+use crate::tile::image::Refusal;
 use crate::tile::runs::{BoxRun, TightRun, TileCount};
+
+/// The sums and products of numbers of tiles have 64 bits for intervals within this number and its negative.
+const NARROW: i64 = 1 << 62;
 
 /// A map whose dimensions are cut into tiles; its ranges stay whole.
 ///
@@ -30,6 +34,8 @@ pub struct TiledMap {
     groups: Vec<Group>,
     /// Whether no tile reaches anything.
     is_empty: bool,
+    /// Whether numbers of tiles and their ends may leave 64 bits: then nothing is known.
+    is_wide: bool,
 }
 
 impl TileCount {
@@ -107,7 +113,8 @@ impl TiledMap {
     /// The points to enumerate of a group of results, for callers that compare many choices of sizes.
     pub const FEW_POINTS: i64 = FEW_POINTS;
 
-    /// Tiles a map over dimensions of the sizes `extents`, or those that its domain has where one is missing. Each of the first `n_parallel` has tiles even if the map
+    /// Tiles a map over dimensions of the sizes `extents`, or those of its domain where one is missing. Each of the first
+    /// `n_parallel` has tiles even if the map
     /// does not depend on it. The map's ranges may be parts of the extents. The points of groups with at most
     /// `few_points`, such as [`FEW_POINTS`](TiledMap::FEW_POINTS), are enumerated if their form does not determine the
     /// answer.
@@ -126,9 +133,12 @@ impl TiledMap {
             })
             .collect();
         let is_empty = map.state() == State::Empty;
+        let narrow = Interval::new(-NARROW, NARROW - 1);
+        let is_wide = !intervals.iter().all(|i| narrow.covers(*i)) || extents.iter().any(|n| *n > NARROW);
+        let is_read = map.state() == State::Defined && !is_wide;
         let common = Common { n_dims, intervals, extents, runtime, few_points };
-        let groups = if map.state() == State::Defined { groups(map, &common, n_parallel) } else { Vec::new() };
-        TiledMap { map: map.clone(), common, groups, is_empty }
+        let groups = if is_read { groups(map, &common, n_parallel) } else { Vec::new() };
+        TiledMap { map: map.clone(), common, groups, is_empty, is_wide }
     }
 
     /// The map.
@@ -149,6 +159,12 @@ impl TiledMap {
         let none = smallvec![BoxRun::NONE; self.map.results().len()];
         let some = u128::from(!self.is_empty);
         let mut total = TileCount { largest: some, ..TileCount::exact(none, some) };
+        if self.is_wide && !self.is_empty {
+            (total.refusal, total.elements_exact, total.boxes_exact, total.largest_exact) =
+                (Some(Refusal::Overflow), false, false, false);
+            (total.elements, total.boxes, total.largest) = (u128::MAX, u128::MAX, u128::MAX);
+            return total;
+        }
         if memo.groups.len() < self.groups.len() {
             memo.groups.resize_with(self.groups.len(), FxHashMap::default);
         }
@@ -174,7 +190,7 @@ impl TiledMap {
     /// The elements that one tile reads, for each result; `None` if it reads nothing. `runtime` are the values of
     /// the runtime variables. A dimension without a size is one tile, and a missing number is that of the first.
     pub fn tile(&self, n: &[i64], tile: &[i64], runtime: &[i64]) -> Option<Vec<TileBox>> {
-        if self.is_empty {
+        if self.is_empty || self.is_wide {
             return None;
         }
         let (n, common) = (self.sizes(n), self.common_of(runtime));
@@ -197,6 +213,9 @@ impl TiledMap {
 
     /// The first tile with the most elements, as its numbers and the elements that it reads; `None` if unknown.
     pub fn largest_tile(&self, n: &[i64], runtime: &[i64]) -> Option<(Vec<i64>, Vec<TileBox>)> {
+        if self.is_wide {
+            return None;
+        }
         let (n, common) = (self.sizes(n), self.common_of(runtime));
         let mut tile = vec![0; self.common.n_dims];
         let mut found: Vec<Option<TileBox>> = vec![None; self.map.results().len()];
