@@ -436,13 +436,13 @@ mod tests {
     use super::*;
     use crate::affine::context::Budget;
     use crate::map::Map;
-    use crate::options::{FastPath, Options};
+    use crate::options::Options;
 
     #[test]
     fn constraints_in_normal_form_stay_as_they_were_read() {
-        let of = |domain: &str, fast_path: FastPath| {
+        let of = |domain: &str, rules_only: bool| {
             let map: Map = format!("(d0, d1)[s0, s1] -> (d0), domain: {domain}").parse().unwrap();
-            let options = Options::default().fast_path(fast_path);
+            let options = Options::default().rules_only(rules_only);
             let mut cx = AffineContext::with_capacity(4, options, Budget::default());
             let SimplifiedDomain { domain, is_fixpoint } = simplify_domain(map.domain(), &mut cx).unwrap();
             let facts = cx.facts.all(&mut cx.budget.meter).unwrap().map(|fact| (fact.form.clone(), fact.interval));
@@ -461,7 +461,7 @@ mod tests {
             ("d0 * 2 + s0 * 2 in [1, 30]", false),
         ] {
             let domain = format!("{sizes}, {constraints}");
-            let (fast, slow) = (of(&domain, FastPath::On), of(&domain, FastPath::Off));
+            let (fast, slow) = (of(&domain, false), of(&domain, true));
             assert_eq!((fast.0, fast.1), (stays, stays || fast.1), "{constraints}");
             assert_eq!((fast.0, &fast.2), (slow.0, &slow.2), "{constraints}");
         }
