@@ -207,7 +207,8 @@ impl Mesh {
     /// dimension that the parts do not divide, they may not.
     pub fn nests(&self, n: i64, outer: &[Part], inner: &[Part]) -> bool {
         let (few, many) = (self.ways(outer), self.ways(inner));
-        inner.starts_with(outer) && (few == 1 || ceil_div(n, few) == ceil_div(n, many).saturating_mul(many / few))
+        inner.starts_with(outer)
+            && (few == 1 || self.block_size(n, outer) == self.block_size(n, inner).saturating_mul(many / few))
     }
 
     /// The kind of a change that moves elements.
@@ -218,8 +219,7 @@ impl Mesh {
         }
         if !dims().all(|((n, f), t)| self.nests(*n, t, f) || self.nests(*n, f, t)) {
             // One device has all that another one needs if blocks of the target lie within those of the source.
-            let size = |n: i64, parts: &[Part]| ceil_div(n, self.ways(parts)).max(1);
-            let is_within = dims().all(|((n, f), t)| size(*n, f) % size(*n, t) == 0);
+            let is_within = dims().all(|((n, f), t)| self.block_size(*n, f) % self.block_size(*n, t).max(1) == 0);
             return if is_within { Collective::CollectivePermute } else { Collective::Several };
         }
         let sorted = |s: &Sharding| {
