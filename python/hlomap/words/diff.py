@@ -1,7 +1,7 @@
 """Changes from one module to another: instructions, fusions, bytes, and the dependence of outputs.
 
 Instructions are matched by the number of their value (:mod:`hlomap.analysis.value_numbers`), then by their users, by
-name, and by their origin in the program (:mod:`hlomap.words.matching`), also inside fusions.
+name, and by their origin in the program, also inside fusions.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, NamedTuple, cast
 
 from .._core import Attributes, Instruction, Module
-from ..analysis.value_numbers import Numbering, Value, _literal, _meaning, identifies_all, numbered
+from ..analysis.value_numbers import Numbering, _literal, _meaning, identifies_all, numbered
 from ..base.attached import Page
 from ..base.later import Later, deferred, later
 from ..base.text import html, one_line, plural, printable
@@ -23,7 +23,7 @@ from ..hlo.unread import unread_reason
 from ..memory.cost import BytesMoved, bytes_moved
 from ..memory.overview import Overview, module_title, overview
 from ..ops._shapes import array_leaves
-from .matching import Match, computed, find_duplicates, match_instructions
+from .matching import How, Match
 from .outputs import OutputDependence, OutputValues, compare_outputs, compare_values
 
 __all__ = ["AttributeChange", "FusionChange", "Match", "ModuleDiff", "diff"]
@@ -294,6 +294,10 @@ def diff(before: Module | DumpedModule, /, after: Module | DumpedModule, runs: i
     return _same(old, new) if is_same and not runs else _by_numbers(old, new, reason, runs)
 
 
+def _unnumbered(_: Instruction) -> None:
+    """The number of a value whose number does not count."""
+
+
 class _Counterparts(NamedTuple):
     """What equal modules have in common."""
 
@@ -320,7 +324,7 @@ def _same(old: Module, new: Module) -> ModuleDiff:
         matches = tuple(Match(i, at(i.number), "value") for i, _ in inside)
         fusions = dict.fromkeys(fusion for _, fusion in inside if fusion is not None)
         leaves = array_leaves(old.entry.root.shape)
-        outputs, n_left_out = compare_outputs(old, new, {}, {}, leaves)
+        outputs, n_left_out = compare_outputs(old, new, _unnumbered, _unnumbered, leaves)
         proved = len(leaves), len(leaves)
         unchanged = tuple(at(one.number) for one in fusions)
         return _Counterparts(matches, unchanged, tuple(outputs), (), n_left_out, proved)
@@ -348,44 +352,62 @@ def _same(old: Module, new: Module) -> ModuleDiff:
     )
 
 
+class _Outputs(NamedTuple):
+    """What becomes of the outputs."""
+
+    outputs: tuple[OutputDependence, ...]
+    values: tuple[OutputValues, ...]
+    n_left_out: int
+
+
 def _by_numbers(old: Module, new: Module, reason: str | None, runs: int = 0) -> ModuleDiff:
     """The diff of two modules, by the numbers of their values."""
     numbering = Numbering()
     a = numbering.values(old)
     b = a if new is old else numbering.values(new)
-    matches = match_instructions(a, b, old.entry.root, new.entry.root)
-    duplicates = find_duplicates(matches, b)
-    gone, kept = {match.before for match in matches}, {match.after for match in (*matches, *duplicates)}
-    roots = a[old.entry.root].number, b[new.entry.root].number
+    found = numbering.matches(a, b, _INSTRUCTION_ATTRIBUTES)
+    roots = a.number_of(old.entry.root), b.number_of(new.entry.root)
     leaves = array_leaves(old.entry.root.shape)
     proved = {
         output
         for output in leaves
         if (array := numbering.array(roots[0], output)) is not None and array == numbering.array(roots[1], output)
     }
-    outputs, n_left_out = compare_outputs(old, new, a, b, proved)
-    to_run = leaves if runs else list(dict.fromkeys(one.output for one in outputs if one.status == "unknown"))
-    n_outputs = len(leaves) if leaves == array_leaves(new.entry.root.shape) else 0
+
+    @cache
+    def compared() -> _Outputs:
+        outputs, n_left_out = compare_outputs(old, new, a.number_of, b.number_of, proved)
+        to_run = leaves if runs else list(dict.fromkeys(one.output for one in outputs if one.status == "unknown"))
+        values = compare_values(old, new, to_run, runs) if to_run else ()
+        return _Outputs(tuple(outputs), tuple(values), n_left_out)
+
+    def match(row: tuple[int, int, str]) -> Match:
+        return Match(old.instruction(row[0]), new.instruction(row[1]), cast("How", row[2]))
+
     moved = cache(bytes_moved)
-    fusions, same = _fusion_changes([*matches, *duplicates], a, b)
+    n_outputs = len(leaves) if leaves == array_leaves(new.entry.root.shape) else 0
+    fusions, same = _fusion_changes([*found.pairs, *found.duplicates], a.rows(), b.rows(), old, new)
+    pairs = found.pairs
+    differing = [match(pairs[at]) for at in found.differing if pairs[at][2] != "value"]
+    annotated = [match(pairs[at]) for at in found.annotated]
     return ModuleDiff(
         before=old,
         after=new,
         overviews=deferred(lambda: (overview(old, moved), overview(new, moved))),
-        matches=tuple(matches),
-        duplicates=tuple(duplicates),
-        removed=tuple(v.instruction for v in computed(a) if v.instruction not in gone),
-        added=tuple(v.instruction for v in computed(b) if v.instruction not in kept),
-        changed=tuple(match for match in matches if match.how != "value" and _is_changed(match)),
-        attributes=tuple(_attribute_changes(old, new, (*matches, *same))),
+        matches=deferred(lambda: tuple(map(match, pairs))),
+        duplicates=tuple(map(match, found.duplicates)),
+        removed=tuple(map(old.instruction, found.removed)),
+        added=tuple(map(new.instruction, found.added)),
+        changed=tuple(one for one in differing if _is_changed(one)),
+        attributes=tuple(_attribute_changes(old, new, (*annotated, *same))),
         reason=reason,
         has_same_values=old.entry.fingerprint == new.entry.fingerprint
-        or (a[old.entry.root].number == b[new.entry.root].number and all(match.how == "value" for match in matches)),
+        or (roots[0] == roots[1] and {how for _, _, how in pairs} <= {"value"}),
         fusions=tuple(fusions),
-        unchanged_fusions=tuple(match.after for match in same),
-        outputs=tuple(outputs),
-        values=tuple(compare_values(old, new, to_run, runs) if to_run else ()),
-        n_outputs_left_out=n_left_out,
+        unchanged_fusions=tuple(one.after for one in same),
+        outputs=deferred(lambda: compared().outputs),
+        values=deferred(lambda: compared().values),
+        n_outputs_left_out=deferred(lambda: compared().n_left_out),
         _proved=(len(proved), n_outputs),
         _bytes=deferred(lambda: (moved(old.entry)[0], moved(new.entry)[0])),
     )
@@ -458,25 +480,40 @@ def _as_module(got: Module | DumpedModule, name: str) -> Module:
 
 
 def _fusion_changes(
-    matches: Sequence[Match], old: dict[Instruction, Value], new: dict[Instruction, Value]
+    matches: Sequence[tuple[int, int, str]],
+    before: Sequence[tuple[int, int | None, int, bool]],
+    after: Sequence[tuple[int, int | None, int, bool]],
+    old: Module,
+    new: Module,
 ) -> tuple[list[FusionChange], list[Match]]:
     """The fusions with new contents, and the fusions with unchanged contents, each with its predecessor."""
-    match_of = {match.after: match for match in matches}
-    contents: defaultdict[Instruction, list[Value]] = defaultdict(list)
-    for value in computed(new):
-        if value.fusion is not None:
-            contents[value.fusion].append(value)
-    sizes = Counter(value.fusion for value in computed(old) if value.fusion is not None)
+    contents: defaultdict[int, list[int]] = defaultdict(list)
+    for number, fusion, _, is_container in after:
+        if fusion is not None and not is_container:
+            contents[fusion].append(number)
+    if not contents:
+        return [], []
+    match_of = {one[1]: one for one in matches}
+    fusion_of = {number: fusion for number, fusion, _, is_container in before if not is_container}
+    sizes = Counter(fusion for fusion in fusion_of.values() if fusion is not None)
+    at, then = old.instruction, new.instruction
     changed: list[FusionChange] = []
     unchanged: list[Match] = []
-    for fusion, values in contents.items():
-        parts = tuple(match_of[v.instruction] for v in values if v.instruction in match_of)
-        was = dict.fromkeys(old[part.before].fusion for part in parts)
-        if len(was) == 1 and len(parts) == len(values) and (same := next(iter(was))) and sizes[same] == len(parts):
-            unchanged.append(Match(same, fusion, "value"))
+    for number, inside in contents.items():
+        parts = [match_of[one] for one in inside if one in match_of]
+        was = dict.fromkeys(fusion_of[part[0]] for part in parts)
+        if (
+            len(was) == 1
+            and len(parts) == len(inside)
+            and (same := next(iter(was))) is not None
+            and sizes[same] == len(parts)
+        ):
+            unchanged.append(Match(at(same), then(number), "value"))
             continue
-        own = tuple(v.instruction for v in values if v.instruction not in match_of)
-        changed.append(FusionChange(fusion, parts, own, tuple(one for one in was if one is not None)))
+        own = tuple(then(one) for one in inside if one not in match_of)
+        matched = tuple(Match(at(x), then(y), cast("How", how)) for x, y, how in parts)
+        fusions = tuple(at(one) for one in was if one is not None)
+        changed.append(FusionChange(then(number), matched, own, fusions))
     return changed, unchanged
 
 

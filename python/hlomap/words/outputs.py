@@ -7,7 +7,7 @@ only a test.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,7 +16,6 @@ import numpy as np
 from .._core import Instruction, Module
 from ..analysis.queries import needed_by_outputs
 from ..analysis.questions import Questions
-from ..analysis.value_numbers import Value
 from ..base.dtypes import is_float
 from ..base.text import leaf_text, plural, printable
 from ..base.types import ShapeIndex, json_fields
@@ -63,14 +62,16 @@ class OutputDependence:
 def compare_outputs(
     before: Module,
     after: Module,
-    old: Mapping[Instruction, Value],
-    new: Mapping[Instruction, Value],
+    old: Callable[[Instruction], int | None],
+    new: Callable[[Instruction], int | None],
     proved: Container[ShapeIndex] = (),
 ) -> tuple[list[OutputDependence], int]:
     """A record for each output and each array of a parameter that it depends on, before or after.
 
-    The outputs in ``proved`` have the same values on both sides, so only one side is analyzed.  The number counts
-    outputs that are left out, since programs with very many outputs and parameters would take long.
+    ``old`` and ``new`` give the number of an instruction's value, None if it has none, see
+    :mod:`hlomap.analysis.value_numbers`.  The outputs in ``proved`` have the same values on both sides, so only one
+    side is analyzed.  The number counts outputs that are left out, since programs with very many outputs and
+    parameters would take long.
     """
     a, b = before.entry, after.entry
     returned = a.root.shape, b.root.shape
@@ -146,7 +147,7 @@ def _dependence(module: Module, outputs: Sequence[ShapeIndex]) -> list[dict[int,
         return [dict.fromkeys(range(len(module.entry.parameters)), MapSet.unknown(printable(error)))]
 
 
-def _numbered(maps: MapSet, values: Mapping[Instruction, Value], first_other: int) -> MapSet:
+def _numbered(maps: MapSet, number_of: Callable[[Instruction], int | None], first_other: int) -> MapSet:
     """The set with the numbers of values as runtime sources, so that the sources of two modules can be compared.
 
     A source without a number differs from all sources of the other module.
@@ -158,8 +159,8 @@ def _numbered(maps: MapSet, values: Mapping[Instruction, Value], first_other: in
         numbers = {}
         for v in m.runtime:
             if v.source is not None:
-                value = None if v.supplier is None else values.get(v.supplier)
-                numbers[v.source] = first_other + v.source if value is None else _NUMBERED + value.number
+                number = None if v.supplier is None else number_of(v.supplier)
+                numbers[v.source] = first_other + v.source if number is None else _NUMBERED + number
         found.append(m.remap_sources(numbers)._placed(m.shape_index, None, {}) if numbers else m)
     return MapSet(found, exact=maps.exact, reason=maps.reason)
 

@@ -56,6 +56,8 @@ mod rules;
 
 mod propagation;
 
+mod pairing;
+
 mod sharder;
 
 #[pyo3::pymodule]
@@ -84,6 +86,7 @@ mod _core {
             reshape_is_bitcast, spread_bits, squeeze_bits, transpose_is_bitcast, unpack_into,
         },
         module::_module,
+        pairing::{PyNumbered, PyNumbers},
         parse::{
             _operands_of, _read_profile, form_of_head, known_attributes, known_opcodes, parse_text, trace_programs,
             unpack_head,

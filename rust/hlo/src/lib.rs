@@ -30,7 +30,7 @@
 //! derives shapes from operands and attributes, `verify` holds the other rules of XLA's verifier, and `check` applies
 //! both to a module that is read; `parse` reads text and `print` writes it; `proto` reads serialized protos by way of
 //! text and writes them, in the format of `wire`; `equal` compares modules, `input` chooses the reader,
-//! and `edit` writes new modules from the instructions of another.
+//! `edit` writes new modules from the instructions of another, and `pairing` finds what two modules have in common.
 //!
 //! Any input gives modules or errors with positions, in time and memory proportional to its size. Input
 //! that is inconsistent but can be represented (an unknown attribute, a shape that disagrees with the operands) gives a
@@ -64,6 +64,8 @@ mod input;
 
 mod edit;
 
+mod pairing;
+
 use layout::text as cursor;
 
 pub use attribute::accuracy::Accuracy;
@@ -91,6 +93,9 @@ pub use model::module::{Attribute, Computation, ComputationId, Ids, Instruction,
 pub use model::reads::{Path, Read};
 pub use model::signature::Key;
 pub use opcode::{Arity, Opcode, Trait};
+pub use pairing::{
+    match_modules, Facts, How, Meanings, Move, Number, Numbered, Numbers, Pair, Pairs, Value as NumberedValue,
+};
 pub use parse::parse_part;
 pub use print::{print_computation, print_instruction, print_module, PrintOptions};
 pub use proto::profile::{is_profile, parse_profile, OpTime, Plane, Profile, Program, Unmatched};
