@@ -220,6 +220,27 @@ def test_a_loop_costs_what_its_body_costs() -> None:
     assert max(n_steps) <= 1.1 * min(n_steps), n_steps
 
 
+def outputs_of_one_chain(n: int) -> str:
+    """A call with n outputs of other sizes, all elements of which need the whole end of a chain of n values."""
+    chain = "".join(f"h{i + 1} = f32[8] negate(h{i})\n" for i in range(n))
+    outputs = "".join(f"o{i} = f32[{i + 2}] broadcast(s), dimensions={{}}\n" for i in range(n))
+    shape, names = (", ".join(text.format(i=i, size=i + 2) for i in range(n)) for text in ("f32[{size}]", "o{i}"))
+    total = f"z = f32[] constant(0)\ns = f32[] reduce(h{n}, z), dimensions={{0}}, to_apply=add\n"
+    return (
+        "HloModule m\nadd { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }\n"
+        f"f {{\nh0 = f32[8] parameter(0)\n{chain}{total}{outputs}ROOT r = ({shape}) tuple({names})\n}}\n"
+        f"ENTRY e {{ p = f32[8] parameter(0)  ROOT c = ({shape}) call(p), to_apply=f }}"
+    )
+
+
+def test_outputs_of_other_sizes_are_followed_together() -> None:
+    """From where the needs of an element no longer depend on which one it is."""
+    few, many = (hm.parse(outputs_of_one_chain(n)) for n in (N, FACTOR * N))
+    steps(lambda: hm.analyze(few))  # imports what is imported at first use
+    n_few, n_many = steps(lambda: hm.analyze(few)), steps(lambda: hm.analyze(many))
+    assert n_many <= 1.5 * FACTOR * n_few, (n_few, n_many)
+
+
 def test_reads_are_not_counted_behind_too_many_maps() -> None:
     """Where a box has replaced the maps to a value, what it is made of has few maps, and so few steps."""
     module = hm.parse(training_step(12))

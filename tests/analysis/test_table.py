@@ -133,13 +133,53 @@ def test_a_table_is_pickled_with_its_columns() -> None:
     assert again == table and len(again) == 1 and again.to_arrow().equals(table.to_arrow())
 
 
-@pytest.mark.parametrize("name", FAMILIES)
-def test_rows_have_the_maps_of_questions_about_one_output(name: str) -> None:
-    """All outputs of a computation are followed in one pass, and each has the maps that it has alone."""
-    module = hm.parse(FAMILIES[name](7))
+def check_rows(module: hm.Module) -> None:
+    """Rows have the maps of questions about one output each."""
+    cache.clear()
     for row in hm.analyze(module).rows():
         if row["operand"] is not None and row["unknown"] is None:
             instruction = module.computation(row["computation"])[row["instruction"]]
+            cache.clear()
             alone = hm.output_to_input(instruction, row["output_index"])[row["operand"]]
             maps = [m for m in alone if m.shape_index == row["operand_index"]]
             assert row["maps"] == tuple(map(str, maps)) and row["exact"] == alone.exact, row
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_rows_have_the_maps_of_questions_about_one_output(name: str) -> None:
+    """All outputs of a computation are followed in one pass, and each has the maps that it has alone."""
+    check_rows(hm.parse(FAMILIES[name](7)))
+
+
+def test_rows_of_outputs_that_share_some_of_their_needs() -> None:
+    """Of x, some outputs need all for each element, some only that element, and some both, in arrays of other sizes."""
+    check_rows(
+        hm.parse("""HloModule m
+add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+f {
+  p = f32[5,3] parameter(0)
+  q = f32[3,4] parameter(1)
+  x = f32[5,3] negate(p)
+  z = f32[] constant(0)
+  s = f32[] reduce(x, z), dimensions={0,1}, to_apply=add
+  r = f32[3] reduce(x, z), dimensions={0}, to_apply=add
+  s5 = f32[5,3] broadcast(s), dimensions={}
+  r5 = f32[5,3] broadcast(r), dimensions={1}
+  s2 = f32[2] broadcast(s), dimensions={}
+  s7 = f32[7] broadcast(s), dimensions={}
+  s1 = f32[1] broadcast(s), dimensions={}
+  both = f32[5,3] add(x, s5)
+  rows = f32[5,3] add(r5, s5)
+  t = f32[3,5] transpose(both), dimensions={1,0}
+  d = f32[5,4] dot(rows, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  l = f32[2] slice(r), slice={[1:3]}
+  m = f32[2] multiply(l, s2)
+  ROOT o = (f32[5,3], f32[3,5], f32[5,4], f32[2], f32[7], f32[1], f32[], f32[3], f32[2])
+    tuple(both, t, d, s2, s7, s1, s, r, m)
+}
+ENTRY e {
+  p = f32[5,3] parameter(0)
+  q = f32[3,4] parameter(1)
+  ROOT c = (f32[5,3], f32[3,5], f32[5,4], f32[2], f32[7], f32[1], f32[], f32[3], f32[2]) call(p, q), to_apply=f
+}""")
+    )

@@ -307,7 +307,7 @@ impl LoopMaps {
         }
         let mut edges: Vec<Edge> = Vec::new();
         for (target, maps) in found {
-            for Reached { map, reason } in paths::without_contained(maps) {
+            for Reached { map, reason } in self.memo.without_contained(maps) {
                 let by_clock = by_clock(&map, i64::from(self.time.backward))?;
                 edges.push(Edge { target, map, by_clock, reason });
             }

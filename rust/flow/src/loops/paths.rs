@@ -28,6 +28,7 @@ use crate::tuning::MAX_LOOP_MAPS;
 pub(super) struct Memo {
     then: FxHashMap<(Map, Map), Map>,
     fewest: FxHashMap<Vec<Map>, Vec<Map>>,
+    merged: FxHashMap<Vec<Entry>, Vec<(usize, Map)>>,
     /// Whether an edge of this map relates only elements of a window.
     within: RefCell<FxHashMap<(Map, Window), bool>>,
 }
@@ -44,6 +45,15 @@ impl Memo {
         Ok(found)
     }
 
+    /// As [`without_contained`].
+    pub(super) fn without_contained(&mut self, entries: Vec<Reached>) -> Vec<Reached> {
+        if entries.len() < 2 {
+            return entries;
+        }
+        let merged = self.merged.entry(plain(&entries)).or_insert_with_key(|entries| merged(entries));
+        merged.iter().map(|(first, map)| Reached { map: map.clone(), reason: entries[*first].reason.clone() }).collect()
+    }
+
     /// The union in few maps, as one would write them.
     fn fewest(&mut self, maps: Vec<Map>) -> Vec<Map> {
         if maps.len() < 2 {
@@ -52,6 +62,13 @@ impl Memo {
         let few = |maps: &Vec<Map>| fewest(maps).into_iter().map(|found| found.map).collect();
         self.fewest.entry(maps).or_insert_with_key(few).clone()
     }
+}
+
+/// A map, and whether it is exact.
+type Entry = (Map, bool);
+
+fn plain(entries: &[Reached]) -> Vec<Entry> {
+    entries.iter().map(|e| (e.map.clone(), e.reason.is_none())).collect()
 }
 
 pub(super) fn simplest(m: &Map) -> Map {
@@ -126,7 +143,7 @@ impl LoopMaps {
             }
         }
         for ((target, is_written), firsts) in arrivals {
-            let firsts = without_contained(firsts);
+            let firsts = self.memo.without_contained(firsts);
             let following = self.paths_from(target, is_written)?;
             for (leaf, seconds) in following.iter() {
                 let entries = value_of(&mut found, *leaf);
@@ -227,8 +244,8 @@ impl LoopMaps {
     }
 
     /// Distinct entries; too many become one.
-    fn few(&self, entries: Vec<Reached>, leaf: Leaf) -> Vec<Reached> {
-        let distinct = without_contained(entries);
+    fn few(&mut self, entries: Vec<Reached>, leaf: Leaf) -> Vec<Reached> {
+        let distinct = self.memo.without_contained(entries);
         if distinct.len() <= MAX_LOOP_MAPS {
             return distinct;
         }
@@ -279,22 +296,27 @@ impl LoopMaps {
 }
 
 /// The entries in fewer ones, as far as that is plain. An exact one stands for those that may contain too much.
-pub(super) fn without_contained(mut entries: Vec<Reached>) -> Vec<Reached> {
+pub(super) fn without_contained(entries: Vec<Reached>) -> Vec<Reached> {
     if entries.len() < 2 {
         return entries;
     }
-    let (exact, inexact): (Vec<usize>, Vec<usize>) = (0..entries.len()).partition(|&i| entries[i].reason.is_none());
-    let mut found: Vec<(usize, Reached)> = Vec::with_capacity(entries.len());
+    let merged = merged(&plain(&entries)).into_iter();
+    merged.map(|(first, map)| Reached { map, reason: entries[first].reason.clone() }).collect()
+}
+
+/// Fewer maps, each with the number of the first entry that it stands for.
+fn merged(entries: &[Entry]) -> Vec<(usize, Map)> {
+    let (exact, inexact): (Vec<usize>, Vec<usize>) = (0..entries.len()).partition(|&i| entries[i].1);
+    let mut found: Vec<(usize, Map)> = Vec::with_capacity(entries.len());
     for numbers in [exact, inexact] {
-        let maps: Vec<Map> = numbers.iter().map(|&i| entries[i].map.clone()).collect();
+        let maps: Vec<Map> = numbers.iter().map(|&i| entries[i].0.clone()).collect();
         let n = found.len();
         for Coalesced { map, parts } in merge(&maps, Counting::Pairs) {
-            if !found[..n].iter().any(|(_, outer)| outer.map.plainly_contains(&map, Counting::Pairs)) {
-                let first = numbers[parts[0]];
-                found.push((first, Reached { map, reason: entries[first].reason.take() }));
+            if !found[..n].iter().any(|(_, outer)| outer.plainly_contains(&map, Counting::Pairs)) {
+                found.push((numbers[parts[0]], map));
             }
         }
     }
     found.sort_by_key(|(first, _)| *first);
-    found.into_iter().map(|(_, entry)| entry).collect()
+    found
 }

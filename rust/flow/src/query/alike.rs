@@ -69,8 +69,9 @@ impl<P: RuleProvider> Questions<'_, P> {
         self.is_simple(id) && self.cache().keys[number as usize] == *plain
     }
 
-    /// Whether only the instruction itself decides who shares its answers.
+    /// Whether only the signature decides who shares the answers of an instruction, unless rules have read more.
     fn is_simple(&self, id: InstructionId) -> bool {
-        self.m.called_computations(id).next().is_none() && !self.m.is_inconsistent(id)
+        let calls = self.m.called_computations(id).next().is_some();
+        !self.m.is_inconsistent(id) && (!calls || self.cache().not_by_fingerprint.is_empty())
     }
 }
