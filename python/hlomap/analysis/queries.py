@@ -224,7 +224,7 @@ def reached(
     region = Region.of(inside, entered, ends)
     records = questions.backward(start.number, indices, region, elements_alone, ends_alone)
     between: DeviceRecords | Unknown = NOT_REQUESTED
-    if with_devices:
+    if with_devices and any(record.crosses_devices for record in records):
         reads = {record.number for record in records if record.maps or record.unknown is not None}
         visited = [module.instruction(number) for number in region.inside if number in reads]
         between = _between_devices(
