@@ -18,6 +18,8 @@ from ..errors import ShapeError
 from .launch import BLOCK, LAUNCHES, THREAD, Condition, Launch, To, ceil_div, delinearize, n_resident_threads
 
 _THREADS = 128
+_ROW, _COLUMN, _ELEMENT = Expr.range(0) * (_THREADS // 32) + THREAD // 32, THREAD % 32, Expr.range(1)
+"""The place of a thread in a tile of 32 columns: its row at each step, its column, and the step among neighbours."""
 Sizes = Sequence[int]
 _Side = tuple[Sequence[To], Sizes, Sequence[Condition]]
 """The index in the array and in shared memory, ranges, conditions."""
@@ -89,16 +91,14 @@ def tiled(
     counts = list(map(ceil_div, sizes, block))
     base = [e * size for e, size in zip(delinearize(BLOCK, counts), block, strict=True)]
     # A warp accesses neighbours along the minor dimension, or along the next one if the minor dimension stays.
-    far, near = Expr.range(0) * (_THREADS // 32) + THREAD // 32, THREAD % 32
-    if not keeps_minor:
-        near = near * vector + Expr.range(1)
+    near = _COLUMN if keeps_minor else _COLUMN * vector + _ELEMENT
 
     def index(start: Sequence[Expr | int], row: int, column: int) -> list[Expr | int]:
         at = list(start)
-        at[row] += far
+        at[row] += _ROW
         at[column] += near
         if keeps_minor:
-            at[last] += Expr.range(1)
+            at[last] += _ELEMENT
         return at
 
     target, none = index(base, a, b), [0] * rank
