@@ -62,6 +62,68 @@ def test_text_to_proto_and_back_is_the_identity(folder: str) -> None:
     assert checked > 200
 
 
+def rows(module: hm.Module) -> list[object]:
+    """What the rows of a module say, attributes and constants as text."""
+    return [
+        (
+            *(i.name, i.opcode, i.shape, i.parameter_number, i.inconsistency, i.is_root),
+            [operand.number for operand in i.operands],
+            [computation.name for computation in i.called_computations],
+            {name: i.attributes.text(name) for name in i.attributes},
+            i.to_string(),
+        )
+        for i in map(module.instruction, range(module.n_instructions))
+    ]
+
+
+def refusal(source: str | bytes) -> list[str]:
+    """What a strict reading reports; empty if it accepts the source."""
+    try:
+        hm.parse(source, strict=True)
+    except hm.errors.HloSyntaxError as error:
+        return [problem.message for problem in error.errors]
+    return []
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_proto_has_the_rows_and_the_reports_of_its_text(folder: str) -> None:
+    for name, (_, module) in texts(folder).items():
+        if has_names(module):
+            proto = module.to_proto()
+            read = hm.parse(proto)
+            text = str(read)
+            again = hm.parse(text)
+            assert rows(read) == rows(again), name
+            assert read.attributes.items() == again.attributes.items(), name
+            assert read.entry.fingerprint == again.entry.fingerprint, name
+            assert read.diagnostics == again.diagnostics == (), name
+            assert refusal(proto) == refusal(text), name
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "ROOT n = f32[5] negate(p)",
+        "ROOT n = f32[7] negate(p), channel_id=3",
+        "ROOT n = f32[7] negate(p), sharding={devices=[3]<=[2]}",
+        "ROOT n = pred[7] compare(p, p), direction=XX",
+        'ROOT n = f32[7] custom-call(p), custom_call_target="f", result_accuracy={mode=highest}',
+        "ROOT n = f32[7] new-operation(p), dimensions={0}",
+    ],
+)
+def test_reports_about_a_proto_are_those_of_its_text(lines: str) -> None:
+    """They have positions in that text, in which the module has the same rows."""
+    text = f"HloModule m\n\nENTRY e {{ p = f32[7] parameter(0) {lines} }}"
+    read = hm.parse(hm.parse(text).to_proto())
+    again = hm.parse(str(read))
+    assert [d.message for d in read.diagnostics] == [d.message for d in again.diagnostics]
+    assert read.diagnostics
+    assert rows(read) == rows(again)
+    for found, expected in zip(read.diagnostics, again.diagnostics, strict=True):
+        assert found.column == expected.column, found
+    assert refusal(read.to_proto()) == refusal(str(read)) != []
+
+
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_a_reprint_is_the_same_module(folder: str) -> None:
     for name, (_, module) in texts(folder).items():
