@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..base.answers import Unknown
 from ..maps.device_groups import DeviceIndexing, GroupTable
 from ..maps.map_set import MapSet, unknown_devices
-from .known_indices import at_known_positions, known_maps
 
 if TYPE_CHECKING:
     from .._core import _Record
@@ -53,6 +52,8 @@ def assemble(
     if record.crosses_devices:
         devices = unknown_devices(between.reason) if isinstance(between, Unknown) else between.indexing(record.number)
     if questions is not None and record.has_runtime:
+        from .known_indices import at_known_positions, known_maps  # most modules have no runtime variables
+
         if devices is not None:
             there = at_known_positions(devices, questions)
             if isinstance(there, MapSet):

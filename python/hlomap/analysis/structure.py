@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from .._core import Computation, Instruction, Module
 from ..hlo.order import reachable
 from ..ops import lookup, op_of
-from ..ops.asynchronous import begun_by
 
 
 def is_container(instruction: Instruction) -> bool:
@@ -53,6 +52,8 @@ def element_index(instruction: Instruction) -> int | None:
 
 def fused_by(instruction: Instruction) -> Computation | None:
     """The computation of a fusion, also of one that runs asynchronously."""
+    from ..ops.asynchronous import begun_by  # with the rules of all steps
+
     called = instruction.called_computations
     op = lookup(begun_by(instruction.opcode))
     return called[0] if op.calls.inlines and not op.memory.moves_nothing and len(called) == 1 else None

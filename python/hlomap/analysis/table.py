@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from .._core import __version__, _row_columns, _rows_message
 from ..base.attached import Page
-from ..base.text import UNSAFE, one_line, plural, table_lines
+from ..base.text import one_line, plural, safe, table_lines
 from ..base.types import expect, needs
 from ..errors import NotFoundError
 
@@ -281,7 +281,7 @@ def first_rows(names: Sequence[str], columns: Sequence[Iterable[object]], n: int
 def _cell(value: object) -> str:
     if isinstance(value, (tuple, list)):
         value = "; ".join(map(str, value))
-    return "null" if value is None else UNSAFE.sub("\ufffd", one_line(str(value), 60))
+    return "null" if value is None else safe(one_line(str(value), 60))
 
 
 def count_problems(tables: Sequence[Table]) -> tuple[int, Counter[tuple[str, str]]]:

@@ -8,7 +8,7 @@ nothing is known about the values, all mentioned elements are used.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from .._core import Instruction, InstructionIndexing, Module, RuleCache
 from ..base.types import ShapeIndex
@@ -16,8 +16,10 @@ from ..errors import HlomapError
 from ..ops import op_of
 from ..ops._known import is_plain
 from ..ops._rule import RuleTraits
-from .known_values import KnownValues
 from .questions import Questions
+
+if TYPE_CHECKING:
+    from .known_values import KnownValues
 
 Assume: TypeAlias = Literal["finite", "masks"]
 
@@ -52,6 +54,8 @@ class UsedQuestions(Questions):
         return super().__new__(cls, module)
 
     def __init__(self, module: Module, assume: Assume) -> None:
+        from .known_values import KnownValues
+
         super().__init__(module)
         self.values: KnownValues = KnownValues(Questions(module), masks=assume == "masks")
 

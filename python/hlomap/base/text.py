@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Sequence
+from functools import cache
 
 _CONTROLS = "\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff"
 """Controls, line separators, lone surrogates, and characters that XML does not allow."""
@@ -24,12 +25,24 @@ _PICTURE = (
     "\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 )
 
-UNSAFE = re.compile(
-    f"[{_CONTROLS}{_INVISIBLE}]"
-    # An emoji may be followed by the selector of its form, and joined to the next one.
-    f"|(?<![{_PICTURE}])[\ufe0e\ufe0f](?!\u20e3)|(?<![{_PICTURE}\ufe0f])\u200d|\u200d(?![{_PICTURE}])"
-)
-"""Controls and invisible characters."""
+
+@cache
+def _unsafe() -> re.Pattern[str]:
+    """Controls and invisible characters; compiled when needed, which takes as long as importing all of hlomap."""
+    return re.compile(
+        f"[{_CONTROLS}{_INVISIBLE}]"
+        # An emoji may be followed by the selector of its form, and joined to the next one.
+        f"|(?<![{_PICTURE}])[\ufe0e\ufe0f](?!\u20e3)|(?<![{_PICTURE}\ufe0f])\u200d|\u200d(?![{_PICTURE}])"
+    )
+
+
+def safe(text: str) -> str:
+    """A text whose controls and invisible characters are replaced.
+
+    >>> safe("a\\x1b[31m")
+    'a\ufffd[31m'
+    """
+    return _unsafe().sub("\ufffd", text)
 
 
 def printable(text: object, limit: int = 200) -> str:
@@ -38,7 +51,7 @@ def printable(text: object, limit: int = 200) -> str:
     >>> printable("a\\x1b[31m\\nb\\u200b")
     'a\ufffd[31m\ufffdb\ufffd'
     """
-    return cut(UNSAFE.sub("\ufffd", str(text)[: limit + 1]), limit)
+    return cut(safe(str(text)[: limit + 1]), limit)
 
 
 def cut(text: str, limit: int) -> str:

@@ -18,7 +18,7 @@ import click
 
 from .._core import Module
 from ..base.devices import Device, Limits
-from ..base.text import UNSAFE
+from ..base.text import safe
 from ..errors import HlomapError, NotFoundError
 
 _STYLES = {
@@ -84,7 +84,7 @@ def _printable_errors() -> Iterator[None]:
 
 def printable_lines(text: str) -> str:
     """The text without control characters other than line breaks."""
-    return "\n".join(UNSAFE.sub("\ufffd", line) for line in text.split("\n"))
+    return "\n".join(safe(line) for line in text.split("\n"))
 
 
 def say(text: str, *, err: bool = False, nl: bool = True) -> None:

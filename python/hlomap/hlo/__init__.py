@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .._core import (
     Attributes,
     BufferDonor,
@@ -25,7 +27,9 @@ from .._core import (
     Window,
     WindowDim,
 )
-from ..base.json_object import JsonObject
+
+if TYPE_CHECKING:
+    from ..base.json_object import JsonObject
 
 __all__ = [
     "Attributes",
@@ -45,3 +49,13 @@ __all__ = [
     "Window",
     "WindowDim",
 ]
+
+
+def __getattr__(name: str) -> type[JsonObject]:
+    """``JsonObject``, which few programs need, with the ``json`` that it imports."""
+    if name != "JsonObject":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from ..base.json_object import JsonObject
+
+    globals()[name] = JsonObject
+    return JsonObject

@@ -11,14 +11,16 @@ import os
 import re
 import sys
 from operator import index
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from .. import _core
 from .._core import Module, unpack_head
 from ..base.text import joined, one_line
 from ..base.types import expect, is_index, wrong_type
 from ..errors import HloSyntaxError, NotFoundError
-from .content import HEAD_BYTES, Content, content_of
+
+if TYPE_CHECKING:
+    from .content import Content
 
 _Source = str | bytes | bytearray | memoryview
 
@@ -85,6 +87,8 @@ def _parse_all(source: _Source, name: str | None, strict: bool, function: str) -
 
 
 def _content(source: str | bytes) -> Content:
+    from .content import HEAD_BYTES, content_of  # many regular expressions, which only errors need
+
     return content_of(source[:HEAD_BYTES].encode("utf-8", "replace") if isinstance(source, str) else source)
 
 
@@ -233,7 +237,7 @@ def _too_large(name: str, size: int | None, max_bytes: int) -> HloSyntaxError:
     )
 
 
-_PATH = re.compile(r"[^\n{}()=,;]+\.(?:txt|hlo|pb|mlir|mlirbc|gz|xz|zst)")
+_PATH = r"[^\n{}()=,;]+\.(?:txt|hlo|pb|mlir|mlirbc|gz|xz|zst)"
 _DUMP = "to dump HLO, set XLA_FLAGS=--xla_dump_to=DIR or use hm.from_jax"
 
 
@@ -263,6 +267,6 @@ def _is_path(text: str) -> bool:
     if len(text) > 4096 or "\n" in text or "\0" in text:
         return False
     try:
-        return _PATH.fullmatch(text) is not None or os.path.exists(text)
+        return re.fullmatch(_PATH, text) is not None or os.path.exists(text)
     except ValueError:
         return False

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import ceil, log2, prod
-from typing import Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from .._core import Computation, Instruction
 from ..base.answers import Unknown
-from ..library_calls.kernels import KernelCost
 from ._shapes import arrays
+
+if TYPE_CHECKING:
+    from ..library_calls.kernels import KernelCost
 
 
 class Operations(NamedTuple):

@@ -9,19 +9,21 @@ propagation renames the sources.  This module depends on no operation, nor on th
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from .._core import Computation, Expr, Footprint as Footprint, Instruction, InstructionIndexing, Shape
 from ..base.answers import Unknown
 from ..base.types import ShapeIndex
 from ..hlo.device_counts import device_counts
-from ..maps.device_groups import GroupTable
-from ._attributes import MatrixProduct
 from ._evaluation import EvalContext, Evaluate
 from ._exchange import Exchanges, exchanges_nothing
-from ._folding import Fold
-from ._operations import Cost, Operations
 from ._shapes import arrays
+
+if TYPE_CHECKING:
+    from ..maps.device_groups import GroupTable
+    from ._attributes import MatrixProduct
+    from ._folding import Fold
+    from ._operations import Cost, Operations
 
 ExprLike: TypeAlias = Expr | int
 Bounds: TypeAlias = tuple[int, int]
