@@ -1,14 +1,20 @@
-"""The registry imports the module of an operation when its rule is first needed."""
+"""The registry imports the module of an operation when its rule is first needed.
+
+``HLOMAP_BLESS=1`` writes the table of traits, which are known before that.
+"""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from conftest import BLESS
 
 from hlomap._core import known_opcodes
-from hlomap.ops import _registry, lookup, registered
+from hlomap.ops import _registry, _table, lookup, registered
+from hlomap.ops._rule import RuleTraits
 
 
 def test_a_module_named_after_an_operation_has_its_rule() -> None:
@@ -33,3 +39,22 @@ def test_every_opcode_has_a_rule_and_its_number_of_operations() -> None:
     assert [opcode for opcode in known_opcodes() if opcode not in registered()] == []
     rules = [lookup(opcode) for opcode in registered()]
     assert [op.opcode for op in rules if not (op.semantics.operations or op.calls.runs)] == []
+
+
+def test_the_table_has_the_traits_of_every_rule() -> None:
+    """They are what the module of an operation says, and known without importing it."""
+    rules = {opcode: lookup(opcode) for opcode in registered()}
+    rows = [f"    {opcode!r}: {tuple(RuleTraits.of(op, op))!r},\n" for opcode, op in rules.items()]
+    text = f"""# ruff: noqa: E501
+\"\"\"The traits of op rules by opcode, as their modules say; ``tests/ops/test_registry.py`` writes this file.\"\"\"
+
+from __future__ import annotations
+
+# fmt: off
+TRAITS: dict[str, tuple[bool, bool, bool, bool, str | None, str, bool, bool, str | None]] = {{
+{"".join(rows)}}}
+"""
+    path = Path(_table.__file__)
+    if BLESS:
+        path.write_text(text, encoding="utf-8")
+    assert path.read_text(encoding="utf-8") == text

@@ -27,7 +27,7 @@ from ..ops._evaluation import Device
 from ..ops._known import Known, Parts, is_plain
 from ..ops._operations import Operations
 from ..ops._registry import custom_rule_of, custom_rules, traits
-from ..ops._rule import OperandIndexing, Question, RuleContext, RuleTraits
+from ..ops._rule import InputToOutput, OperandIndexing, OutputToInput, Question, RuleContext, RuleTraits
 from . import rule_cache
 from .structure import is_loop
 from .traits import asked
@@ -89,6 +89,11 @@ class Questions(Propagation):
         self._known_integers: dict[Device | Literal["computation"] | None, KnownValues] = {}
 
     # Called by the propagation.
+
+    def registered_rules(self, opcode: str) -> tuple[OutputToInput, InputToOutput]:
+        """The rules of an opcode, unless users have registered one."""
+        maps = lookup(opcode).maps
+        return maps.output_to_input, maps.input_to_output
 
     def traits(self, instruction: Instruction) -> RuleTraits:
         """The traits that decide how the rule is used."""

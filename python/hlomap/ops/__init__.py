@@ -14,10 +14,14 @@ To add an operation ``my-op``, write two files and edit no list:
    or ``Calls`` where their defaults do not fit.  One statement gives both rules where elements correspond by dimensions
    (``rules_by_dims``), and ``inverted(output_to_input)`` is the other rule of any operation: in some 20 microseconds,
    which only a frequent one needs to avoid.
+   A line of text gives both rules where the index of an operand follows from that of the output
+   (``described("[a] <- [a=dimensions]")``, see ``rust/flow/src/plain``); the core evaluates it without importing the
+   module, by the table ``_table.py``, which the tests write.
 2. ``tests/cases/ops/my_op.hlo``: small modules whose roots are the operation.  Run the tests with ``HLOMAP_BLESS=1`` to
    write the maps as comments, and read them.  Every case is also checked against the interpreter.
 
-A module is imported when an operation is first looked up; importing the package imports none of them.
+A module is imported when an operation is first looked up; importing the package imports none of them.  The traits of
+all operations are known before.
 """
 
 from __future__ import annotations

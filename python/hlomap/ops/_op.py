@@ -13,11 +13,9 @@ from ._registry import register as register_rule
 from ._rule import (
     Calls as Calls,
     ElementwiseMethod,
-    InputToOutput,
     Maps as Maps,
     Memory as Memory,
     OpRule,
-    OutputToInput,
     RuleContext as RuleContext,
     RuleResult as RuleResult,
     Semantics as Semantics,
@@ -33,14 +31,13 @@ def _registering(make: Callable[P, OpRule]) -> Callable[P, None]:
 
 def _moving(
     opcode: str,
-    output_to_input: OutputToInput,
-    input_to_output: InputToOutput,
+    maps: Maps,
     evaluate: Evaluate,
     data: tuple[int, ...] = (),
     builder_methods: tuple[str | ElementwiseMethod, ...] = (),
     memory: Memory = Memory(),  # noqa: B008 (immutable)
 ) -> OpRule:
-    maps, values = Maps(output_to_input, input_to_output), Values(moved(*data), folds=by_moving(evaluate, data))
+    values = Values(moved(*data), folds=by_moving(evaluate, data))
     return OpRule(opcode, maps, Semantics(evaluate, "moves", builder_methods=builder_methods), values, memory)
 
 

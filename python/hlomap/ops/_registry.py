@@ -20,12 +20,13 @@ from ..errors import UnsupportedError
 from ._evaluation import EvalContext, Value
 from ._rule import CustomRule, Maps, Memory, OpRule, RuleContext, RuleResult, RuleTraits, Semantics, has_several_devices
 from ._shapes import n_outputs
+from ._table import TRAITS
 
 Derive: TypeAlias = Callable[[str, Mapping[str, OpRule]], OpRule | None]
 
 _registry: dict[str, OpRule] = {}
-traits: dict[str, RuleTraits] = {}
-"""The traits of registered op rules, by opcode."""
+traits: dict[str, RuleTraits] = {opcode: RuleTraits(*of) for opcode, of in TRAITS.items()}
+"""The traits of op rules, by opcode, before their modules are imported."""
 _derived: list[Derive] = []
 _listeners: list[Callable[[OpRule], None]] = []
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from .._core import Computation, Expr, Footprint as Footprint, Instruction, InstructionIndexing, Shape
+from .._core import Computation, Expr, Footprint as Footprint, Instruction, InstructionIndexing, PlainRule, Shape
 from ..base.answers import Unknown
 from ..base.types import ShapeIndex
 from ..hlo.device_counts import device_counts
@@ -214,6 +214,8 @@ class Maps(NamedTuple):
     sizes_class: str | None = None
     """The rules depend on the dimensions of operands and output alone, and operations with the same name here have the
     same rules, so that they share results."""
+    plain: PlainRule | None = None
+    """What the rules say where it says anything, so that the propagation need not call them."""
 
 
 class Semantics(NamedTuple):
@@ -336,12 +338,11 @@ class RuleTraits(NamedTuple):
     follows_tokens: bool
     structural: bool
     is_built_in: bool
-    rules: tuple[OutputToInput, InputToOutput]
-    """The rules themselves, which the propagation may call."""
     sizes_class: str | None
     work: str
     moves_nothing: bool
     updates: bool
+    plain: str | None = None
 
     @classmethod
     def of(cls, op: OpRule, plain: OpRule) -> RuleTraits:
@@ -352,11 +353,11 @@ class RuleTraits(NamedTuple):
             follows_tokens=op.maps.follows_tokens,
             structural=op.maps.structural,
             is_built_in=op.maps is plain.maps,
-            rules=(op.maps.output_to_input, op.maps.input_to_output),
             sizes_class=op.maps.sizes_class,
             work="counted" if callable(count) else count or plain.calls.runs or "unknown",
             moves_nothing=plain.memory.moves_nothing,
             updates=plain.memory.updated_operand is not None,
+            plain=None if op.maps.plain is None else op.maps.plain.text,
         )
 
 

@@ -16,17 +16,16 @@ from .._core import (
     IndexingMap,
     Instruction,
     Shape,
-    _delinearize as delinearize,
     linear_index,
     logical_index,
 )
 from ..base.answers import Unknown
 from ..base.lazy import np
 from ..errors import UnsupportedError
-from ._indexing.maps import full_bounds, rules_between, single_map
+from ._indexing.maps import described
 from ._numpy.numeric import reinterpret_bits
-from ._op import Array, EvalContext, Memory, Value, register_moving
-from ._rule import ExprLike, Footprint, OperandIndexing
+from ._op import Array, EvalContext, Memory, RuleContext, RuleResult, ShapeIndex, Value, register_moving
+from ._rule import Footprint, OperandIndexing
 
 
 def major_to_minor(shape: Shape) -> tuple[int, ...]:
@@ -61,25 +60,25 @@ def mismatch(a: Shape, b: Shape) -> str | None:
     return None
 
 
-def _map_between(source: Shape, target: Shape) -> OperandIndexing:
-    """From each element of ``source`` to the ``n_inner`` target elements in it, or to the one that it is part of."""
+def _tiled(source: Shape, target: Shape) -> OperandIndexing:
+    """From each element of ``source`` to the target elements in it, or to the one that it is part of."""
     reason = mismatch(source, target)
     if reason is not None:
         return Unknown(reason)
     n_inner, n_outer = max(1, width_of(source) // width_of(target)), max(1, width_of(target) // width_of(source))
-    if is_tiled(source) or is_tiled(target):
-        return _map_through_positions(source, target, n_inner, n_outer)
-    from_order, to_order = major_to_minor(source), major_to_minor(target)
-    sizes, lengths = source.dimensions, target.dimensions
-    indices = delinearize(
-        [*(Expr.dim(i) for i in from_order), Expr.range(0)],
-        [*(sizes[i] for i in from_order), n_inner],
-        [*(lengths[i] for i in to_order), n_outer],
-    )
-    results: list[ExprLike] = [0] * target.rank
-    for i, index in zip(to_order, indices[:-1], strict=True):
-        results[i] = index
-    return single_map(full_bounds(sizes), results, ranges=[(0, n_inner - 1)] if n_inner > 1 else []).simplified()
+    return _map_through_positions(source, target, n_inner, n_outer)
+
+
+def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
+    """Through positions in the buffer."""
+    return [_tiled(instruction.shape, instruction.operands[0].shape)]
+
+
+def input_to_output(
+    instruction: Instruction, operand: int, shape_index: ShapeIndex, context: RuleContext
+) -> RuleResult:
+    """Through positions in the buffer."""
+    return [_tiled(instruction.operands[0].shape, instruction.shape)]
 
 
 def _map_through_positions(source: Shape, target: Shape, n_inner: int, n_outer: int) -> OperandIndexing:
@@ -143,4 +142,9 @@ def _buffer(array: Array, shape: Shape) -> Array:
     return np.ascontiguousarray(array).reshape(-1)
 
 
-register_moving("bitcast", *rules_between(_map_between), evaluate, memory=Memory(moves_nothing=True))
+register_moving(
+    "bitcast",
+    described("same place in memory", output_to_input, input_to_output),
+    evaluate,
+    memory=Memory(moves_nothing=True),
+)

@@ -11,14 +11,9 @@ from collections.abc import Sequence
 from .._core import Instruction
 from ..base.lazy import np
 from ._folding import on_integers
-from ._indexing.maps import rules_by_dims
+from ._indexing.maps import described
 from ._numpy.numeric import reinterpret_bits
-from ._op import EvalContext, Maps, Semantics, Value, Values, register
-
-
-def _rows(instruction: Instruction, operand: int, output: int) -> dict[int, int]:
-    """All dimensions except the last one of the narrower elements."""
-    return {i: i for i in range(min(instruction.operands[0].shape.rank, instruction.shape.rank))}
+from ._op import EvalContext, Semantics, Value, Values, register
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
@@ -30,7 +25,7 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
 
 register(
     "bitcast-convert",
-    Maps(*rules_by_dims(_rows)),
+    described("[a, _] <- [a, _]"),
     Semantics(evaluate, operations="each", builder_methods=("bitcast_convert_type",)),
     values=Values(folds=on_integers(evaluate)),
 )

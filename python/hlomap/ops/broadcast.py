@@ -9,27 +9,22 @@ from collections.abc import Sequence
 
 from .._core import Instruction
 from ..base.lazy import np
-from ._indexing.maps import rules_by_dims
+from ._indexing.maps import described
 from ._op import EvalContext, Value, register_moving
-
-
-def _dimensions(instruction: Instruction) -> tuple[int, ...]:
-    found: tuple[int, ...] = instruction.attributes.get("dimensions", ())
-    return found
-
-
-def _kept(instruction: Instruction, operand: int, output: int) -> dict[int, int]:
-    """The other dimensions of the output repeat the operand."""
-    return dict(enumerate(_dimensions(instruction)))
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
     """Bring the operand's dimensions into the order of the output, insert dimensions of size 1, broadcast."""
-    sizes, kept = list(instruction.shape.dimensions), _dimensions(instruction)
+    sizes, kept = list(instruction.shape.dimensions), instruction.attributes.get("dimensions", ())
     for i, size in zip(kept, operands[0].shape, strict=True):
         sizes[i] = size
     ordered = np.transpose(operands[0], sorted(range(len(kept)), key=lambda i: kept[i]))
     return np.broadcast_to(ordered.reshape([sizes[i] if i in kept else 1 for i in range(len(sizes))]), sizes)
 
 
-register_moving("broadcast", *rules_by_dims(_kept), evaluate, builder_methods=("broadcast", "broadcast_in_dim"))
+register_moving(
+    "broadcast",
+    described("[a=dimensions, _] <- [a]"),
+    evaluate,
+    builder_methods=("broadcast", "broadcast_in_dim"),
+)

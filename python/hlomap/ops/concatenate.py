@@ -11,9 +11,11 @@ from typing import NamedTuple
 
 from .._core import Expr, Instruction
 from ..base.lazy import np
-from ._indexing.maps import dim_exprs, full_bounds, over_approximate, single_map
+from ._indexing.maps import described, described_parts, dim_exprs, full_bounds, over_approximate, single_map
 from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register_moving
 from ._rule import Bounds, Footprint, OperandIndexing
+
+_PLAIN = "[before + a={dimensions}, b] <- [a={dimensions}, b]... if static"
 
 
 class _Starts(NamedTuple):
@@ -41,35 +43,27 @@ def _starts(instruction: Instruction, context: RuleContext) -> _Starts:
 
 
 def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
-    """operand_k[d - start_k], for d in the interval of operand k; every possible start behind a dynamic operand.
+    """Every possible start behind a dynamic operand.
 
     How many elements of a dynamic operand are in use moves all that follow them, and what decides that affects each of
     its elements: they all lead to it.
     """
     along, starts, leasts, is_dynamic = context.fact(instruction, _starts)
-    parts: list[OperandIndexing] = []
+    parts: list[OperandIndexing] = [*described_parts(_PLAIN, instruction)]
     sizes = instruction.shape.dimensions
-    dims: list[int | Bounds] = [*sizes]
-    results = [*dim_exprs(len(sizes))]
-    index = results[along]
-    for varies, least, (start, end) in zip(is_dynamic, leasts, pairwise(starts), strict=False):
+    for k, (varies, least, (start, end)) in enumerate(zip(is_dynamic, leasts, pairwise(starts), strict=False)):
         if varies:
-            parts.append(_mixed(sizes, along, (least, starts[-1] - 1), (0, end - start - 1)))
-            continue
-        if least < start:
+            parts[k] = _mixed(sizes, along, (least, starts[-1] - 1), (0, end - start - 1))
+        elif least < start:
             there = (0, end - start - 1)
-            parts.append(_shifted(sizes, along, (least, end - 1), there, (least, start)))
-            continue
-        dims[along] = (start, end - 1)
-        results[along] = index - start
-        parts.append(single_map(dims, results))
+            parts[k] = _shifted(sizes, along, (least, end - 1), there, (least, start))
     return parts
 
 
 def input_to_output(
     instruction: Instruction, operand: int, shape_index: ShapeIndex, context: RuleContext
 ) -> RuleResult:
-    """output[d + start_k]."""
+    """Every possible place in the output."""
     along, starts, leasts, is_dynamic = context.fact(instruction, _starts)
     start, least = starts[operand], leasts[operand]
     sizes = list(instruction.shape.dimensions)
@@ -79,9 +73,7 @@ def input_to_output(
     if least < start:
         ends = (least, start + sizes[along] - 1)
         return [_shifted(sizes, along, (0, sizes[along] - 1), ends, (-start, -least))]
-    results = [*dim_exprs(len(sizes))]
-    results[along] = results[along] + start
-    return [single_map(sizes, results)]
+    return described_parts(_PLAIN, instruction, shape_index, operand)
 
 
 def _shifted(sizes: Sequence[int], along: int, here: Bounds, there: Bounds, difference: Bounds) -> Footprint:
@@ -104,4 +96,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return np.concatenate(operands, axis=instruction.attributes["dimensions"][0])
 
 
-register_moving("concatenate", output_to_input, input_to_output, evaluate)
+register_moving("concatenate", described(_PLAIN, output_to_input, input_to_output), evaluate)

@@ -16,10 +16,10 @@ from ..errors import UnsupportedError
 from ._attributes import ProductSide, matrix_product, product_labels, product_sides, sparse_sides
 from ._folding import on_integers
 from ._indexing.contraction import extra_operand, whole_index
-from ._indexing.maps import dim_exprs, inverted, range_exprs, single_map
+from ._indexing.maps import described, dim_exprs, inverted, single_map
 from ._numpy.contraction import dense_operands, sum_of_products
 from ._numpy.reduction import partial_sums
-from ._op import EvalContext, Maps, RuleContext, RuleResult, Semantics, ShapeIndex, Value, Values, register
+from ._op import EvalContext, RuleContext, RuleResult, Semantics, ShapeIndex, Value, Values, register
 from ._products import known_values, used
 from ._rule import Bounds, ExprLike, OperandIndexing
 
@@ -41,7 +41,7 @@ def dot_dimensions(instruction: Instruction) -> tuple[ProductSide, ProductSide] 
 
 
 def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
-    """A range for each contracted dimension, shared by both operands."""
+    """A range for each contracted dimension of which a sparse operand holds some elements."""
     sides = dot_dimensions(instruction)
     if isinstance(sides, Unknown):
         return [sides] * len(instruction.operands)
@@ -54,11 +54,6 @@ def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: 
         lhs[i] = d
     for d, i in zip((*dims[:n_batch], *dims[n_left:]), (*right.batch, *right.free), strict=True):
         rhs[i] = d
-    if n_operands == 2:
-        for s, i, j in zip(range_exprs(len(left.contracted)), left.contracted, right.contracted, strict=True):
-            lhs[i] = rhs[j] = s
-        sizes = [left.sizes[i] for i in left.contracted]
-        return [single_map(shape, lhs, ranges=sizes), single_map(shape, rhs, ranges=sizes)]
     terms = _sum_over_sparse(sides, lhs, rhs)
     parts: list[OperandIndexing] = []
     for k in range(n_operands):
@@ -129,7 +124,12 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
 
 register(
     "dot",
-    Maps(output_to_input, inverted(output_to_input)),
+    described(
+        "[a, b, c] <- [a=lhs_batch_dims, k=lhs_contracting_dims, b], [a=rhs_batch_dims, k=rhs_contracting_dims, c] "
+        "if no sparsity_config",
+        output_to_input,
+        inverted(output_to_input),
+    ),
     Semantics(
         evaluate,
         operations="multiply-adds",

@@ -12,7 +12,7 @@ from ..base.lazy import np
 from ._indexing.dynamic_offsets import clamped_offsets, from_window, reads_offsets, to_window
 from ._indexing.maps import map_to_all
 from ._numpy.window import window_slices
-from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register_moving
+from ._op import EvalContext, Maps, RuleContext, RuleResult, ShapeIndex, Value, register_moving
 
 
 def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -40,4 +40,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return data[window_slices(operands[1:], bounds, instruction.shape.dimensions)]
 
 
-register_moving("dynamic-slice", output_to_input, input_to_output, evaluate, (0,))
+register_moving("dynamic-slice", Maps(output_to_input, input_to_output), evaluate, (0,))

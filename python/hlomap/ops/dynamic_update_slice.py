@@ -13,7 +13,7 @@ from ._indexing.dynamic_offsets import Offset, clamped_offsets, from_window, out
 from ._indexing.maps import map_to_all
 from ._numpy.numeric import take_writable
 from ._numpy.window import window_slices
-from ._op import EvalContext, Memory, RuleContext, RuleResult, ShapeIndex, Value, register_moving
+from ._op import EvalContext, Maps, Memory, RuleContext, RuleResult, ShapeIndex, Value, register_moving
 from ._rule import InPlace
 
 
@@ -48,8 +48,7 @@ def evaluate(instruction: Instruction, operands: list[Value], context: EvalConte
 
 register_moving(
     "dynamic-update-slice",
-    output_to_input,
-    input_to_output,
+    Maps(output_to_input, input_to_output),
     evaluate,
     (0, 1),
     memory=Memory(in_place=lambda instruction: {(): InPlace(0)}, updated_operand=lambda instruction: 1),

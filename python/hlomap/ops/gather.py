@@ -16,7 +16,7 @@ from ._attributes import gather_dimensions
 from ._indexing.index_vectors import window_to_operand
 from ._indexing.maps import inverted, map_keeping
 from ._numpy.window import index_vectors, window_indices
-from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register_moving
+from ._op import EvalContext, Maps, RuleContext, RuleResult, ShapeIndex, Value, register_moving
 
 
 def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
@@ -42,4 +42,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return np.broadcast_to(data[tuple(index)] if index else data, sizes)
 
 
-register_moving("gather", output_to_input, inverted(output_to_input), evaluate, (0,))
+register_moving("gather", Maps(output_to_input, inverted(output_to_input)), evaluate, (0,))

@@ -15,7 +15,7 @@ from .._core import Expr, IndexingMap, Instruction
 from ..base.lazy import np
 from ._folding import UNCERTAIN, Folded, on_integers
 from ._indexing.applied import combined
-from ._indexing.maps import dim_exprs, inverted, map_to_scalar, range_exprs, single_map
+from ._indexing.maps import described, described_parts, inverted
 from ._known import (
     ANYTHING,
     NUMBER,
@@ -35,9 +35,10 @@ from ._known import (
     used_where,
 )
 from ._numpy.reduction import in_any_order, monoid, pack_results, partial_results, reduce_axes
-from ._op import EvalContext, Maps, RuleContext, RuleResult, Semantics, ShapeIndex, Value, Values, register
+from ._op import EvalContext, RuleContext, RuleResult, Semantics, ShapeIndex, Value, Values, register
 from ._rule import Footprint, OperandIndexing
-from ._shapes import result_shape
+
+_PLAIN = "[a] <- [k={dimensions}, a]..., []... if combining"
 
 
 def _reduced(instruction: Instruction) -> tuple[int, ...]:
@@ -45,19 +46,15 @@ def _reduced(instruction: Instruction) -> tuple[int, ...]:
 
 
 def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
-    """operand[d, r] with a range r for each reduced dimension, and the init values, if the computation uses them."""
-    reduced, shape, operands = _reduced(instruction), result_shape(instruction), instruction.operands
-    sizes = operands[0].shape.dimensions
-    kept, ranges = iter(dim_exprs(shape.rank)), iter(range_exprs(len(reduced)))
-    results = [next(ranges if i in reduced else kept) for i in range(len(sizes))]
-    data = single_map(shape, results, ranges=[sizes[i] for i in reduced])
-    n, computation = len(operands) // 2, instruction.called_computations[0]
-    may_be_empty = any(operands[0].shape.dynamic[i] for i in reduced)
-    steps = None if may_be_empty else math.prod(sizes[i] for i in reduced)
+    """The elements and init values that the computation uses."""
+    parts = described_parts(_PLAIN, instruction, shape_index)
+    first, n = instruction.operands[0].shape, len(parts) // 2
+    reduced, computation = _reduced(instruction), instruction.called_computations[0]
+    may_be_empty = any(first.dynamic[i] for i in reduced)
+    steps = None if may_be_empty else math.prod(first.dimensions[i] for i in reduced)
     result = shape_index[0] if shape_index else 0
     found = combined(computation, n, result, context, steps=steps, may_have_none=may_be_empty)
-    start = map_to_scalar(shape)
-    return [*(found.of(n + k, data) for k in range(n)), *(found.of(k, start) for k in range(n))]
+    return [*(found.of(n + k, parts[k]) for k in range(n)), *(found.of(k, parts[n + k]) for k in range(n))]
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
@@ -186,7 +183,7 @@ def _folds(instruction: Instruction, operands: Sequence[Folded], context: EvalCo
 
 register(
     "reduce",
-    Maps(output_to_input, inverted(output_to_input)),
+    described(_PLAIN, output_to_input, inverted(output_to_input)),
     Semantics(evaluate, operations="reduced", partial_results=partial_results),
     values=Values(known=known_values, used=used, folds=_folds),
 )

@@ -11,10 +11,11 @@ from math import prod
 from .._core import Instruction, Shape
 from ..base.lazy import np
 from ..errors import UnsupportedError
-from ._indexing.maps import map_to_all, over_approximate, reshape_map, rules_between
-from ._op import EvalContext, Value, register_moving
-from ._rule import OperandIndexing
+from ._indexing.maps import described, described_parts, map_to_all, over_approximate
+from ._op import EvalContext, RuleContext, RuleResult, ShapeIndex, Value, register_moving
 from ._shapes import matched_dims
+
+_PLAIN = "same linear index if static"
 
 
 def _keeps_linear_order(a: Shape, b: Shape) -> bool:
@@ -32,10 +33,22 @@ def _keeps_linear_order(a: Shape, b: Shape) -> bool:
     return True
 
 
-def _map_between(a: Shape, b: Shape) -> OperandIndexing:
-    if not _keeps_linear_order(a, b):
-        return over_approximate(map_to_all(a, b))
-    return reshape_map(a, b)
+def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
+    """Any element of arrays with dynamic dimensions that change the order of those in use."""
+    a, b = instruction.shape, instruction.operands[0].shape
+    if _keeps_linear_order(a, b):
+        return described_parts(_PLAIN, instruction)
+    return [over_approximate(map_to_all(a, b))]
+
+
+def input_to_output(
+    instruction: Instruction, operand: int, shape_index: ShapeIndex, context: RuleContext
+) -> RuleResult:
+    """As :func:`output_to_input`, in the other direction."""
+    a, b = instruction.operands[0].shape, instruction.shape
+    if _keeps_linear_order(a, b):
+        return described_parts(_PLAIN, instruction, shape_index, operand)
+    return [over_approximate(map_to_all(a, b))]
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
@@ -68,4 +81,9 @@ def reshaped_sizes(instruction: Instruction, sizes: Sequence[int]) -> list[int]:
     return found
 
 
-register_moving("reshape", *rules_between(_map_between), evaluate, builder_methods=("reshape", "collapse"))
+register_moving(
+    "reshape",
+    described(_PLAIN, output_to_input, input_to_output),
+    evaluate,
+    builder_methods=("reshape", "collapse"),
+)

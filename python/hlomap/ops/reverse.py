@@ -9,24 +9,28 @@ from collections.abc import Sequence
 
 from .._core import Expr, Instruction
 from ..base.lazy import np
-from ._indexing.maps import dim_exprs, over_approximate, single_map
+from ._indexing.maps import described, described_parts, dim_exprs, over_approximate, single_map
 from ._op import EvalContext, RuleResult, Value, register_moving
 
+_PLAIN = "[a={dimensions}, b] <- [size - 1 - a={dimensions}, b] if static"
 
-def mirrored(instruction: Instruction, *_: object) -> RuleResult:
-    """operand[size - 1 - d] in both directions: the map is its own inverse."""
-    sizes, dims = instruction.shape.dimensions, dim_exprs(instruction.shape.rank)
+
+def in_use(instruction: Instruction, *_: object) -> RuleResult:
+    """The last element in use is the first of the result: d + its mirror is less than the bound, in both directions."""
+    sizes, results = instruction.shape.dimensions, [*dim_exprs(instruction.shape.rank)]
     along = tuple(instruction.attributes["dimensions"])
-    mirror = [n - 1 - d if i in along else d for i, (n, d) in enumerate(zip(sizes, dims, strict=True))]
     varying = [i for i in along if instruction.operands[0].shape.dynamic[i]]
     if not varying:
-        return [single_map(sizes, mirror)]
-    # The last element in use is the first of the result: d + its mirror is less than the bound.
-    constraints = []
-    for k, i in enumerate(varying):
-        mirror[i] = Expr.range(k)
-        constraints.append((dims[i] + mirror[i], 0, sizes[i] - 1))
-    return [over_approximate(single_map(sizes, mirror, ranges=[sizes[i] for i in varying], constraints=constraints))]
+        return described_parts(_PLAIN, instruction)
+    constraints: list[tuple[Expr, int, int]] = []
+    for i in along:
+        if i in varying:
+            mirror = Expr.range(len(constraints))
+            constraints.append((results[i] + mirror, 0, sizes[i] - 1))
+            results[i] = mirror
+        else:
+            results[i] = sizes[i] - 1 - results[i]
+    return [over_approximate(single_map(sizes, results, ranges=[sizes[i] for i in varying], constraints=constraints))]
 
 
 def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalContext) -> Value:
@@ -34,4 +38,4 @@ def evaluate(instruction: Instruction, operands: Sequence[Value], context: EvalC
     return np.flip(operands[0], tuple(instruction.attributes["dimensions"]))
 
 
-register_moving("reverse", mirrored, mirrored, evaluate, builder_methods=("rev",))
+register_moving("reverse", described(_PLAIN, in_use, in_use), evaluate, builder_methods=("rev",))

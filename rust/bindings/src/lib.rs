@@ -48,6 +48,7 @@ mod footprint;
 mod indexing;
 
 mod loops;
+mod plain;
 mod records;
 mod rows;
 mod rule_cache;
@@ -91,6 +92,7 @@ mod _core {
             _operands_of, _read_profile, form_of_head, known_attributes, known_opcodes, parse_text, trace_programs,
             unpack_head,
         },
+        plain::PyPlainRule,
         propagation::PyPropagation,
         reads::{_extent, _reads},
         records::{Evaluated, FusedRecord, NeededRecord, OperationsRecord, Record, TilesRecord},

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use cancel::look_back;
 use flow::watch::AllReads;
 use flow::{Direction, InstructionIndexing, RuleTraits, ShapeIndex};
+use pyo3::intern;
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -86,16 +87,25 @@ impl PyRuleCache {
         held(&self.traits).insert(opcode.to_owned(), traits.clone());
     }
 
-    /// The rule of an opcode for arrays in this direction.
-    pub fn rule(&self, py: Python<'_>, opcode: &str, direction: Direction) -> Option<Py<PyAny>> {
-        let rules = held(&self.rules);
-        let [of_output, of_operands] = rules.get(opcode)?;
-        Some(if direction == Direction::Backward { of_output } else { of_operands }.clone_ref(py))
-    }
-
-    pub fn keep_rules(&self, opcode: &str, rules: [Py<PyAny>; 2]) {
-        let replaced = held(&self.rules).insert(opcode.to_owned(), rules);
+    /// The rule of an opcode for arrays in this direction, which `rules` has.
+    pub fn rule(
+        &self,
+        py: Python<'_>,
+        opcode: &str,
+        direction: Direction,
+        rules: &Bound<'_, PyAny>,
+    ) -> PyResult<Py<PyAny>> {
+        let of = |[of_output, of_operands]: &[Py<PyAny>; 2]| {
+            if direction == Direction::Backward { of_output } else { of_operands }.clone_ref(py)
+        };
+        if let Some(known) = held(&self.rules).get(opcode).map(of) {
+            return Ok(known);
+        }
+        let found: [Py<PyAny>; 2] = rules.call_method1(intern!(py, "registered_rules"), (opcode,))?.extract()?;
+        let rule = of(&found);
+        let replaced = held(&self.rules).insert(opcode.to_owned(), found);
         drop(replaced); // without the lock
+        Ok(rule)
     }
 }
 

@@ -20,6 +20,7 @@ use crate::detach::locked;
 use crate::error::ShapeError;
 use crate::indexing::{checked_call, number_of, PyInstructionIndexing};
 use crate::map::PyMap;
+use crate::plain::read_plain;
 use crate::rule_cache::PyRuleCache;
 use crate::view::{instruction, watched, Handle, PyInstruction};
 
@@ -96,18 +97,19 @@ impl RuleProvider for PythonRules<'_> {
             };
             macro_rules! by_name {
                 ($($name:ident)*) => {
-                    RuleTraits { work: Work::Unknown, $($name: traits.getattr(intern!(py, stringify!($name)))?.extract()?,)* }
+                    RuleTraits { work: Work::Unknown, plain: None, $($name: traits.getattr(intern!(py, stringify!($name)))?.extract()?,)* }
                 };
             }
             let name: PyBackedStr = traits.getattr(intern!(py, "work"))?.extract()?;
+            let plain: Option<PyBackedStr> = traits.getattr(intern!(py, "plain"))?.extract()?;
             let found = Arc::new(RuleTraits {
                 work: Work::named(&name),
+                plain: plain.map(|text| read_plain(&text)).transpose()?.map(Arc::new),
                 ..by_name!(
                     inlines follows_tokens structural is_built_in sizes_class moves_nothing updates
                 )
             });
             if let Some(cache) = cache {
-                cache.keep_rules(opcode, traits.getattr(intern!(py, "rules"))?.extract()?);
                 cache.keep_traits(opcode, &found);
             }
             Ok(found)
@@ -137,9 +139,16 @@ impl RuleProvider for PythonRules<'_> {
         if let Some(found) = cache.zip(key).and_then(|(cache, key)| cache.results.find(key, index, direction)) {
             return Ok(found);
         }
+        let cache = cache.filter(|_| !self.has_custom_rules);
+        let plain = cache.map(|_| self.traits(id)).transpose()?.and_then(|traits| traits.plain.clone());
+        let is_elementwise = |id| self.traits(id).is_ok_and(|of| of.plain.as_ref().is_some_and(|p| p.is_elementwise()));
+        if let Some(found) = plain.and_then(|plain| plain.indexing(self.module, id, index, direction, is_elementwise)) {
+            return Ok(Arc::new(found));
+        }
         locked(|py| {
             let (instruction, array) = (self.watched(py, id)?, index_tuple(py, index)?);
-            if let Some(rule) = cache.and_then(|cache| cache.rule(py, self.module.opcode_name(id), direction)) {
+            if let Some(cache) = cache {
+                let rule = cache.rule(py, self.module.opcode_name(id), direction, self.rules.bind(py))?;
                 let (instruction, rule) = (instruction.bind(py), rule.bind(py));
                 return checked_call(instruction, index, number_of(direction), false, || match direction {
                     Direction::Backward => rule.call1((instruction, array, &self.rules)),

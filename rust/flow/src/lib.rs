@@ -83,10 +83,13 @@ pub mod work;
 pub mod indexing;
 
 pub mod devices;
-pub mod provider;
-pub mod watch;
 
 pub mod outside;
+
+pub mod plain;
+
+pub mod provider;
+pub mod watch;
 
 pub mod schedule;
 
@@ -106,6 +109,7 @@ pub mod loops;
 pub mod query;
 
 pub use indexing::{Direction, Footprint, InstructionIndexing, OperandIndexing};
+pub use plain::PlainRule;
 pub use propagate::Propagation;
 pub use provider::{Key, RuleProvider, RuleTraits, Sharing};
 pub use query::{Propagator, Query, Questions, Subject};

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use hlo::InstructionId;
 
 use crate::indexing::{Direction, InstructionIndexing};
+use crate::plain::PlainRule;
 use crate::shapes::ShapeIndex;
 use crate::work::Work;
 
@@ -33,6 +34,8 @@ pub struct RuleTraits {
     pub moves_nothing: bool,
     /// It may write some elements of operand 0, and leave the others.
     pub updates: bool,
+    /// The rule as a text describes it, where that says anything.
+    pub plain: Option<Arc<PlainRule>>,
 }
 
 /// The instructions that share what rules say of one of them.

@@ -9,6 +9,7 @@ from ..._core import (
     Expr,
     Instruction,
     InstructionIndexing,
+    PlainRule,
     Shape,
     _identity_map,
     _map_to_all,
@@ -18,8 +19,19 @@ from ..._core import (
 )
 from ...base.answers import Unknown
 from ...base.types import ShapeIndex
-from .._rule import NOTHING, Bounds, Footprint, InputToOutput, OperandIndexing, OutputToInput, RuleContext, RuleResult
-from .._shapes import array_leaves, arrays, n_outputs, require_sizes, shape_at
+from ...errors import ShapeError
+from .._rule import (
+    NOTHING,
+    Bounds,
+    Footprint,
+    InputToOutput,
+    Maps,
+    OperandIndexing,
+    OutputToInput,
+    RuleContext,
+    RuleResult,
+)
+from .._shapes import array_leaves, arrays, n_outputs, require, require_sizes, shape_at
 
 identity_map, map_to_all, outside, reshape_map, single_map = (
     _identity_map,
@@ -91,18 +103,45 @@ def rules_by_dims(
     return output_to_input, input_to_output
 
 
-def rules_between(between: Callable[[Shape, Shape], OperandIndexing]) -> tuple[OutputToInput, InputToOutput]:
-    """The rules of an operation on one array, from the maps between two shapes in either direction."""
+def described(
+    text: str,
+    output_to_input: OutputToInput | None = None,
+    input_to_output: InputToOutput | None = None,
+    sizes_class: str | None = None,
+) -> Maps:
+    """The rules that a text describes (``rust/flow/src/plain``), in both directions.  The functions are the rules where
+    it says nothing; without them that is an error."""
+    plain = PlainRule(text)
 
-    def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
-        return [between(instruction.shape, instruction.operands[0].shape)]
+    def backward(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
+        found = plain.parts(instruction, shape_index, -1)
+        if found is None:
+            require(output_to_input is not None, "its shapes and attributes do not fit together")
+            return output_to_input(instruction, shape_index, context)  # type: ignore[misc]
+        return found
 
-    def input_to_output(
-        instruction: Instruction, operand: int, shape_index: ShapeIndex, context: RuleContext
-    ) -> RuleResult:
-        return [between(instruction.operands[0].shape, instruction.shape)]
+    def forward(instruction: Instruction, operand: int, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
+        found = plain.parts(instruction, shape_index, operand)
+        if found is None:
+            require(input_to_output is not None, "its shapes and attributes do not fit together")
+            return input_to_output(instruction, operand, shape_index, context)  # type: ignore[misc]
+        return found
 
-    return output_to_input, input_to_output
+    return Maps(backward, forward, sizes_class=sizes_class, plain=plain)
+
+
+def described_parts(
+    text: str, instruction: Instruction, shape_index: ShapeIndex = (), direction: int = -1
+) -> list[Footprint]:
+    """What a description says without its conditions: a part for each operand, for an array of the output (direction
+    -1), or one for the output, for operand ``direction``."""
+    found = _plain(text).parts(instruction, shape_index, direction, always=True)
+    if found is None:
+        raise ShapeError("its shapes and attributes do not fit together")
+    return found
+
+
+_plain = lru_cache(maxsize=64)(PlainRule)
 
 
 def inverted(output_to_input: OutputToInput) -> InputToOutput:

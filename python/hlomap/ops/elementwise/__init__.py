@@ -11,52 +11,48 @@ from ...base.answers import Unknown
 from ...base.types import ShapeIndex
 from .._folding import by_moving, on_integers
 from .._indexing.applied import inexact
-from .._indexing.maps import forward_from_operand, forward_to_outputs, identity_map, inverted, map_to_all
+from .._indexing.maps import described, described_parts, forward_from_operand, forward_to_outputs, inverted
 from .._known import moved
 from .._op import Maps, Semantics, Values, register
 from .._operations import Cost
-from .._rule import ElementwiseMethod, OperandIndexing, RuleContext, RuleResult
+from .._rule import ElementwiseMethod, RuleContext, RuleResult
 from .evaluate import BINARY, COMPARISONS, TRANSCENDENTAL, UNARY, semantics
 from .folding import folds
 from .known import known_of_map, known_values, possible, used, used_by_map
 
 _REASON = "whether an element matters depends on the computation"
+_PLAIN = "[a] <- [a] or [] ..."
 
 
 def output_to_input(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
-    """The element with the same index of each operand, or the scalar; a copy of a tuple leaf by leaf."""
+    """A copy of a tuple leaf by leaf."""
     if instruction.shape.is_tuple:
         return forward_from_operand(instruction, shape_index, 0, shape_index)
-    sizes, targets = instruction.shape.dimensions, [operand.shape.dimensions for operand in instruction.operands]
-    parts = {target: _between(sizes, target) for target in {*targets}}
-    return [parts[target] for target in targets]
+    return [_other_sizes(instruction)] * len(instruction.operands)
 
 
 def input_to_output(
     instruction: Instruction, operand: int, shape_index: ShapeIndex, context: RuleContext
 ) -> RuleResult:
-    """The output element with the same index; every element for a scalar."""
+    """A copy of a tuple leaf by leaf."""
     if instruction.shape.is_tuple:
         return forward_to_outputs(instruction, operand, shape_index, shape_index)
-    return [_between(instruction.operands[operand].shape.dimensions, instruction.shape.dimensions)]
+    return [_other_sizes(instruction)]
+
+
+def _other_sizes(instruction: Instruction) -> Unknown:
+    sizes = ", ".join(str(operand.shape.dimensions) for operand in instruction.operands)
+    return Unknown(f"an elementwise operation on sizes {sizes} with sizes {instruction.shape.dimensions}")
 
 
 def _applied(instruction: Instruction, shape_index: ShapeIndex, context: RuleContext) -> RuleResult:
     """The element with the same index of each operand that the computation of a map uses."""
     read = context.parameters_read(instruction.called_computations[0], ())
-    sizes, operands = instruction.shape.dimensions, instruction.operands
-    parts = {k: _between(sizes, operands[k].shape.dimensions) for k in read}
-    return {k: part if read[k] or isinstance(part, Unknown) else inexact(part, _REASON) for k, part in parts.items()}
+    parts = described_parts(_PLAIN, instruction)
+    return {k: parts[k] if is_certain else inexact(parts[k], _REASON) for k, is_certain in read.items()}
 
 
-def _between(source: tuple[int, ...], target: tuple[int, ...]) -> OperandIndexing:
-    if source == target:
-        return identity_map(source)
-    if source and target:
-        return Unknown(f"an elementwise operation on sizes {source} and {target}")
-    return map_to_all(source, target)
-
-
+_MAPS = described(_PLAIN, output_to_input, input_to_output, "elementwise")
 _COSTS: dict[str, Cost] = {"copy": "moves", "map": "applied", **dict.fromkeys(TRANSCENDENTAL, "transcendental")}
 
 # The builder derives the method of an operation that has none here from its attributes alone; such a method neither
@@ -79,11 +75,7 @@ for _name, _evaluate in semantics():
     _is_map = _name == "map"  # whose rules and values are those of a computation
     register(
         _name,
-        Maps(
-            _applied if _is_map else output_to_input,
-            inverted(_applied) if _is_map else input_to_output,
-            sizes_class=None if _is_map else "elementwise",
-        ),
+        Maps(_applied, inverted(_applied)) if _is_map else _MAPS,
         Semantics(
             _evaluate, operations=_COSTS.get(_name, "each"), pointwise=True, builder_methods=_METHODS.get(_name, ())
         ),
