@@ -27,7 +27,7 @@
 
 use hlo::{InstructionId, Module, Value};
 use layout::{ArrayShape, Shape};
-use quasiaffine::{delinearize, simplify, Constraint, Domain, Expr, Interval, Map, Options, Variable};
+use quasiaffine::{delinearize, Constraint, Domain, Expr, Interval, Map, Options, Variable};
 use smallvec::SmallVec;
 
 use crate::indexing::{Direction, Footprint, InstructionIndexing, OperandIndexing};
@@ -418,7 +418,7 @@ fn by_linear_index(from: &ArrayShape, to: &ArrayShape) -> Option<Footprint> {
         return Some(Footprint::default());
     }
     let map = Map::new(Domain::of_sizes(from.dims()), results).ok()?;
-    Some(footprint([simplify(&map, SIMPLIFIED)]))
+    Some(footprint([map.simplify(SIMPLIFIED)]))
 }
 
 /// The dimensions of an array without tiles, the most major one first.
@@ -456,7 +456,7 @@ fn by_memory(from: &ArrayShape, to: &ArrayShape) -> Option<Footprint> {
     if domain.vars.iter().any(|v| v.interval.is_empty()) {
         return Some(Footprint::default());
     }
-    Some(footprint([simplify(&Map::new(domain, results).ok()?, SIMPLIFIED)]))
+    Some(footprint([Map::new(domain, results).ok()?.simplify(SIMPLIFIED)]))
 }
 
 impl PlainRule {

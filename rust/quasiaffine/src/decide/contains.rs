@@ -73,7 +73,7 @@ fn missing_within(outer: &Map, inner: &Map, meter: &mut Meter) -> Answer<Option<
 /// let map = |values| format!("(d0) -> (d0), domain: d0 in {values}").parse::<Map>();
 /// let inside = covers(&[(vec![map("[0, 5]")?], vec![map("[2, 3]")?])]);
 /// let outside = covers(&[(vec![map("[0, 5]")?], vec![map("[5, 6]")?])]);
-/// assert_eq!((inside, outside), (Coverage::Open(vec![vec![]]), Coverage::Lacks));
+/// assert_eq!((inside, outside), (Coverage::Open(vec![vec![]]), Coverage::Lacks(0, 0, Some(vec![6]))));
 /// # Ok::<(), quasiaffine::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
