@@ -35,7 +35,7 @@ def collect(module: hm.Module) -> None:
             MAPS["rules"] |= set(maps)
             if operand.shape.dimensions:
                 MAPS["composed"] |= {a.then(b) for a in maps for behind in read[operand] for b in behind}
-                MAPS["addresses"] |= {m.then(hm.linear_index(operand.shape)) for m in maps}
+                MAPS["addresses"] |= {m.then(hm.layouts.linear_index(operand.shape)) for m in maps}
 
 
 def part(found: list[bool]) -> str:

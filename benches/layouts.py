@@ -55,7 +55,7 @@ def compare_nodes(n: int) -> None:
     rng, counts, totals = random.Random(SEED), Counter(), Counter()
     for _ in range(n):
         shape = random_layout(rng)
-        for question in (hm.linear_index, hm.logical_index):
+        for question in (hm.layouts.linear_index, hm.layouts.logical_index):
             raw = question(shape)
             simplified = raw.simplify(keep_point_dims=True)
             ours = sum(len(re.findall(r"floordiv|mod", str(r))) for r in simplified.results)
@@ -89,18 +89,20 @@ def compare_packing() -> None:
         def by_numpy(array=array, sizes=sizes, order=order):
             return array.reshape(sizes).transpose(order).copy()
 
-        buffer = hm.pack(array, shape, threads=1)
+        buffer = hm.layouts.pack(array, shape, threads=1)
         assert np.array_equal(buffer.reshape(-1), by_numpy().reshape(-1))
         reference = best(by_numpy)
-        pack = best(lambda array=array, shape=shape: hm.pack(array, shape, threads=1))
-        unpack = best(lambda buffer=buffer, shape=shape: hm.unpack(buffer, shape, threads=1))
+        pack = best(lambda array=array, shape=shape: hm.layouts.pack(array, shape, threads=1))
+        unpack = best(lambda buffer=buffer, shape=shape: hm.layouts.unpack(buffer, shape, threads=1))
         print(f"{text:38}{reference * 1e3:9.0f}{pack / reference:7.2f}{unpack / reference:8.2f}")
 
 
 def time_index() -> None:
     for text in ("f32[1024,1024]", "f32[3,5]{1,0:T(2,2)}", "bf16[4,7,1024,1000]{2,3,1,0:T(8,128)(2,1)}"):
         shape = hm.Shape.parse(text)
-        seconds = min(timeit.repeat(lambda shape=shape: hm.linear_index(shape), number=2000, repeat=REPEATS)) / 2000
+        seconds = (
+            min(timeit.repeat(lambda shape=shape: hm.layouts.linear_index(shape), number=2000, repeat=REPEATS)) / 2000
+        )
         print(f"linear_index({text}): {seconds * 1e6:.1f} us")
 
 

@@ -33,12 +33,12 @@ CALLS: dict[str, list[tuple[Any, str]]] = {
     "backward_slice": [(MODULE["n"], "Module"), (0, "int")],
     "forward_slice": [(MODULE.entry.parameters[0], ""), ((), "int")],
     "check": [(MODULE, "Module")],
-    "bounds_many": [([MAP], "")],
-    "coalescing": [(MODULE["n"], "Module"), (hm.flat_thread_map(SHAPE), "None")],
+    "maps.bounds_many": [([MAP], "")],
+    "coalescing": [(MODULE["n"], "Module"), (hm.layouts.thread_map(SHAPE), "None")],
     "collectives": [(MODULE, "Module")],
-    "compose_many": [([(MAP, MAP)], "")],
+    "maps.compose_many": [([(MAP, MAP)], "")],
     "cost": [(MODULE["n"], "Module"), (None, "None str")],
-    "count_many": [([MAP], "")],
+    "maps.count_many": [([MAP], "")],
     "layouts.decompose_bitcast": [(SHAPE, ""), (SHAPE, "")],
     "diff": [(MODULE, "Module"), (MODULE, "Module")],
     "edit": [(MODULE, "Module")],
@@ -47,7 +47,6 @@ CALLS: dict[str, list[tuple[Any, str]]] = {
     "draw": [(SHARDING, ""), (SHAPE, "")],
     "execute": [(MODULE, "Module")],
     "explain": [(MODULE["n"], ""), ((0, 0), "None")],
-    "explain_simplify": [(MAP, "")],
     "explore": [(MODULE, "Module"), (None, "None Module")],
     "fusions": [(MODULE, "Module"), (None, "None str")],
     "gemm": [(MODULE["n"], "")],
@@ -57,18 +56,18 @@ CALLS: dict[str, list[tuple[Any, str]]] = {
     "is_bitcast": [(MODULE["n"], "Module"), (0, "int")],
     "kernel": [((2,), "int"), ([], ""), ("f32[4]", "")],
     "layouts.is_valid_bitcast": [(SHAPE, ""), (SHAPE, "")],
-    "linear_index": [(SHAPE, "")],
+    "layouts.linear_index": [(SHAPE, "")],
     "load": [("no such file", "str")],
-    "logical_index": [(SHAPE, "")],
+    "layouts.logical_index": [(SHAPE, "")],
     "loop": [(MODULE["n"], "")],
     "observed_reads": [(MODULE["n"], "Module"), ((0, 0), "")],
     "output_to_input": [(MODULE["n"], "Module"), (0, "int")],
-    "pack": [(BYTES, "int float"), (None, "None str")],
+    "layouts.pack": [(BYTES, "int float"), (None, "None str")],
     "parse": [("", "str")],
     "parse_all": [("", "str")],
     "partitioned": [(MODULE["n"], ""), ({}, "None")],
     "profile": [(b"", "str")],
-    "ravel_index": [(SHAPE, ""), ((0, 0), "")],
+    "layouts.ravel_index": [(SHAPE, ""), ((0, 0), "")],
     "readers": [(MODULE["n"], "")],
     "register_rule": [("name", "str"), (len, "")],
     "layouts.reshape_is_bitcast": [(SHAPE, ""), (SHAPE, "")],
@@ -78,15 +77,13 @@ CALLS: dict[str, list[tuple[Any, str]]] = {
     "shard": [(MODULE, "Module"), ({}, "")],
     "sharder": [(MODULE, "Module")],
     "sharding_of": [(MODULE["n"], "Module"), (0, "int")],
-    "simplify_many": [([MAP], "")],
+    "maps.simplify_many": [([MAP], "")],
     "thread_map": [(MODULE["n"], "Module")],
-    "emitter_thread_map": [(SHAPE, ""), ("loop", "")],
-    "flat_thread_map": [(SHAPE, "")],
+    "layouts.thread_map": [(SHAPE, "")],
     "tile": [(MODULE["n"], "Module"), (0, "int")],
     "layouts.transpose_is_bitcast": [(SHAPE, ""), (SHAPE, ""), ([0, 1], "")],
-    "unpack": [(bytes(96), ""), (SHAPE, "str")],
-    "unravel_index": [(SHAPE, ""), (0, "int")],
-    "unregister_rule": [("name", "str")],
+    "layouts.unpack": [(bytes(96), ""), (SHAPE, "str")],
+    "layouts.unravel_index": [(SHAPE, ""), (0, "int")],
     "utilization": [(MODULE["n"], "Module")],
     "verify": [(MODULE, "Module")],
 }
@@ -98,7 +95,7 @@ def wrong_values(taken: str) -> list[Any]:
 
 
 def test_every_public_function_is_listed() -> None:
-    public = [*hm.__all__, *(f"layouts.{name}" for name in hm.layouts.__all__)]
+    public = [*hm.__all__, *(f"{part}.{name}" for part in ("layouts", "maps") for name in attrgetter(part)(hm).__all__)]
     functions = {name for name in public if isfunction(f := attrgetter(name)(hm)) or isbuiltin(f)}
     assert functions == {name for name in CALLS if not name[0].isupper()}
 
@@ -252,10 +249,10 @@ def test_what_a_sequence_says_of_its_length_is_not_believed(take: Any, long: Any
 
 def test_any_number_of_threads_is_taken() -> None:
     maps = [MAP] * 1000
-    assert hm.simplify_many(maps, threads=1 << 40) == hm.simplify_many(maps, threads=0) == maps
-    assert hm.bounds_many(maps, threads=7) == [tuple(m.bounds(i) for i in range(2)) for m in maps]
+    assert hm.maps.simplify_many(maps, threads=1 << 40) == hm.maps.simplify_many(maps, threads=0) == maps
+    assert hm.maps.bounds_many(maps, threads=7) == [tuple(m.bounds(i) for i in range(2)) for m in maps]
     for distinct in (False, True):
-        assert hm.count_many(maps, distinct=distinct, threads=3) == [m.count(distinct) for m in maps]
+        assert hm.maps.count_many(maps, distinct=distinct, threads=3) == [m.count(distinct) for m in maps]
 
 
 EXPR = hm.Expr.dim(0)

@@ -53,9 +53,9 @@ PENDING = {
     "pack": (
         "shape = hm.Shape.parse('u8[6000,8000]{0,1:T(8,128)}')\n"
         "given, packed, fill = (np.zeros(n, np.uint8) for n in (shape.n_elements, shape.buffer_bytes, 1))\n"
-        "hm.pack(np.ones((3, 5), np.uint8), 'u8[3,5]{1,0:T(2,2)}')",
+        "hm.layouts.pack(np.ones((3, 5), np.uint8), 'u8[3,5]{1,0:T(2,2)}')",
         "_core.pack_into, shape, given, packed, fill, 1",
-        "hm.pack(np.ones((3, 5), np.uint8), 'u8[3,5]{1,0:T(2,2)}').sum() == 15",
+        "hm.layouts.pack(np.ones((3, 5), np.uint8), 'u8[3,5]{1,0:T(2,2)}').sum() == 15",
     ),
     "parse text": ("text = chain(40_000)", "_core.parse_text, text", "len(hm.parse(text).entry) == 80_002"),
     "parse bytes": ("text = chain(40_000).encode()", "_core.parse_text, text", "len(hm.parse(text).entry) == 80_002"),
@@ -101,18 +101,18 @@ PENDING = {
 
 # The same for calls that take a minute or more to their end.
 ENDLESS = {
-    "simplify_many": ("maps = [hard_map(40)] * 100_000", "hm.simplify_many(maps)"),
-    "simplify_many on threads": ("maps = [hard_map(40)] * 100_000", "hm.simplify_many(maps, threads=2)"),
+    "simplify_many": ("maps = [hard_map(40)] * 100_000", "hm.maps.simplify_many(maps)"),
+    "simplify_many on threads": ("maps = [hard_map(40)] * 100_000", "hm.maps.simplify_many(maps, threads=2)"),
     "compose_many": (
         "pairs = [(hm.IndexingMap.identity([999, 999]), hard_map(40))] * 100_000",
-        "hm.compose_many(pairs, simplify=True, threads=2)",
+        "hm.maps.compose_many(pairs, simplify=True, threads=2)",
     ),
     "count_many": (
         "m = hm.IndexingMap.parse('(d0, d1) -> (d0 * d1 mod 65), domain: d0 in [0, 240], d1 in [0, 240]')\n"
         "maps = [m] * 1_000_000",
-        "hm.count_many(maps, distinct=True)",
+        "hm.maps.count_many(maps, distinct=True)",
     ),
-    "bounds_many": ("maps = [hard_map(400)] * 100_000", "hm.bounds_many(maps)"),
+    "bounds_many": ("maps = [hard_map(400)] * 100_000", "hm.maps.bounds_many(maps)"),
     "evaluate": (
         "m, points = summed(2000), np.zeros((4_000_000, 2), np.int64)",
         "m.evaluate(points)",
@@ -214,7 +214,7 @@ for threads in (1, 2):
     looks.clear()
     signal.setitimer(signal.ITIMER_REAL, 0.2)
     try:
-        hm.simplify_many([m, *maps], threads=threads)
+        hm.maps.simplify_many([m, *maps], threads=threads)
     except KeyError:
         print(looks[0], len(looks))
 """
@@ -227,7 +227,7 @@ def test_calls_of_other_threads_go_on() -> None:
     code = """
 import threading, os
 done = []
-worker = threading.Thread(target=lambda: done.append(len(hm.simplify_many([hard_map(40)] * 1000))))
+worker = threading.Thread(target=lambda: done.append(len(hm.maps.simplify_many([hard_map(40)] * 1000))))
 worker.start()
 try:
     os.kill(os.getpid(), signal.SIGINT)

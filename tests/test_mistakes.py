@@ -37,7 +37,7 @@ def test_mistake(names: dict[str, Any], call: str, error: str, message: str) -> 
 
 def test_any_iterable_is_a_sequence_of_maps_or_sizes() -> None:
     identity = hm.IndexingMap.identity([4, 6])
-    assert hm.simplify_many(m for m in [identity]) == [identity]
+    assert hm.maps.simplify_many(m for m in [identity]) == [identity]
     assert hm.Builder("m").broadcast(1.0, (n for n in (2, 3))).shape == hm.Shape("f32", np.array([2, 3]))
 
 

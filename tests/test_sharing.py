@@ -85,7 +85,7 @@ SAMPLES: dict[str, list[Any]] = {
         dataclasses.replace(hm.verify(MODULE["n"])[0], witness=((1,), (2,)), reason="on devices 0 and 1"),
     ],
     "Computation": [MODULE.entry, MODULE.computation("add")],
-    "Constraint": [hm.Constraint(hm.Expr.dim(0) % 3, -(2**63), 2**63 - 1)],
+    "Constraint": [hm.maps.Constraint(hm.Expr.dim(0) % 3, -(2**63), 2**63 - 1)],
     "ConvolutionDimensionNumbers": [hlo.ConvolutionDimensionNumbers.parse("bf01_oi01->bf01")],
     "Cost": [hm.IndexingMap.identity([3]).cost()],
     "Count": [hm.IndexingMap.identity([3]).count(), hm.IndexingMap.undefined([3]).count()],
@@ -112,7 +112,7 @@ SAMPLES: dict[str, list[Any]] = {
         hm.IndexingMap.undefined([2, 3]),
         hm.IndexingMap.parse("(d0) -> (d0), domain: d0 in [3, 2]").simplify(),
         hm.IndexingMap(
-            [3], [hm.Expr.runtime(0)], runtime=[hm.Variable("at", 0, 2, source=5, element=[hm.Expr.dim(0)])]
+            [3], [hm.Expr.runtime(0)], runtime=[hm.maps.Variable("at", 0, 2, source=5, element=[hm.Expr.dim(0)])]
         ),
         *RUNTIME,
         *TUPLE_PART,
@@ -155,8 +155,8 @@ SAMPLES: dict[str, list[Any]] = {
     "Unknown": [hm.Unknown("no rule for sort")],
     "Variable": [
         hm.IndexingMap.identity([3]).dims[0],
-        hm.Variable(None, 0, 3),
-        hm.Variable("at", -1, 1, source=3, element=[hm.Expr.dim(0)]),
+        hm.maps.Variable(None, 0, 3),
+        hm.maps.Variable("at", -1, 1, source=3, element=[hm.Expr.dim(0)]),
         *RUNTIME[0].runtime,
         *(v for m in RUNTIME for v in m.runtime),
     ],
@@ -201,7 +201,7 @@ def content(value: Any) -> Any:
         case hm.IndexingMap():
             variables = [content(kind) for kind in (value.dims, value.ranges, value.runtime)]
             return kind, str(value), value.shape_index, content(value.use), variables
-        case hm.Variable():
+        case hm.maps.Variable():
             return kind, value.name, value.lower, value.upper, value.source, value.element, content(value.supplier)
         case hm.MapSet():
             maps = [(content(m), content(value.uses(m))) for m in value]
@@ -357,7 +357,7 @@ def results(dump: hm.DumpDirectory) -> Iterator[object]:
         yield from (hm.explain(i), hm.draw(i))
     fusion, dot = FUSED["f"], FUSED["d"]
     yield from (hm.explain(dot, (1, 1)), hm.draw(dot, element=(1, 1)), hm.verify(FUSED["n"]), hm.analyze(FUSED))
-    yield from (hm.schedule(fusion), hm.coalescing(fusion), hm.utilization(fusion), hm.flat_thread_map(square))
+    yield from (hm.schedule(fusion), hm.coalescing(fusion), hm.utilization(fusion), hm.layouts.thread_map(square))
     yield from (hm.partitioned(fusion), hm.partitioned(dot), hm.sharding_of(dot), hm.reshard(square, both, rows))
     yield hm.reshard(square, [both, rows], rows, mesh=hlo.Mesh.parse("mesh['x'=4]"), links={"x": 1e9})
     trace = Path(__file__).parent / "cases" / "profiles" / "cpu.xplane.pb"
@@ -369,7 +369,7 @@ def results(dump: hm.DumpDirectory) -> Iterator[object]:
     yield from (hm.tile(dot), hm.tile(dot).evaluate([[16, 16, 16]]), hm.tile(dot).box(0, [16, 16, 16], [0, 0, 0]))
     yield from (hm.draw(square), hm.draw(both, square), hm.draw(hm.tile(dot)), hm.draw(RUNTIME[0]))
     yield from (
-        hm.explain_simplify(RUNTIME[0]),
+        RUNTIME[0].simplify(trace=True),
         hm.layouts.decompose_bitcast(square, hm.Shape("f32", [4096])),
     )
     yield from (sample for name in SAMPLES for sample in samples(name, dump))

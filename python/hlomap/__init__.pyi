@@ -5,29 +5,21 @@ from . import (
     hlo as hlo,
     interop as interop,
     layouts as layouts,
+    maps as maps,
     results as results,
 )
 from ._core import (
     Computation as Computation,
-    Constraint as Constraint,
     Expr as Expr,
     IndexingMap as IndexingMap,
     Instruction as Instruction,
     Layout as Layout,
     Module as Module,
     Shape as Shape,
-    Variable as Variable,
     __version__ as __version__,
-    bounds_many as bounds_many,
-    compose_many as compose_many,
-    count_many as count_many,
-    flat_thread_map as flat_thread_map,
-    linear_index as linear_index,
-    logical_index as logical_index,
-    simplify_many as simplify_many,
 )
 from .analysis.bitcasts import is_bitcast as is_bitcast
-from .analysis.custom_rules import register_rule as register_rule, unregister_rule as unregister_rule
+from .analysis.custom_rules import register_rule as register_rule
 from .analysis.gemm import gemm as gemm
 from .analysis.loops import loop as loop
 from .analysis.queries import (
@@ -47,21 +39,13 @@ from .errors import HlomapError as HlomapError
 from .explorer.page import explore as explore
 from .fusing.fusions import fusions as fusions
 from .guard.check import check as check
-from .hlo.dump_directory import DumpDirectory as DumpDirectory, DumpedModule as DumpedModule
+from .hlo.dump_directory import DumpDirectory as DumpDirectory
 from .hlo.edit import extract as extract, fuse as fuse
 from .hlo.load import load as load, parse as parse, parse_all as parse_all
 from .interop.jax import from_jax as from_jax
 from .interpreter import execute as execute
 from .kernels.kernel import kernel as kernel
-from .layouts.buffers import (
-    pack as pack,
-    ravel_index as ravel_index,
-    unpack as unpack,
-    unravel_index as unravel_index,
-)
-from .maps.device_groups import DeviceIndexing as DeviceIndexing
 from .maps.map_set import MapSet as MapSet
-from .maps.simplification import explain_simplify as explain_simplify
 from .memory.coalescing import coalescing as coalescing
 from .memory.collectives import collectives as collectives
 from .memory.cost import cost as cost
@@ -71,7 +55,7 @@ from .memory.utilization import utilization as utilization
 from .pictures.draw import draw as draw
 from .plans.sharder import shard as shard, sharder as sharder
 from .schedules.schedule import schedule as schedule
-from .schedules.thread_map import emitter_thread_map as emitter_thread_map, thread_map as thread_map
+from .schedules.thread_map import thread_map as thread_map
 from .shardings.partition import partitioned as partitioned
 from .shardings.program import sharding_of as sharding_of
 from .shardings.reshards import reshard as reshard

@@ -112,14 +112,24 @@ class IndexingMap:
         >>> print(m.simplify(rescale=True))
         ()[s0] -> (s0 * 4 + 4), domain: s0 in [0, 1]
 
-        With ``trace=True`` returns the result of :func:`hlomap.explain_simplify`: the map and the rules that fired.
+        With ``trace=True`` the result is a :class:`~hlomap.results.SimplifyTrace`: the map before and after, and the
+        steps in order.  A step rewrites a part of the map without changing its value at any point of the domain.
+        Steps of alternatives that the simplifier tried and discarded are included.  Tracing disables the simplifier's
+        shortcuts, which do not affect the result.  ``SIMPLIFY.md`` of the Rust crate ``quasiaffine`` describes the
+        rules, their order, and why they terminate.
+
+        >>> m = hm.IndexingMap.parse("(d0, d1) -> ((d0 * 12 + d1) floordiv 4), domain: d0 in [0, 7], d1 in [0, 11]")
+        >>> print(m.simplify(trace=True))
+        before  (d0, d1) -> ((d0 * 12 + d1) floordiv 4), domain: d0 in [0, 7], d1 in [0, 11]
+        after   (d0, d1) -> (d0 * 3 + d1 floordiv 4), domain: d0 in [0, 7], d1 in [0, 11]
+           1. multiples: (n*k*x + y) floordiv n = k*x + y floordiv n
+                  (d0 * 12 + d1) floordiv 4
+               => d0 * 3 + d1 floordiv 4
         """
         found = self._simplify(keep_point_dims, drop_unused, rescale, trace)
         if found is not None:
             return found
-        return simplification.explain_simplify(
-            self, keep_point_dims=keep_point_dims, drop_unused=drop_unused, rescale=rescale
-        )
+        return simplification.trace(self, keep_point_dims, drop_unused, rescale)
 
     def then(self: _core.IndexingMap, second: _core.IndexingMap | MapSet, /) -> _core.IndexingMap | MapSet:
         """The composition: first this map, then ``second``; not simplified.  With a set the result is a simplified set.
@@ -440,14 +450,14 @@ class Sharding:
         """
         return interop_jax.named_sharding(self, mesh)
 
-    def device_map(self: _core.Sharding, /, shape: _core.Shape, num_devices: int | None = None) -> MapSet:
+    def device_map(self: _core.Sharding, /, shape: _core.Shape, n_devices: int | None = None) -> MapSet:
         """The elements of an array on each device: a :class:`~hlomap.MapSet` from ``(device, l0, l1, …)``, an element
         of a device's part, to the element of the whole array.
 
         If the tiles do not divide the array, a constraint cuts the last parts.  There is one map if the order of the
         devices is an iota or has strides like one, else a map for each run of devices; ``.reason`` says so if there are
         many.  The set is unknown for the kind ``"unknown"``, and not exact if
-        devices hold summands (``"unreduced"``) or arrays of their own (``"manual"``).  ``num_devices`` is the number of
+        devices hold summands (``"unreduced"``) or arrays of their own (``"manual"``).  ``n_devices`` is the number of
         devices of a replicated array; without it every number of 31 bits is a device.
 
         Raises :class:`~hlomap.errors.ShapeError` for everything but an array whose rank fits, for a device that is
@@ -459,9 +469,9 @@ class Sharding:
         (device, l0, l1) -> ((device floordiv 4) * 5 + l0, (device mod 4) * 3 + l1),
         domain: device in [0, 7], l0 in [0, 4], l1 in [0, 2]
         """
-        return device_maps.device_map(self, shape, num_devices)
+        return device_maps.device_map(self, shape, n_devices)
 
-    def owner_map(self: _core.Sharding, /, shape: _core.Shape, num_devices: int | None = None) -> MapSet:
+    def owner_map(self: _core.Sharding, /, shape: _core.Shape, n_devices: int | None = None) -> MapSet:
         """The devices that hold each element: a :class:`~hlomap.MapSet` from the indices of the array to a device.
 
         Replicas are a range variable.  Everything else is as in :meth:`device_map`, whose pairs the result inverts.
@@ -471,7 +481,7 @@ class Sharding:
         >>> print(sharding.owner_map(hm.Shape("f32", [10, 12])))
         (d0, d1)[s0] -> ((d0 floordiv 5) * 4 + s0), domain: d0 in [0, 9], d1 in [0, 11], s0 in [0, 3]
         """
-        return device_maps.owner_map(self, shape, num_devices)
+        return device_maps.owner_map(self, shape, n_devices)
 
     def local_shape(self: _core.Sharding, /, shape: _core.Shape, device: int | None = None) -> _core.Shape | None:
         """The shape of the part of an array that a device holds, by default of the largest part; ``None`` for a device

@@ -1,5 +1,6 @@
 # The classes of results; lazy.py imports each on its first use.
 from ._core import Cost as Cost, Count as Count
+from .analysis.custom_rules import RegisteredRule as RegisteredRule
 from .analysis.gemm import Gemm as Gemm
 from .analysis.loops import Access as Access, CarriedValue as CarriedValue, Loop as Loop, LoopCounter as LoopCounter
 from .analysis.reads import Reads as Reads
@@ -12,6 +13,7 @@ from .explorer.page import ExplorerPage as ExplorerPage
 from .fusing.table import FusionCandidate as FusionCandidate, FusionTable as FusionTable
 from .guard.check import CheckReport as CheckReport, Limit as Limit, Violation as Violation
 from .guard.fixture import Hlo as Hlo
+from .hlo.dump_directory import DumpedModule as DumpedModule
 from .interop.jax import ModuleChange as ModuleChange
 from .kernels.kernel import (
     Kernel as Kernel,

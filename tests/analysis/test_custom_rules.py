@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -20,12 +21,13 @@ NOTHING: list[hm.IndexingMap] = []
 
 @pytest.fixture
 def register() -> Iterator[Callable[..., hm.Instruction]]:
-    def register(*rules: Any, **more: Any) -> hm.Instruction:
-        hm.register_rule("rule", *rules, **more)
-        return hm.parse(CALL).entry.root
+    with ExitStack() as registered:
 
-    yield register
-    hm.unregister_rule("rule")
+        def register(*rules: Any, **more: Any) -> hm.Instruction:
+            registered.enter_context(hm.register_rule("rule", *rules, **more))
+            return hm.parse(CALL).entry.root
+
+        yield register
 
 
 def raising(error: BaseException) -> Callable[..., Any]:
@@ -90,14 +92,13 @@ def test_maps_tell_bytes_better(register: Callable[..., hm.Instruction]) -> None
 
 def test_a_new_cost_replaces_the_old_one(register: Callable[..., hm.Instruction]) -> None:
     """Whatever was asked before: of the module, of another one with equal instructions, of a table."""
-    call = register(cost=lambda _: (1, 0))
-    module = call.computation.module
+    module = register(cost=lambda _: (1, 0)).computation.module
     for n in (1, 2, 3):
-        register(cost=lambda _, n=n: (n, 0))
+        rule = hm.register_rule("rule", cost=lambda _, n=n: (n, 0))
         other = hm.parse(CALL)
         assert [hm.cost(m).flops for m in (module, other)] == [n, n]
         assert [hm.analyze(m)["flops"][0] for m in (module, other)] == [n, n]
-    hm.unregister_rule("rule")
+    rule.unregister()
     assert hm.cost(module).notes == ("not counted: custom-call to 'rule' has no known operations",)
     assert hm.analyze(module)["flops"] == [None, None]
     register(lambda *_: [NOTHING, NOTHING])
@@ -109,14 +110,11 @@ def test_a_cost_in_place_of_that_of_an_opcode() -> None:
     module = hm.parse("""HloModule m
 f { p = f32[8] parameter(0)  n = f32[8] negate(p)  ROOT s = f32[4] slice(n), slice={[0:4]} }
 ENTRY e { p = f32[8] parameter(0)  q = f32[8] negate(p)  ROOT r = f32[4] fusion(q), kind=kLoop, calls=f }""")
-    hm.register_rule("negate", cost=lambda i: (0, 3 * i.shape.n_elements))
-    try:
+    with hm.register_rule("negate", cost=lambda i: (0, 3 * i.shape.n_elements)):
         assert [(part.name, part.flops, part.transcendentals) for part in hm.cost(module).parts] == [
             ("q", 0, 24), ("r", 0, 24)
         ]  # fmt: skip
         assert not hm.output_to_input(module["r"])[0].is_unknown
-    finally:
-        hm.unregister_rule("negate")
     assert [part.flops for part in hm.cost(module).parts] == [8, 4]
 
 
@@ -161,16 +159,27 @@ def test_costs_that_are_refused() -> None:
     for opcode in ("fusion", "while", "conditional", "call"):
         with pytest.raises(ValueError, match=f"the cost of '{opcode}' follows from the computations that it runs"):
             hm.register_rule(opcode, cost=lambda _: (1, 0))
+
+
+def test_a_rule_is_removed_once() -> None:
+    """By itself alone: not by its handle after another rule of its name has come."""
+    first, second = (hm.register_rule("rule", lambda *_: [NOTHING, NOTHING]) for _ in range(2))
+    with pytest.raises(hm.errors.NotFoundError, match="this rule of 'rule' is not registered any more"):
+        first.unregister()
+    call = hm.parse(CALL).entry.root
+    with second:
+        assert not hm.output_to_input(call)[0].is_unknown
+        with first:
+            pass
+        assert not hm.output_to_input(call)[0].is_unknown
+    assert hm.output_to_input(call)[0].is_unknown
     with pytest.raises(hm.errors.NotFoundError):
-        hm.unregister_rule("rule")
+        second.unregister()
 
 
 def test_a_rule_for_what_the_core_knows_is_asked() -> None:
     """Without it, the elements of a tuple are found without a rule."""
     module = hm.parse("ENTRY e { p = (f32[5], f32[6]) parameter(0)  ROOT r = f32[6] get-tuple-element(p), index=1 }")
     assert str(hm.output_to_input(module.entry.root)[0][0]).startswith("(d0) -> (d0)")
-    hm.register_rule("get-tuple-element", raising(ValueError("asked")))
-    try:
+    with hm.register_rule("get-tuple-element", raising(ValueError("asked"))):
         assert "asked" in str(hm.output_to_input(module.entry.root)[0].reason)
-    finally:
-        hm.unregister_rule("get-tuple-element")

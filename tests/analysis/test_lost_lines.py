@@ -200,8 +200,7 @@ def test_without_a_rule_nothing_is_known() -> None:
     opcodes = sorted({i.opcode for case, *_ in cases for i in case.module.instructions if i.operands})
     n_cases = 0
     for opcode in opcodes:
-        hm.register_rule(opcode, lambda call, index: [hm.MapSet.unknown("taken away") for _ in call.operands])
-        try:
+        with hm.register_rule(opcode, lambda call, index: [hm.MapSet.unknown("taken away") for _ in call.operands]):
             for case, *before in cases:
                 own = [i for i in case.module.instructions if i.opcode == opcode]
                 if not own:
@@ -215,8 +214,6 @@ def test_without_a_rule_nothing_is_known() -> None:
                             assert is_same(new.get(key), old.get(key)), (opcode, case.id, key)
                         elif key in old:
                             assert is_wider(new.get(key), old[key]), (opcode, case.id, key)
-        finally:
-            hm.unregister_rule(opcode)
     assert len(opcodes) > 80 and n_cases > 800, (len(opcodes), n_cases)
 
 

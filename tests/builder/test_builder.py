@@ -98,7 +98,7 @@ def arguments(case: Example) -> list[Any]:
 def executed(case: Example) -> Any:
     fed = {"infeed": [np.int32(one) for one in eval(case.clauses["fed"])]} if "fed" in case.clauses else {}
     n = int(case.clauses.get("replicas", 1))
-    return hm.execute(MODULES[case.name], *arguments(case), num_replicas=n, custom_calls={"myfunc": myfunc}, **fed)
+    return hm.execute(MODULES[case.name], *arguments(case), n_replicas=n, custom_calls={"myfunc": myfunc}, **fed)
 
 
 @pytest.mark.parametrize("example", [e for e in EXAMPLES if "gives" in e.clauses], ids=lambda e: e.name)

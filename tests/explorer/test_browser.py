@@ -264,7 +264,7 @@ def test_layouts(browser: Browser, tmp_path: Path) -> None:
     )
     columns = [int(text) if text.isdigit() else None for text in rows[0][1:]]
     assert columns == [0, 1, 2, None, 127, 128, None, 258, 259]
-    positions = hm.linear_index(shape)
+    positions = hm.layouts.linear_index(shape)
     for row in rows[1:]:
         for column, text in zip(columns, row[1:], strict=True):
             if row[0].isdigit() and column is not None:

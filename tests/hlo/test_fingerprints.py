@@ -78,11 +78,8 @@ def test_runtime_values_belong_to_their_own_module() -> None:
 def test_custom_rules_invalidate_cached_results() -> None:
     module = hm.parse(INNER.format("f", ""))
     before = hm.output_to_input(module.entry.root)[0]
-    hm.register_rule("dynamic-slice", lambda s, index: [hm.MapSet.unknown("it is a secret"), []])
-    try:
+    with hm.register_rule("dynamic-slice", lambda s, index: [hm.MapSet.unknown("it is a secret"), []]):
         assert hm.output_to_input(module.entry.root)[0].reason == "it is a secret"
-    finally:
-        hm.unregister_rule("dynamic-slice")
     assert hm.output_to_input(module.entry.root)[0] == before
 
 

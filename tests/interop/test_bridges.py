@@ -79,11 +79,11 @@ def test_texts() -> None:
 # -------------------------------------------------------------------------------------------------------------- points
 
 
-def variables(m: hm.IndexingMap) -> list[hm.Variable]:
+def variables(m: hm.IndexingMap) -> list[hm.maps.Variable]:
     return [*m.dims, *m.ranges, *m.runtime]
 
 
-def candidates(variable: hm.Variable) -> list[int]:
+def candidates(variable: hm.maps.Variable) -> list[int]:
     """All values of a small range and one beyond each end; of a large range, some."""
     lower, upper = variable.lower, variable.upper
     middle = (lower + upper) // 2

@@ -248,6 +248,6 @@ def test_collectives_of_four_replicas(opcode: str) -> None:
     given = [rng.integers(-50, 50, (4, 2)).astype(np.float32) for _ in range(4)]
     for text, expected in zip(texts, xla_run.results([(text, given) for text in texts], replicas=4), strict=True):
         assert not isinstance(expected, str), f"{expected}\n{text}"
-        found = hm.execute(hm.parse(text), given, num_replicas=4)
+        found = hm.execute(hm.parse(text), given, n_replicas=4)
         for own, theirs in zip(found, expected, strict=True):
             np.testing.assert_array_equal(own, theirs, err_msg=text)

@@ -27,12 +27,12 @@ def test_maps() -> None:
         points = indices(shape.dimensions)
         assert shape.buffer_elements == len(held), describe(shape)
         if shape.n_elements == 0:
-            assert hm.linear_index(shape).is_known_empty and not (held >= 0).any()
+            assert hm.layouts.linear_index(shape).is_known_empty and not (held >= 0).any()
             continue
-        for there in (hm.linear_index(shape), hm.linear_index(shape).simplify(keep_point_dims=True)):
+        for there in (hm.layouts.linear_index(shape), hm.layouts.linear_index(shape).simplify(keep_point_dims=True)):
             assert (there.evaluate(points)[:, 0] == at).all(), describe(shape)
         all_positions = np.arange(len(held)).reshape(-1, 1)
-        for back in (hm.logical_index(shape), hm.logical_index(shape).simplify(keep_point_dims=True)):
+        for back in (hm.layouts.logical_index(shape), hm.layouts.logical_index(shape).simplify(keep_point_dims=True)):
             assert (back.in_domain(all_positions) == (held >= 0)).all(), describe(shape)
             assert (back.evaluate(at.reshape(-1, 1)) == points).all(), describe(shape)
 
@@ -43,7 +43,7 @@ def test_ravel_and_unravel_are_inverse() -> None:
         shape = random_shape(rng, largest=500)
         if shape.n_elements == 0:
             continue
-        there, back = hm.linear_index(shape), hm.logical_index(shape)
+        there, back = hm.layouts.linear_index(shape), hm.layouts.logical_index(shape)
         found = there.then(back).equivalent(hm.IndexingMap.identity(shape.dimensions))
         assert found.value, f"{describe(shape)}: {found}"
         again = back.then(there)
@@ -65,11 +65,11 @@ def test_buffers(dtype: str) -> None:
         _, held = positions(shape)
         n = shape.n_elements
         array = (np.arange(n) % 120).reshape(shape.dimensions)
-        array = array.astype(hm.unpack(b"", hm.Shape(dtype, [0])).dtype)
+        array = array.astype(hm.layouts.unpack(b"", hm.Shape(dtype, [0])).dtype)
         for threads in (1, 3):
-            buffer = hm.pack(array, shape, fill=121, threads=threads)
+            buffer = hm.layouts.pack(array, shape, fill=121, threads=threads)
             assert (buffer == np.where(held >= 0, held % 120, 121).astype(array.dtype)).all(), describe(shape)
-            assert (hm.unpack(buffer, shape, threads=threads) == array).all(), describe(shape)
+            assert (hm.layouts.unpack(buffer, shape, threads=threads) == array).all(), describe(shape)
 
 
 @pytest.mark.parametrize("dtype", ["s4", "u4", "s2", "u2", "f4e2m1fn", "s1", "u1", "pred", "s8", "bf16"])
@@ -85,30 +85,30 @@ def test_packed_buffers(dtype: str) -> None:
         assert plain.layout or plain.rank == 0
         layout = (plain.layout or hm.Layout([])).replace(element_size_in_bits=bits)
         shape = plain.with_layout(layout)
-        n_bytes = hm.unpack(b"", hm.Shape(dtype, [0])).dtype.itemsize
+        n_bytes = hm.layouts.unpack(b"", hm.Shape(dtype, [0])).dtype.itemsize
         raw = np.array([rng.randrange(256) for _ in range(shape.n_elements * n_bytes)], np.uint8)
         value = {"pred": 1, "s8": 8, "bf16": 16}.get(dtype, least)
         if value < 8:
             raw &= (1 << value) - 1
             if dtype.startswith("s"):
                 raw = (raw ^ (1 << (value - 1))) - np.uint8(1 << (value - 1))
-        array = raw.view(hm.unpack(b"", hm.Shape(dtype, [0])).dtype).reshape(shape.dimensions)
-        buffer = hm.pack(array, shape)
+        array = raw.view(hm.layouts.unpack(b"", hm.Shape(dtype, [0])).dtype).reshape(shape.dimensions)
+        buffer = hm.layouts.pack(array, shape)
         assert buffer.nbytes == shape.buffer_bytes
         found = np.unpackbits(buffer.view(np.uint8), bitorder="little")
         expected = np.zeros(len(found), np.uint8)
         ours = np.unpackbits(raw.reshape(-1, n_bytes), axis=1, bitorder="little")[:, :bits]
-        firsts = hm.linear_index(shape, unit="bit").evaluate(indices(shape.dimensions))[:, 0]
+        firsts = hm.layouts.linear_index(shape, unit="bit").evaluate(indices(shape.dimensions))[:, 0]
         for at, element in zip(firsts, ours, strict=True):
             expected[at : at + min(value, bits)] = element[: min(value, bits)]
         mask = np.zeros(len(found), np.bool_)
         for at in firsts:
             mask[at : at + min(value, bits)] = True
         assert (found[mask] == expected[mask]).all(), describe(shape)
-        in_bytes = hm.linear_index(shape, unit="byte").evaluate(indices(shape.dimensions))[:, 0]
+        in_bytes = hm.layouts.linear_index(shape, unit="byte").evaluate(indices(shape.dimensions))[:, 0]
         assert (in_bytes == firsts // 8).all()
-        assert hm.unpack(buffer, shape).tobytes() == array.tobytes(), describe(shape)
-        assert hm.unpack(buffer.tobytes(), shape).tobytes() == array.tobytes()
+        assert hm.layouts.unpack(buffer, shape).tobytes() == array.tobytes(), describe(shape)
+        assert hm.layouts.unpack(buffer.tobytes(), shape).tobytes() == array.tobytes()
 
 
 def test_reshapes_and_transposes_that_are_bitcasts() -> None:

@@ -104,9 +104,9 @@ def test_parts_of_a_split_array() -> None:
     seen = 0
     for number, (start, part) in enumerate(shape.parts):
         inside = tuple(slice(i, i + n) for i, n in zip(start, part.dimensions, strict=True))
-        buffer = hm.pack(array[inside], part, fill=-1)
-        there = hm.linear_index(shape, part=number)
-        back = hm.logical_index(shape, part=number)
+        buffer = hm.layouts.pack(array[inside], part, fill=-1)
+        there = hm.layouts.linear_index(shape, part=number)
+        back = hm.layouts.logical_index(shape, part=number)
         points = indices(part.dimensions) + start
         assert (buffer[there.evaluate(points)[:, 0]] == array[inside].reshape(-1)).all()
         assert (back.evaluate(there.evaluate(points)) == points).all()
@@ -115,7 +115,7 @@ def test_parts_of_a_split_array() -> None:
         seen += len(points)
     assert seen == 30
     with pytest.raises(hm.errors.ShapeError, match="expected a part number below 6, found 6"):
-        hm.linear_index(shape, part=6)
+        hm.layouts.linear_index(shape, part=6)
 
 
 # ---------------------------------------------------------------------------------------------------------- operations
@@ -158,7 +158,7 @@ ENTRY e {
 
 
 def _at(shape: hm.Shape, points: np.ndarray) -> list[int]:
-    return [int(p) for p in np.atleast_1d(hm.ravel_index(shape, points))]
+    return [int(p) for p in np.atleast_1d(hm.layouts.ravel_index(shape, points))]
 
 
 def test_bitcasts_as_transpose_reshape_transpose() -> None:
@@ -171,7 +171,7 @@ def test_bitcasts_as_transpose_reshape_transpose() -> None:
         moved = array.transpose(factors.operand_permutation)
         assert moved.shape == factors.operand_sizes
         moved = moved.reshape(factors.output_sizes).transpose(np.argsort(factors.output_permutation))
-        assert (moved == hm.unpack(hm.pack(array, a), b)).all()
+        assert (moved == hm.layouts.unpack(hm.layouts.pack(array, a), b)).all()
     ones = hm.layouts.decompose_bitcast(hm.Shape.parse("f32[1,6,1]{0,2,1}"), hm.Shape.parse("f32[3,2]"))
     assert ones == ((0, 1, 2), (1, 6, 1), (3, 2), (0, 1))
     widths = hm.layouts.decompose_bitcast(hm.Shape.parse("s4[8]{0:E(4)}"), hm.Shape.parse("s4[8]"))
@@ -213,10 +213,10 @@ def test_pictures_agree_with_the_maps(text: str) -> None:
         for i, cell in enumerate("".join(rest).replace("│", " ").split()):
             position = int(start) + i
             if cell == "·":
-                assert not hm.logical_index(shape).in_domain([[position]])[0]
+                assert not hm.layouts.logical_index(shape).in_domain([[position]])[0]
             else:
                 index = tuple(int(x) for x in cell.strip("()").split(",") if x)
-                assert hm.ravel_index(shape, index) == position
+                assert hm.layouts.ravel_index(shape, index) == position
 
 
 def test_notebook_pictures() -> None:

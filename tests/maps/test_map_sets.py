@@ -27,7 +27,7 @@ from hlomap.maps import subtract, union_count
 )
 def test_threads_process_every_element_once(shape: str, grid: dict[str, int]) -> None:
     made = hm.Shape.parse(shape)
-    m = hm.flat_thread_map(made, **grid)  # type: ignore[arg-type]
+    m = hm.layouts.thread_map(made, **grid)  # type: ignore[arg-type]
     assert [v.name for v in m.dims] == ["th_x", "th_y", "th_z", "bl_x", "bl_y", "bl_z"]
     seen = Counter(map(tuple, points(m)[1].tolist()))
     assert seen == Counter({tuple(i): 1 for i in np.ndindex(*made.dimensions)})

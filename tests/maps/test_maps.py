@@ -83,10 +83,10 @@ def test_evaluate_on_threads_gives_the_same_rows() -> None:
 
 def test_many_maps_in_one_call_keep_their_order() -> None:
     maps = [hm.IndexingMap([64], [(D0 * n + D0) // (n + 1)]) for n in range(1, 50)]
-    one = hm.simplify_many(maps)
-    assert one == hm.simplify_many(maps, threads=3) == [m.simplify() for m in maps]
+    one = hm.maps.simplify_many(maps)
+    assert one == hm.maps.simplify_many(maps, threads=3) == [m.simplify() for m in maps]
     pairs = [(m, hm.IndexingMap.identity([64])) for m in one]
-    assert hm.compose_many(pairs, simplify=True, threads=2) == one
+    assert hm.maps.compose_many(pairs, simplify=True, threads=2) == one
 
 
 def test_maps_are_safe_to_share_between_threads() -> None:
@@ -124,7 +124,7 @@ MAPS = [
 def test_a_trace_has_the_map_that_simplify_gives(text: str) -> None:
     m = hm.IndexingMap.parse(text)
     for options in ({}, {"drop_unused": True}, {"rescale": True, "keep_point_dims": True}):
-        trace = hm.explain_simplify(m, **options)
+        trace = m.simplify(trace=True, **options)
         assert trace.map == m.simplify(**options)
         assert trace.original == m
         assert m.simplify(**options, trace=True) == trace

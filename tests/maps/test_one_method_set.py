@@ -28,7 +28,7 @@ VALUES = range(3)
 
 def with_runtime(m: hm.IndexingMap) -> hm.IndexingMap:
     """The map with a runtime variable in place of its range in one result and beside it in the other."""
-    value, runtime = [hm.Expr.runtime(0)], [hm.Variable(None, 0, VALUES[-1], source=1)]
+    value, runtime = [hm.Expr.runtime(0)], [hm.maps.Variable(None, 0, VALUES[-1], source=1)]
     constraints = [(c.expr.substitute(ranges=value), c.lower, c.upper) for c in m.constraints[:1]]
     constraints += [(c.expr, c.lower, c.upper) for c in m.constraints[1:]]
     results = [m.results[0].substitute(ranges=value), m.results[1] + value[0]] if m.results else []

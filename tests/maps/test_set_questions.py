@@ -23,7 +23,7 @@ ONE_RESULT = maps(n_results=1, exprs=QUASIAFFINE)
 def gathers(draw: st.DrawFn) -> hm.IndexingMap:
     """A map with an element of the first or the second array of three numbers, which the dims select."""
     dims, at = hm.Expr.dim(0), draw(QUASIAFFINE).substitute(ranges=[hm.Expr.dim(0)]) % 3
-    runtime = [hm.Variable(None, 0, 2, source=draw(st.sampled_from([1, 2])), element=[at])]
+    runtime = [hm.maps.Variable(None, 0, 2, source=draw(st.sampled_from([1, 2])), element=[at])]
     results = [dims * draw(st.integers(-3, 3)) + draw(st.integers(-3, 3)) * hm.Expr.runtime(0)]
     bounds = draw(st.lists(st.sampled_from([(0, 0), (0, 1), (0, 2), (2, 3)]), min_size=2, max_size=2))
     constraints = draw(st.sampled_from([[], [(hm.Expr.runtime(0) + dims, 0, 2)], [(hm.Expr.dim(1) + dims, 1, 2)]]))

@@ -95,7 +95,7 @@ def requests(
     return found
 
 
-def index_of(v: hm.Variable, points: np.ndarray) -> Any:
+def index_of(v: hm.maps.Variable, points: np.ndarray) -> Any:
     here = hm.IndexingMap([(0, 10**6)] * points.shape[1], v.element)
     return tuple(here.evaluate(points, check=False).T) if v.element else ()
 
@@ -123,7 +123,7 @@ def random_thread_map(rng: random.Random, shape: hm.Shape) -> hm.IndexingMap:
     source = shape if rng.random() < 0.7 else hm.Shape(shape.dtype, shape.dimensions)
     threads = rng.choice([32, 48, 7, 64, (4, 5, 3), (16, 2), (1, 40)])
     blocks = rng.choice([None, None, 1, 2, (2, 1, 2)])
-    return hm.flat_thread_map(source, threads=threads, blocks=blocks, per_thread=rng.choice([1, 1, 2, 3, 4, 8]))
+    return hm.layouts.thread_map(source, threads=threads, blocks=blocks, per_thread=rng.choice([1, 1, 2, 3, 4, 8]))
 
 
 def columns(record: Coalescing) -> tuple[int | None, ...]:
@@ -174,7 +174,7 @@ def test_runtime_values_give_upper_bounds(seed: int) -> None:
     ][seed % 5]
     module = hm.parse(f"ENTRY e {{ {text} }}")
     vector = rng.choice([1, 2])
-    thread_map = hm.flat_thread_map(
+    thread_map = hm.layouts.thread_map(
         module.entry.root.shape, threads=rng.choice([32, 64]), per_thread=rng.choice([1, vector])
     )
     records = hm.coalescing(module.entry, thread_map, vector=vector)
@@ -235,5 +235,5 @@ def test_bounds_where_nothing_may_be_counted(seed: int, monkeypatch: pytest.Monk
 def test_accesses_by_inexact_maps_are_bounds() -> None:
     """A map that may have elements that are not read gives at most what moves."""
     with inexact_rows() as module:
-        read, write = hm.coalescing(module["c"], hm.flat_thread_map(module["c"].shape))
+        read, write = hm.coalescing(module["c"], hm.layouts.thread_map(module["c"].shape))
     assert (read.exact, read.reason, write.exact) == (False, "some rows", True)

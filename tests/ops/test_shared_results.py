@@ -161,8 +161,7 @@ def test_a_rule_may_read_anything(what: str) -> None:
         return [hm.IndexingMap([4], [hm.Expr.dim(0) + read(call)]), []]
 
     texts = [TEXT.format(**values) for values in (PLAIN, {**PLAIN, **change})]
-    hm.register_rule("my_call", rule)
-    try:
+    with hm.register_rule("my_call", rule):
         alone = []
         for text in texts:
             rule_cache.clear()
@@ -170,8 +169,6 @@ def test_a_rule_may_read_anything(what: str) -> None:
         assert alone[0] != alone[1]
         rule_cache.clear()
         assert [_maps(text) for text in (*texts, *texts)] == [*alone, *alone]
-    finally:
-        hm.unregister_rule("my_call")
 
 
 def _maps(text: str) -> list[object]:
@@ -181,11 +178,8 @@ def _maps(text: str) -> list[object]:
 
 
 def test_a_cost_may_read_anything() -> None:
-    hm.register_rule("my_call", cost=lambda call: (int(call.operands[1].literal or 0), 0))
-    try:
+    with hm.register_rule("my_call", cost=lambda call: (int(call.operands[1].literal or 0), 0)):
         flops = [sorted(set(hm.analyze(hm.parse(TEXT.format(**{**PLAIN, "constant": n})))["flops"])) for n in (2, 3)]
-    finally:
-        hm.unregister_rule("my_call")
     assert flops[0] != flops[1]
 
 
@@ -203,12 +197,9 @@ def test_instructions_share_what_reads_the_same() -> None:
         for i in range(100)
     ]
     text = "\n".join(["ENTRY e {", "p = f32[9] parameter(0)", *calls, "ROOT z = f32[4] copy(c0)", "}"])
-    hm.register_rule("my_call", rule)
-    try:
+    with hm.register_rule("my_call", rule):
         hm.analyze(hm.parse(text))
         hm.analyze(hm.parse(text))
-    finally:
-        hm.unregister_rule("my_call")
     assert len(asked) <= 3, asked
 
 
@@ -249,11 +240,8 @@ def test_a_rule_may_read_more_than_is_told_apart(what: str) -> None:
         }}"""
         for n in (2, 3)
     ]
-    hm.register_rule("my_call", rule)
-    try:
+    with hm.register_rule("my_call", rule):
         found = [str(hm.output_to_input(hm.parse(text).entry.root)[0]) for text in (*texts, *texts)]
         rows = [list(hm.analyze(hm.parse(text))["maps"]) for text in (*texts, *texts)]
-    finally:
-        hm.unregister_rule("my_call")
     assert found[0] != found[1] and found[:2] == found[2:]
     assert rows[0] != rows[1] and rows[:2] == rows[2:]

@@ -135,9 +135,6 @@ ENTRY e {
         shift = turned.attributes["backend_config"]
         return [hm.MapSet([hm.IndexingMap.parse(f"(d0) -> ((d0 + {shift}) mod 3), domain: d0 in [0, 2]")])]
 
-    hm.register_rule("turned", rule)
-    try:
+    with hm.register_rule("turned", rule):
         a, b = (hm.output_to_input(module[name])[0] for name in "ab")
-    finally:
-        hm.unregister_rule("turned")
     assert [str(m.results[0]) for (m,) in (a, b)] == ["d0 mod 3", "(d0 + 1) mod 3"]

@@ -13,7 +13,7 @@ from support.schedules import visits, written_before_read
 import hlomap as hm
 from hlomap.schedules import flat
 from hlomap.schedules.launch import Launch
-from hlomap.schedules.thread_map import Options, launch_of_shape
+from hlomap.schedules.shape_threads import Options, launch_of_shape
 
 TYPES = ("f32", "bf16", "s8", "f64", "pred", "c64", "s4")
 DEVICES = ("a6000", "h100", "b200")

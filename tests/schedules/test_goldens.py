@@ -10,7 +10,7 @@ from conftest import CASES
 from support.schedules import ADD, blocks_of, pairs
 
 import hlomap as hm
-from hlomap.schedules.thread_map import Options, launch_of_shape
+from hlomap.schedules.shape_threads import Options, launch_of_shape
 
 NAMES = ("th_x", "th_y", "th_z", "bl_x", "bl_y", "bl_z")
 
@@ -64,7 +64,7 @@ def test_golden(name: str, lines: list[tuple[str, str]]) -> None:
         if side in ("output", "input"):
             found: Any
             if isinstance(x, hm.Shape):
-                found = hm.emitter_thread_map(x, of=side, **call)  # type: ignore[arg-type]
+                found = hm.layouts.thread_map(x, of=side, **call)  # type: ignore[arg-type]
             else:
                 found = hm.thread_map(x, of=side, operand=int(number or 0), **call)  # type: ignore[arg-type]
             assert tuple(v.name for v in found.dims) == NAMES

@@ -37,7 +37,7 @@ def check(drawn: Drawn) -> None:
     wanted = drawn.pairs()
     for maps, to_devices in (
         (sharding.device_map(shape, n), False),
-        (sharding.owner_map(shape, num_devices=n), True),
+        (sharding.owner_map(shape, n_devices=n), True),
     ):
         assert not maps.is_unknown and maps.exact == drawn.is_certain, f"{drawn}\n{maps!r}"
         found = map_pairs(maps, to_devices=to_devices)
@@ -77,7 +77,7 @@ def test_a_sharding_that_splits_nothing_is_on_every_device(text: str) -> None:
     assert maps.exact and map_pairs(maps).tolist() == wanted
     assert map_pairs(parse(text).owner_map(shape, 8), to_devices=True).tolist() == wanted
     rows = parse("{devices=[8,1]<=[8]}")
-    moved = hm.reshard(shape, parse(text), rows, num_devices=8)
+    moved = hm.reshard(shape, parse(text), rows, n_devices=8)
     assert isinstance(moved, hm.results.Reshard) and moved.collective == "slice"
 
 

@@ -54,7 +54,7 @@ def test_all_pairs_of_shardings() -> None:
     for sizes in SIZES:
         parts = [holds(one, sizes) for one in drawn]
         for (a, before), (b, after) in product(zip(drawn, parts, strict=True), repeat=2):
-            found = hm.reshard(hm.Shape("bf16", sizes), a.sharding, b.sharding, num_devices=N_DEVICES)
+            found = hm.reshard(hm.Shape("bf16", sizes), a.sharding, b.sharding, n_devices=N_DEVICES)
             names[found.collective] = names.get(found.collective, 0) + 1
             context = f"{found}\n{sizes}"
             lacking = (after & ~before).reshape(N_DEVICES, -1).sum(axis=1)
@@ -104,7 +104,7 @@ def run_collective(found: Any, before: np.ndarray, after: np.ndarray, context: s
         if name == "all-gather":
             assert all((piece == cut[0]).all() for piece in cut), context
         pieces.append(np.stack(cut if name == "all-to-all" else cut[:1]).astype(np.float32))
-    moved = hm.execute(hm.parse(text), pieces, num_replicas=len(pieces))
+    moved = hm.execute(hm.parse(text), pieces, n_replicas=len(pieces))
     sizes = {int((before[u] & after[v]).sum()) for group in groups for u in group for v in group[-1:]}
     if sizes == {n} and name != "all-to-all":  # nothing is padded; the program has elements of twice as many bytes
         assert hm.collectives(hm.parse(text))[0].wire_bytes == 2 * found.wire_bytes, context
@@ -195,7 +195,7 @@ def test_many_pairs_are_as_one_by_one() -> None:
     rows, whole = hm.hlo.Sharding.parse("{devices=[4]<=[4]}"), hm.hlo.Sharding.parse("{replicated}")
     pairs += [(hm.Shape.parse(text), rows, whole) for text in shapes]
     for n in (None, 8):
-        compare_with_single_calls(pairs, num_devices=n)
+        compare_with_single_calls(pairs, n_devices=n)
 
 
 MESHES = {

@@ -87,7 +87,7 @@ def point_cases(n_maps: int, seed: int = 0) -> list[list[Any]]:
     return cases
 
 
-def _value(rng: random.Random, v: hm.Variable) -> int:
+def _value(rng: random.Random, v: hm.maps.Variable) -> int:
     if v.lower > v.upper:
         return v.lower
     near = rng.randint(v.lower, min(v.lower + 9, v.upper))

@@ -13,12 +13,11 @@ ROWS = "(d0, d1)[s0] -> (d0 * 2 + s0, d1), domain: d0 in [0, 3], d1 in [0, 5], s
 @contextmanager
 def inexact_rows() -> Iterator[hm.Module]:
     """The instruction ``c`` may read two rows of ``p`` for each row that it writes; ``t`` is its transpose."""
-    hm.register_rule("some_rows", lambda *_: [hm.MapSet([hm.IndexingMap.parse(ROWS)], exact=False, reason="some rows")])
-    try:
+    with hm.register_rule(
+        "some_rows", lambda *_: [hm.MapSet([hm.IndexingMap.parse(ROWS)], exact=False, reason="some rows")]
+    ):
         yield hm.parse("""ENTRY e {
           p = f32[8,6] parameter(0)
           c = f32[4,6] custom-call(p), custom_call_target="some_rows"
           ROOT t = f32[6,4] transpose(c), dimensions={1,0}
         }""")
-    finally:
-        hm.unregister_rule("some_rows")

@@ -21,7 +21,7 @@ def grid(*axes: Any) -> Ints:
     return np.stack([axis.reshape(-1) for axis in np.meshgrid(*axes, indexing="ij")], axis=1).astype(np.int64)
 
 
-def spans(variables: Iterable[hm.Variable]) -> list[range]:
+def spans(variables: Iterable[hm.maps.Variable]) -> list[range]:
     return [range(v.lower, v.upper + 1) for v in variables]
 
 

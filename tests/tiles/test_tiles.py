@@ -215,11 +215,8 @@ def test_variables_of_rules_may_have_any_name() -> None:
       y = f32[6,4] parameter(1)
       ROOT d = f32[8,4] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
     }"""
-    hm.register_rule("names", lambda *_: [m])
-    try:
+    with hm.register_rule("names", lambda *_: [m]):
         read, _ = hm.tile(hm.parse(text).entry).reads
-    finally:
-        hm.unregister_rule("names")
     domain = "d0 in [0, 7], d1 in [0, 3], d2 in [0, 5], d3 in [0, 3], d4 in [0, 15], d2 + d3 in [0, 6]"
     assert str(read.map) == f"(d0, d1, d2, d3, d4) -> (d0 + d3, d4), domain: {domain}"
 

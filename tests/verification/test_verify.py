@@ -112,9 +112,6 @@ def test_a_map_that_misses_an_element_is_unsound() -> None:
       p = f32[4] parameter(0)
       ROOT r = f32[4] reverse(p), dimensions={0}
     }""")
-    hm.register_rule("reverse", lambda *_: [hm.IndexingMap.parse("(d0) -> (-d0 + 3), domain: d0 in [0, 2]")])
-    try:
+    with hm.register_rule("reverse", lambda *_: [hm.IndexingMap.parse("(d0) -> (-d0 + 3), domain: d0 in [0, 2]")]):
         found = hm.verify(module)
-    finally:
-        hm.unregister_rule("reverse")
     assert [(result.status, result.witness) for result in found] == [("unsound", ((0,), (3,)))] * 2

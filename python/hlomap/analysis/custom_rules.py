@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias, TypeGuard
 
 from .._core import IndexingMap, Instruction, Shape
-from ..base.answers import Unknown
+from ..base.answers import ReadOnly, Unknown
 from ..base.text import error_text, one_line, plural
 from ..base.types import ShapeIndex, expect, is_index
 from ..errors import NotFoundError, ShapeError, UnsupportedError
@@ -35,6 +35,48 @@ OutputToInput: TypeAlias = Callable[[Instruction, ShapeIndex], Sequence[PartResu
 InputToOutput: TypeAlias = Callable[[Instruction, int, ShapeIndex], Sequence[PartResult]]
 
 
+class RegisteredRule(ReadOnly):
+    """A rule that :func:`hlomap.register_rule` registered, until :meth:`unregister`, or the end of a ``with`` block.
+
+    >>> with hm.register_rule("opaque", lambda call, index: [hm.IndexingMap.identity([4])]) as rule:
+    ...     rule
+    RegisteredRule('opaque')
+    >>> rule.unregister()
+    Traceback (most recent call last):
+    hlomap.errors.NotFoundError: hm.results.RegisteredRule.unregister: this rule of 'opaque' is not registered any more
+    """
+
+    __slots__ = ("_rule", "name")
+
+    name: str
+    """The opcode or custom call target."""
+    _rule: CustomRule
+
+    def __init__(self, name: str, rule: CustomRule) -> None:
+        self.name = name
+        self._rule = rule
+
+    def unregister(self) -> None:
+        """Removes the rule.  Raises :class:`~hlomap.errors.NotFoundError`, a ``KeyError``, if it was removed already,
+        or replaced by another one of its name."""
+        if custom_rules.get(self.name) is not self._rule:
+            raise NotFoundError(
+                f"results.RegisteredRule.unregister: this rule of {self.name!r} is not registered any more"
+            )
+        del custom_rules[self.name]
+        clear()
+
+    def __enter__(self) -> RegisteredRule:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if custom_rules.get(self.name) is self._rule:
+            self.unregister()
+
+    def __repr__(self) -> str:
+        return f"RegisteredRule({self.name!r})"
+
+
 def register_rule(
     name: str,
     /,
@@ -42,8 +84,10 @@ def register_rule(
     input_to_output: InputToOutput | None = None,
     *,
     cost: Callable[[Instruction], Sequence[int | None]] | None = None,
-) -> None:
+) -> RegisteredRule:
     """Register the indexing rule of a custom call target, its cost, or both; or replace those of an opcode.
+
+    Returns the rule as registered: its ``unregister()`` removes it, and so does the end of a ``with`` block.
 
     ``output_to_input(instruction, index)`` returns one item for each operand: a map from the elements of the array
     ``index`` of the output (``()`` if that is an array) to the operand's elements, or several maps, or a
@@ -69,7 +113,7 @@ def register_rule(
     >>> def shifted(call: hm.Instruction, index: tuple[int, ...]) -> list[hm.IndexingMap]:
     ...     n, = call.shape.dimensions
     ...     return [hm.IndexingMap([n], [(hm.Expr.dim(0) + 1) % n])]
-    >>> hm.register_rule("shift_left", shifted)
+    >>> rule = hm.register_rule("shift_left", shifted)
     >>> call = hm.parse('''ENTRY e {
     ...   p = f32[5] parameter(0)
     ...   ROOT c = f32[5] custom-call(p), custom_call_target="shift_left"
@@ -78,7 +122,7 @@ def register_rule(
     (d0) -> ((d0 + 1) mod 5), domain: d0 in [0, 4]
     >>> print(hm.input_to_output(call)[0])
     (d0)[s0] -> (s0), domain: d0 in [0, 4], s0 in [0, 4], d0 - (s0 + 1) mod 5 in [0, 0]
-    >>> hm.unregister_rule("shift_left")
+    >>> rule.unregister()
     >>> hm.output_to_input(call)[0].reason
     "no rule for custom-call to 'shift_left'"
     """
@@ -95,21 +139,9 @@ def register_rule(
 
     maps = None if output_to_input is None else _maps(output_to_input, input_to_output)
     operations = None if cost is None else _operations(name, cost)
-    custom_rules[name] = CustomRule(maps, operations)
+    custom_rules[name] = rule = CustomRule(maps, operations)
     clear()
-
-
-def unregister_rule(name: str, /) -> None:
-    """Removes a rule; raises :class:`~hlomap.errors.NotFoundError`, a ``KeyError``, if no rule has that name.
-
-    >>> unregister_rule("never_registered")
-    Traceback (most recent call last):
-    hlomap.errors.NotFoundError: hm.unregister_rule: no rule is registered for 'never_registered'
-    """
-    expect(str, name, "unregister_rule", "an opcode or custom-call target (str)")
-    if custom_rules.pop(name, None) is None:
-        raise NotFoundError(f"unregister_rule: no rule is registered for {name!r}")
-    clear()
+    return RegisteredRule(name, rule)
 
 
 def _maps(

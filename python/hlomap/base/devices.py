@@ -151,11 +151,17 @@ class Device(_Record):
         return _named(_DEVICES, name, "Device", "Device.named")
 
 
-def as_device(device: Device | str, function: str) -> Device:
-    """The device itself, or the known device with this name.
+ASSUMED = "h100"
+"""The device of questions that need one, if the caller names none."""
+
+
+def as_device(device: Device | str | None, function: str) -> Device:
+    """The device itself, or the known device with this name; for None the H100, which answers name as assumed.
 
     Raises ``TypeError`` for anything else and ``ValueError`` for an unknown name.
     """
+    if device is None:
+        device = ASSUMED
     if isinstance(device, str):
         return _named(_DEVICES, device, "Device", function)
     expect(Device, device, function, "a Device or the name of one as `device`")

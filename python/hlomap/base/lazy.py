@@ -26,10 +26,10 @@ def lazy_names(package: str, path: str) -> tuple[list[str], Callable[[str], Any]
     def load(name: str) -> Any:
         if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = module_of[name]
+        module, anchor = module_of[name], sys.modules[package].__package__
         if not module:
-            return importlib.import_module(f"hlomap.{name}")
-        value = getattr(importlib.import_module(f"hlomap.{module}"), name)
+            return importlib.import_module(f".{name}", anchor)
+        value = getattr(importlib.import_module(f".{module}", anchor), name)
         setattr(sys.modules[package], name, value)
         return value
 

@@ -81,7 +81,7 @@ def run(
             arguments = run_file.draw_inputs(module.entry, seed or 0)
         printer = _Printer(set(names), as_json)
         on_value = printer.on_value if names else None
-        value = execute(module, *arguments, num_replicas=replicas, num_partitions=partitions, on_value=on_value)
+        value = execute(module, *arguments, n_replicas=replicas, n_partitions=partitions, on_value=on_value)
         results = run_file.name_results(value, n_devices)
         for name, array in results.items():
             printer.add("results", name, array)

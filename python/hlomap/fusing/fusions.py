@@ -141,7 +141,7 @@ class _Table:
 
     def __init__(self, module: Module, device: Device | None, columns: Set[str]) -> None:
         self.module, self.device, self.columns = module, device, columns
-        self.compiler = Kernels(device or as_device("h100", "fusions"))
+        self.compiler = Kernels(as_device(device, "fusions"))
         self._kernels: dict[Instruction, _Kernel] = {}
         self._by_signature: dict[Hashable, _Kernel] = {}
         self._fused: dict[Hashable, _Fused | str] = {}

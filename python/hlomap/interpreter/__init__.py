@@ -30,8 +30,8 @@ def execute(
     program: Module | Computation,
     /,
     *arrays: npt.ArrayLike,
-    num_replicas: int = 1,
-    num_partitions: int = 1,
+    n_replicas: int = 1,
+    n_partitions: int = 1,
     infeed: Iterable[Any] | Sequence[Iterable[Any]] = (),
     outfeed: list[Any] | None = None,
     received: Mapping[int, Iterable[Any]] | None = None,
@@ -46,8 +46,8 @@ def execute(
 
     The value is an array, or a list if the root is a tuple.  No returned array shares memory with another one, with an
     argument or with a constant.  Python numbers and lists take the type of the parameter: floats are rounded, and an
-    integer or bool must hold every number exactly.  With ``num_replicas * num_partitions`` devices, device
-    ``replica * num_partitions + partition``, the value is a list with one value for each device, and an argument is
+    integer or bool must hold every number exactly.  With ``n_replicas * n_partitions`` devices, device
+    ``replica * n_partitions + partition``, the value is a list with one value for each device, and an argument is
     one array for all devices, a list with an array for each device, or one array with the devices along a new first
     dimension.
 
@@ -85,15 +85,15 @@ def execute(
     hlomap.errors.ShapeError: hm.execute: parameter 0, p, is f32[2,3]; an array float32[3] was given: its sizes differ
     """
     expect((Module, Computation), program, "execute", "a Module or a Computation", module_hint(program))
-    numbers = {"num_replicas": num_replicas, "num_partitions": num_partitions, "max_steps": max_steps}
+    numbers = {"n_replicas": n_replicas, "n_partitions": n_partitions, "max_steps": max_steps}
     expect_ints("execute", **numbers, max_work=max_work)
     computation = program.entry if isinstance(program, Module) else program
-    n_devices = num_replicas * num_partitions
-    arguments = distribute_arguments(computation, arrays, num_replicas, num_partitions)
+    n_devices = n_replicas * n_partitions
+    arguments = distribute_arguments(computation, arrays, n_replicas, n_partitions)
     feeds = list(infeed)
     grid = DeviceGrid(
-        num_replicas,
-        num_partitions,
+        n_replicas,
+        n_partitions,
         infeed=[iter(feeds)] if n_devices == 1 else [iter(feed) for feed in feeds],
         outfeed=outfeed,
         received={channel: iter(queue) for channel, queue in (received or {}).items()},

@@ -45,7 +45,7 @@ def decompose_bitcast(operand: Shape, output: Shape, /) -> BitcastFactors | Unkn
     """The transpose, reshape and transpose that a bitcast between two shapes consists of.
 
     Unknown if there are none: with tiles or padding only the positions of elements relate the two arrays
-    (:func:`hlomap.linear_index`), and no reshape changes the element width.
+    (:func:`hlomap.layouts.linear_index`), and no reshape changes the element width.
 
     >>> factors = decompose_bitcast(Shape.parse("f32[2,3]{0,1}"), Shape.parse("f32[3,2]"))
     >>> not isinstance(factors, Unknown) and factors.is_transpose

@@ -42,7 +42,7 @@ def pack(
     >>> [hex(byte) for byte in pack(np.array([1, 2, -1], ml_dtypes.int4), "{0:E(4)}")]
     ['0x21', '0xf']
     """
-    _expect_threads(threads, "pack")
+    _expect_threads(threads, "layouts.pack")
     values = np.asarray(array)
     shape = _shape_of(values, layout)
     dtype = values.dtype
@@ -56,7 +56,7 @@ def pack(
     try:
         padding = given.astype(dtype)
     except (TypeError, ValueError):
-        raise wrong_type("pack", f"an element of {dtype} as `fill`", fill) from None
+        raise wrong_type("layouts.pack", f"an element of {dtype} as `fill`", fill) from None
     if padding.size != 1:
         raise ShapeError(f"fill: expected one element, found {padding.size}")
     if not (is_float(dtype) or dtype.kind == "c") and padding.astype(given.dtype) != given:
@@ -82,14 +82,14 @@ def unpack(buffer: Any, /, shape: Shape | str, *, threads: int | None = None) ->
     """
     if isinstance(shape, str):
         shape = Shape.parse(shape)
-    expect(Shape, shape, "unpack", "a Shape or its text as `shape`")
-    _expect_threads(threads, "unpack")
+    expect(Shape, shape, "layouts.unpack", "a Shape or its text as `shape`")
+    _expect_threads(threads, "layouts.unpack")
     n, bits = shape.buffer_elements, shape.element_bits
     dtype = numpy_dtype(shape.dtype)
     try:
         given = np.asarray(buffer) if isinstance(buffer, np.ndarray) else np.frombuffer(buffer, np.uint8)
     except TypeError:
-        raise wrong_type("unpack", "an array or an object with bytes as `buffer`", buffer) from None
+        raise wrong_type("layouts.unpack", "an array or an object with bytes as `buffer`", buffer) from None
     if given.dtype != dtype and given.dtype != np.uint8:
         raise ShapeError(f"expected a buffer of {dtype} or uint8 for {shape}, found {given.dtype}")
     given = np.ascontiguousarray(given).reshape(-1)
@@ -117,9 +117,9 @@ def ravel_index(shape: Shape, /, index: npt.ArrayLike) -> Any:
     >>> ravel_index(shape, (2, 3)), ravel_index(shape, [[0, 0], [2, 3]])
     (17, array([ 0, 17]))
     """
-    expect(Shape, shape, "ravel_index", "a Shape", "read text with hm.Shape.parse(text)")
+    expect(Shape, shape, "layouts.ravel_index", "a Shape", "read text with hm.Shape.parse(text)")
     sizes = np.array(shape.dimensions, np.int64)
-    points, is_one = _points(index, shape.rank, "index", "ravel_index")
+    points, is_one = _points(index, shape.rank, "index", "layouts.ravel_index")
     outside = (points < 0) | (points >= sizes)
     if outside.any():
         row, d = np.argwhere(outside)[0]
@@ -139,14 +139,14 @@ def unravel_index(shape: Shape, /, position: npt.ArrayLike) -> Any:
     ((2, 3), array([[0, 0],
            [2, 3]]))
     """
-    expect(Shape, shape, "unravel_index", "a Shape", "read text with hm.Shape.parse(text)")
+    expect(Shape, shape, "layouts.unravel_index", "a Shape", "read text with hm.Shape.parse(text)")
     values = np.asarray(position)
     is_one = values.ndim == 0
     if values.ndim > 1:
         raise ShapeError(
-            f"hm.unravel_index: position: expected a number or a list of numbers, found shape {values.shape}"
+            f"hm.layouts.unravel_index: position: expected a number or a list of numbers, found shape {values.shape}"
         )
-    points, _ = _points(values.reshape(-1, 1), 1, "position", "unravel_index")
+    points, _ = _points(values.reshape(-1, 1), 1, "position", "layouts.unravel_index")
     n = shape.buffer_elements
     m = logical_index(shape)
     outside = (points[:, 0] < 0) | (points[:, 0] >= n)
@@ -174,7 +174,7 @@ def _points(values: npt.ArrayLike, width: int, what: str, function: str) -> tupl
 
 def _shape_of(array: Array, layout: Layout | Shape | str | None) -> Shape:
     takes = "a Layout, a Shape or the text of one as `layout`"
-    expect((Layout, Shape, str, type(None)), layout, "pack", takes)
+    expect((Layout, Shape, str, type(None)), layout, "layouts.pack", takes)
     if isinstance(layout, str):
         layout = Layout.parse(layout) if layout.lstrip().startswith("{") else Shape.parse(layout)
     if isinstance(layout, Shape):

@@ -52,7 +52,7 @@ class DeviceIndexing(Record):
 
     ``groups`` lists the devices of each group.  ``ids`` is the kind of their numbers: ``replica`` (the devices of a
     group share a partition), ``partition`` (they share a replica), or ``device``, which is
-    ``replica * num_partitions + partition``.  ``maps`` go from (index..., group, position) to
+    ``replica * n_partitions + partition``.  ``maps`` go from (index..., group, position) to
     (index..., group, position), where ``groups[group][position]`` is the device.  Devices in no group do not take part.
     The groups of a permutation are its (source, target) pairs.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .._core import IndexingMap, _simplify_traced
-from ..base.types import expect
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,40 +44,7 @@ class SimplifyTrace:
         return "\n".join(lines)
 
 
-def explain_simplify(
-    map: IndexingMap,
-    /,
-    *,
-    keep_point_dims: bool = False,
-    drop_unused: bool = False,
-    rescale: bool = False,
-) -> SimplifyTrace:
-    """Simplify a map and report every rule that fired.
-
-    Args:
-        map: the map to simplify.
-        keep_point_dims: keep dims with a single value, as in :meth:`IndexingMap.simplify`.
-        drop_unused: remove range and runtime variables that nothing uses.
-        rescale: let range variables count in steps of a modulus that a constraint fixes.
-
-    Returns:
-        A :class:`SimplifyTrace`: the map before and after, and the steps in order.  A step rewrites a part of the map
-        without changing its value at any point of the domain.  Steps of alternatives that the simplifier tried and
-        discarded are included.  Tracing disables the simplifier's shortcuts, which do not affect the result.
-
-    Raises:
-        TypeError: ``map`` is not an :class:`IndexingMap`.
-
-    >>> m = hm.IndexingMap.parse("(d0, d1) -> ((d0 * 12 + d1) floordiv 4), domain: d0 in [0, 7], d1 in [0, 11]")
-    >>> print(hm.explain_simplify(m))
-    before  (d0, d1) -> ((d0 * 12 + d1) floordiv 4), domain: d0 in [0, 7], d1 in [0, 11]
-    after   (d0, d1) -> (d0 * 3 + d1 floordiv 4), domain: d0 in [0, 7], d1 in [0, 11]
-       1. multiples: (n*k*x + y) floordiv n = k*x + y floordiv n
-              (d0 * 12 + d1) floordiv 4
-           => d0 * 3 + d1 floordiv 4
-
-    ``SIMPLIFY.md`` of the Rust crate ``quasiaffine`` describes the rules, their order, and why they terminate.
-    """
-    expect(IndexingMap, map, "explain_simplify", "an IndexingMap")
+def trace(map: IndexingMap, keep_point_dims: bool, drop_unused: bool, rescale: bool) -> SimplifyTrace:
+    """The result of :meth:`IndexingMap.simplify` with ``trace=True``."""
     simplified, steps = _simplify_traced(map, keep_point_dims, drop_unused, rescale)
     return SimplifyTrace(map, simplified, tuple(SimplifyStep(*texts) for *texts, _ in steps))

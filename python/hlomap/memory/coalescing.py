@@ -87,7 +87,7 @@ def coalescing(
     warp: int = 32,
     vector: int | None = None,
     base_alignment: int = 256,
-    device: Device | str = "h100",
+    device: Device | str | None = None,
 ) -> Records[Coalescing]:
     """The sectors and bytes that a kernel moves: a record for each map to an operand, then one for each output.
 
@@ -389,5 +389,5 @@ def _expect_thread_map(thread_map: IndexingMap, rank: int) -> None:
     if len(thread_map.results) != rank and not thread_map.is_known_empty:
         raise ShapeError(
             f"expected a thread map to an array with {rank} dimensions, found one with {len(thread_map.results)} "
-            "results; hm.flat_thread_map(shape) returns one"
+            "results; hm.layouts.thread_map(shape) returns one"
         )

@@ -21,7 +21,7 @@ def layout_picture(scene: Scene) -> Picture:
 
 
 def draw_shape(shape: Shape) -> Picture:
-    """The picture of an array; raises the errors of :func:`hlomap.linear_index`."""
+    """The picture of an array; raises the errors of :func:`hlomap.layouts.linear_index`."""
     return layout_picture(build_scene(shape))
 
 

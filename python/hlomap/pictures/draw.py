@@ -55,7 +55,7 @@ def draw(
     element: Sequence[int] | None = None,
     tile: Sequence[int] | None = None,
     output: int | ShapeIndex = 0,
-    num_devices: int | None = None,
+    n_devices: int | None = None,
 ) -> Picture:
     """Draw a picture of a value: ``str()`` of it is a form for the terminal, ``.svg`` the image, which notebooks show.
 
@@ -83,7 +83,7 @@ def draw(
         tile: the sizes of a tile of the output; the tile that contains the element is highlighted.  For a tiling a size
             for each parameter; by default a legal candidate that moves few bytes.
         output: the number or the shape index of the output, for an instruction or a computation.
-        num_devices: the number of devices, for a replicated sharding.
+        n_devices: the number of devices, for a replicated sharding.
 
     Returns:
         A picture.  Long axes and arrays of many dimensions are drawn in part, with a mark.
@@ -119,9 +119,9 @@ def draw(
         _refuse("a sharding", element=element, tile=tile, output=output)
         if not isinstance(shape, Shape):
             raise wrong_type("draw", "a Shape after a sharding", shape, "read text with hm.Shape.parse")
-        return shardings.draw_sharding(value, shape, num_devices)
+        return shardings.draw_sharding(value, shape, n_devices)
     kind = type(value).__name__
-    _refuse(f"a value of {kind}", shape=shape, num_devices=num_devices)
+    _refuse(f"a value of {kind}", shape=shape, n_devices=n_devices)
     for name, numbers in (("element", element), ("tile", tile)):
         if numbers is not None:
             expect_numbers(numbers, "draw", name)

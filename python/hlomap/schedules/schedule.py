@@ -92,15 +92,15 @@ class Schedule:
         return "\n".join(lines)
 
 
-def schedule(subject: Instruction | Computation | Module, /, device: Device | str = "h100") -> Schedule | Unknown:
+def schedule(subject: Instruction | Computation | Module, /, device: Device | str | None = None) -> Schedule | Unknown:
     """The schedule that XLA would pick for a fusion, or for an instruction that runs as its own kernel.
 
-    ``device`` is a :class:`~hlomap.Device` or the name of one.  The rules are XLA's for CUDA devices as of March 2026.
-    A fused computation stands for the fusion that calls it.  Fusions and calls inside a fusion are one kernel with it,
-    since XLA has no kernels inside kernels: the record then has instructions of a module with the flat fusion.  The
-    answer is ``Unknown`` if the threads of the elements are not known: for library kernels, for instructions that do
-    not run as kernels, and for a device without the numbers of multiprocessors and threads.  The reason begins with the
-    emitter if that is known.
+    ``device`` is a :class:`~hlomap.Device` or the name of one, an H100 if it is None.  The rules are XLA's for CUDA
+    devices as of March 2026.  A fused computation stands for the fusion that calls it.  Fusions and calls inside a
+    fusion are one kernel with it, since XLA has no kernels inside kernels: the record then has instructions of a module
+    with the flat fusion.  The answer is ``Unknown`` if the threads of the elements are not known: for library kernels,
+    for instructions that do not run as kernels, and for a device without the numbers of multiprocessors and threads.
+    The reason begins with the emitter if that is known.
 
     Raises ``ValueError`` for an unknown device.
 

@@ -71,9 +71,9 @@ def read_count(got: object, function: str) -> int | None:
     if got is None:
         return None
     if not is_index(got):
-        raise wrong_type(function, "an int as `num_devices`", got)
+        raise wrong_type(function, "an int as `n_devices`", got)
     if not 0 < index(got) < 1 << 62:
-        raise ShapeError(f"hm.{function}: expected `num_devices` from 1 to 2**62, got {index(got)}")
+        raise ShapeError(f"hm.{function}: expected `n_devices` from 1 to 2**62, got {index(got)}")
     return index(got)
 
 

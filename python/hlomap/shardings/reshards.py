@@ -118,7 +118,7 @@ def reshard(  # type: ignore[overload-overlap]  # the other overload takes a seq
     source: OneSpec,
     target: OneSpec,
     *,
-    num_devices: int | None = None,
+    n_devices: int | None = None,
     mesh: Mesh | Mapping[str, int] | None = None,
     links: Mapping[str, float] | None = None,
 ) -> Reshard | Unknown: ...
@@ -129,7 +129,7 @@ def reshard(
     source: OneSpec | Sequence[Sharding],
     target: OneSpec | Sequence[Sharding],
     *,
-    num_devices: int | None = None,
+    n_devices: int | None = None,
     mesh: Mesh | Mapping[str, int] | None = None,
     links: Mapping[str, float] | None = None,
 ) -> Reshards: ...
@@ -139,14 +139,14 @@ def reshard(
     source: OneSpec | Sequence[Sharding],
     target: OneSpec | Sequence[Sharding],
     *,
-    num_devices: int | None = None,
+    n_devices: int | None = None,
     mesh: Mesh | Mapping[str, int] | None = None,
     links: Mapping[str, float] | None = None,
 ) -> Reshard | Unknown | Reshards:
     """The bytes that must move to change the sharding of an array from ``source`` to ``target``, and the least
     collective.
 
-    ``num_devices`` is the number of devices of a replicated sharding, by default that of the other sharding.
+    ``n_devices`` is the number of devices of a replicated sharding, by default that of the other sharding.
     ``links`` maps each axis of the mesh to the bytes per second that a device receives along it, from devices that
     differ only in this axis; then ``.seconds`` is a lower bound of the time.  ``mesh`` is by default the mesh of a
     named sharding.  A sharding may also be a ``jax.sharding.NamedSharding``, or with a ``mesh`` a ``PartitionSpec``,
@@ -192,7 +192,7 @@ def reshard(
     shapes = _listed(Shape, shape, "a Shape", "read text with hm.Shape.parse")
     sources = _listed(Sharding, source, "a Sharding", "read text with hm.hlo.Sharding.parse")
     targets = _listed(Sharding, target, "a Sharding", "read text with hm.hlo.Sharding.parse")
-    n = read_count(num_devices, "reshard")
+    n = read_count(n_devices, "reshard")
     if isinstance(shape, Shape) and isinstance(source, Sharding) and isinstance(target, Sharding):
         return reshard_one(shape, source, target, n, mesh, links)
     lengths = {

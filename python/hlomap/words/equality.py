@@ -107,7 +107,7 @@ def _run(before: Module, after: Module) -> Verdict:
         return Verdict("refused", f"{_NOT_PROVED}, and it is too large to run: {n:,} elements")
     n_replicas, n_partitions = _grid(before)
     n_devices = n_replicas * n_partitions
-    options: dict[str, Any] = {"num_replicas": n_replicas, "num_partitions": n_partitions}
+    options: dict[str, Any] = {"n_replicas": n_replicas, "n_partitions": n_partitions}
     options |= {"max_steps": _MAX_STEPS, "max_work": _MAX_WORK}
     for seed in range(_N_RUNS):
         rng = np.random.default_rng(seed)

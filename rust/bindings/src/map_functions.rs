@@ -26,7 +26,7 @@ fn maps_of(maps: &Bound<'_, PyAny>, function: &str) -> PyResult<Vec<Map>> {
 ///
 /// >>> import hlomap as hm
 /// >>> maps = [hm.IndexingMap.parse(f"(d0) -> (d0 mod {n}), domain: d0 in [0, 4]") for n in (3, 5)]
-/// >>> [str(m.results[0]) for m in hm.simplify_many(maps, threads=2)]
+/// >>> [str(m.results[0]) for m in hm.maps.simplify_many(maps, threads=2)]
 /// ['d0 mod 3', 'd0']
 #[pyfunction]
 #[pyo3(signature = (maps, /, *, keep_point_dims=Arg::from(false), drop_unused=Arg::from(false),
@@ -40,10 +40,10 @@ pub fn simplify_many(
     rescale: Arg<'_, bool>,
     threads: Arg<'_, usize>,
 ) -> PyResult<Vec<PyMap>> {
-    named!("simplify_many", keep_point_dims, drop_unused, rescale, threads);
+    named!("maps.simplify_many", keep_point_dims, drop_unused, rescale, threads);
     let options =
         Options::new().keep_point_dims(keep_point_dims).drop_unused(drop_unused).solve(drop_unused).rescale(rescale);
-    let maps = maps_of(maps, "simplify_many")?;
+    let maps = maps_of(maps, "maps.simplify_many")?;
     let simplified = unlocked_many(py, &maps, threads, |m| m.simplify(options))?;
     Ok(simplified.into_iter().map(PyMap::from).collect())
 }
@@ -56,7 +56,7 @@ pub fn simplify_many(
 ///
 /// >>> import hlomap as hm
 /// >>> half = hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 7]")
-/// >>> print(hm.compose_many([(half, half)], simplify=True)[0])
+/// >>> print(hm.maps.compose_many([(half, half)], simplify=True)[0])
 /// (d0) -> (d0 floordiv 4), domain: d0 in [0, 7]
 #[pyfunction]
 #[pyo3(signature = (pairs, /, *, simplify=Arg::from(false), drop_unused=Arg::from(false), threads=Arg::from(1)),
@@ -68,18 +68,18 @@ pub fn compose_many(
     drop_unused: Arg<'_, bool>,
     threads: Arg<'_, usize>,
 ) -> PyResult<Vec<PyMap>> {
-    named!("compose_many", simplify, drop_unused, threads);
+    named!("maps.compose_many", simplify, drop_unused, threads);
     let options = Options::new().drop_unused(drop_unused);
     let pair = |pair: &Bound<'_, PyAny>| {
         let (a, b) = pair.extract::<(PyRef<'_, PyMap>, PyRef<'_, PyMap>)>().ok()?;
         Some((a.map.clone(), b.map.clone()))
     };
-    let pairs = expect_many(pairs, "compose_many", "a sequence of pairs of IndexingMap", pair)?;
+    let pairs = expect_many(pairs, "maps.compose_many", "a sequence of pairs of IndexingMap", pair)?;
     let composed =
         unlocked_many(py, &pairs, threads, |(a, b)| if simplify { a.compose(b, options) } else { a.then(b) })?;
     composed
         .into_iter()
-        .map(|m: quasiaffine::Result<Map>| Ok(m.or_raise().in_call(py, "compose_many")?.into()))
+        .map(|m: quasiaffine::Result<Map>| Ok(m.or_raise().in_call(py, "maps.compose_many")?.into()))
         .collect()
 }
 
@@ -90,7 +90,7 @@ pub fn compose_many(
 ///
 /// >>> import hlomap as hm
 /// >>> m = hm.IndexingMap.parse("(d0) -> (d0 floordiv 2), domain: d0 in [0, 7]")
-/// >>> [hm.count_many([m], distinct=distinct)[0].upper for distinct in (False, True)]
+/// >>> [hm.maps.count_many([m], distinct=distinct)[0].upper for distinct in (False, True)]
 /// [8, 4]
 #[pyfunction]
 #[pyo3(signature = (maps, /, *, distinct=Arg::from(false), threads=Arg::from(1)),
@@ -101,8 +101,8 @@ pub fn count_many(
     distinct: Arg<'_, bool>,
     threads: Arg<'_, usize>,
 ) -> PyResult<Vec<PyCount>> {
-    named!("count_many", distinct, threads);
-    let maps = maps_of(maps, "count_many")?;
+    named!("maps.count_many", distinct, threads);
+    let maps = maps_of(maps, "maps.count_many")?;
     let count = if distinct { Map::distinct } else { Map::touched };
     let counts = unlocked_many(py, &maps, threads, count)?;
     Ok(counts.into_iter().map(PyCount::from).collect())
@@ -125,7 +125,7 @@ pub fn _count_windows(py: Python<'_>, maps: &Bound<'_, PyAny>) -> PyResult<Optio
 ///
 /// >>> import hlomap as hm
 /// >>> m = hm.IndexingMap.parse("(d0, d1) -> (d1 - d0, d0 mod 2), domain: d0 in [0, 7], d1 in [0, 9]")
-/// >>> hm.bounds_many([m])
+/// >>> hm.maps.bounds_many([m])
 /// [((-7, 9), (0, 1))]
 #[pyfunction]
 #[pyo3(signature = (maps, /, *, threads=Arg::from(1)), text_signature = "(maps, /, *, threads=1)")]
@@ -134,13 +134,13 @@ pub fn bounds_many<'py>(
     maps: &Bound<'py, PyAny>,
     threads: Arg<'_, usize>,
 ) -> PyResult<Vec<Bound<'py, PyTuple>>> {
-    named!("bounds_many", threads);
-    let maps = maps_of(maps, "bounds_many")?;
+    named!("maps.bounds_many", threads);
+    let maps = maps_of(maps, "maps.bounds_many")?;
     let bounds = unlocked_many(py, &maps, threads, |m| {
         let of = |e: &Expr| m.bounds(e).map(|range| (range.lo, range.hi));
         m.results().iter().map(of).collect::<quasiaffine::Result<Vec<_>>>()
     })?;
-    bounds.into_iter().map(|found| PyTuple::new(py, found.or_raise().in_call(py, "bounds_many")?)).collect()
+    bounds.into_iter().map(|found| PyTuple::new(py, found.or_raise().in_call(py, "maps.bounds_many")?)).collect()
 }
 
 /// The name and the law of a rule that fired, and the texts before and after.
@@ -184,7 +184,7 @@ pub fn _simplify_traced(
     drop_unused: Arg<'_, bool>,
     rescale: Arg<'_, bool>,
 ) -> PyResult<(PyMap, Vec<NamedStep>)> {
-    named!("explain_simplify", keep_point_dims, drop_unused, rescale);
+    named!("IndexingMap.simplify", keep_point_dims, drop_unused, rescale);
     let options =
         Options::new().keep_point_dims(keep_point_dims).drop_unused(drop_unused).solve(drop_unused).rescale(rescale);
     let (simplified, steps) = unlocked(py, || {

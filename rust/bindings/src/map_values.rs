@@ -20,7 +20,7 @@ use crate::repr;
 /// instruction behind the number, for maps that belong to a program.
 ///
 /// >>> import hlomap as hm
-/// >>> m = hm.IndexingMap([hm.Variable("row", 0, 3), 5], [hm.Expr.dim(1) + 1, hm.Expr.dim(0)])
+/// >>> m = hm.IndexingMap([hm.maps.Variable("row", 0, 3), 5], [hm.Expr.dim(1) + 1, hm.Expr.dim(0)])
 /// >>> print(m)
 /// (row, d1) -> (d1 + 1, row), domain: row in [0, 3], d1 in [0, 4]
 /// >>> m.dims[0].name, m.dims[1].upper
@@ -105,7 +105,7 @@ impl PyVariable {
 /// A triple ``(expr, lower, upper)`` is accepted wherever a constraint is.
 ///
 /// >>> import hlomap as hm
-/// >>> even = hm.Constraint(hm.Expr.dim(0) % 2, 0, 0)
+/// >>> even = hm.maps.Constraint(hm.Expr.dim(0) % 2, 0, 0)
 /// >>> print(hm.IndexingMap([8], [hm.Expr.dim(0)], constraints=[even]))
 /// (d0) -> (d0), domain: d0 in [0, 7], d0 mod 2 in [0, 0]
 #[pyclass(name = "Constraint", module = "hlomap._core", frozen, eq, hash)]

@@ -27,7 +27,7 @@ fn unit_of(name: &str) -> PyResult<Unit> {
         "byte" => Ok(Unit::Byte),
         "bit" => Ok(Unit::Bit),
         _ => Err(PyValueError::new_err(format!(
-            "hm.linear_index: expected element, byte or bit as `unit`, got {name:?}"
+            "hm.layouts.linear_index: expected element, byte or bit as `unit`, got {name:?}"
         ))),
     }
 }
@@ -46,10 +46,10 @@ fn unit_of(name: &str) -> PyResult<Unit> {
 /// :class:`Shape`.
 ///
 /// >>> import hlomap as hm
-/// >>> m = hm.linear_index(hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"))
+/// >>> m = hm.layouts.linear_index(hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"))
 /// >>> m.evaluate([2, 3])
 /// array([17])
-/// >>> print(hm.linear_index(hm.Shape.parse("s4[3,5]{1,0:E(4)}"), unit="bit"))
+/// >>> print(hm.layouts.linear_index(hm.Shape.parse("s4[3,5]{1,0:E(4)}"), unit="bit"))
 /// (d0, d1) -> (d0 * 20 + d1 * 4), domain: d0 in [0, 2], d1 in [0, 4]
 #[pyfunction]
 #[pyo3(signature = (shape, /, *, shape_index=None, part=None, unit=None))]
@@ -60,9 +60,9 @@ pub fn linear_index(
     part: Option<Arg<'_, usize>>,
     unit: Option<Arg<'_, &str>>,
 ) -> PyResult<PyMap> {
-    named!("linear_index", shape_index, part, unit);
+    named!("layouts.linear_index", shape_index, part, unit);
     let unit = unit.map_or(Ok(Unit::Element), unit_of)?;
-    map_of(py, "linear_index", shape, shape_index, |a| match part {
+    map_of(py, "layouts.linear_index", shape, shape_index, |a| match part {
         None => ::layout::address(a, unit),
         Some(part) => SplitPart::of(a, part)?.address(unit),
     })
@@ -73,7 +73,7 @@ pub fn linear_index(
 /// Positions of padding lie outside its domain.  Arguments and errors as in :func:`linear_index`.
 ///
 /// >>> import hlomap as hm
-/// >>> m = hm.logical_index(hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"))
+/// >>> m = hm.layouts.logical_index(hm.Shape.parse("f32[3,5]{1,0:T(2,2)}"))
 /// >>> m.evaluate([17]), m.in_domain([[17], [18], [19]])
 /// (array([2, 3]), array([ True, False, False]))
 #[pyfunction]
@@ -84,8 +84,8 @@ pub fn logical_index(
     shape_index: Option<Arg<'_, Vec<i64>>>,
     part: Option<Arg<'_, usize>>,
 ) -> PyResult<PyMap> {
-    named!("logical_index", shape_index, part);
-    map_of(py, "logical_index", shape, shape_index, |a| match part {
+    named!("layouts.logical_index", shape_index, part);
+    map_of(py, "layouts.logical_index", shape, shape_index, |a| match part {
         None => ::layout::logical_index(a),
         Some(part) => SplitPart::of(a, part)?.logical_index(),
     })
@@ -288,7 +288,7 @@ type Totals = (i128, i128, i128, i128, i128);
 ///
 /// >>> import hlomap as hm
 /// >>> shape = hm.Shape("f32", [640])
-/// >>> hm._core.count_requests(hm.flat_thread_map(shape), None, shape, 32, 1, 256, 32)[1:]
+/// >>> hm._core.count_requests(hm.layouts.thread_map(shape), None, shape, 32, 1, 256, 32)[1:]
 /// ((20, 80, 2560, 2560, 128), None)
 #[pyfunction]
 #[pyo3(signature = (threads, rest, shape, warp, vector, base_alignment, sector_bytes, effort=None, /))]
@@ -364,7 +364,7 @@ impl<'py> Kind<'_, 'py> for GridSizes {
         };
         if given.is_empty() || given.len() > 3 || given.iter().any(|&size| size < 1) {
             let message = format!("expected at most 3 grid sizes, each at least 1, found {given:?}");
-            return Err(shape_error(message)).in_call(object.py(), "flat_thread_map");
+            return Err(shape_error(message)).in_call(object.py(), "layouts.thread_map");
         }
         let mut sizes = [1; 3];
         sizes[..given.len()].copy_from_slice(&given);
@@ -396,7 +396,7 @@ impl<'py> Kind<'_, 'py> for GridSizes {
 /// For the grids that XLA makes see :func:`hlomap.thread_map`.
 ///
 /// >>> import hlomap as hm
-/// >>> print(hm.flat_thread_map(hm.Shape.parse("f32[10,30]"), threads=32, per_thread=2))
+/// >>> print(hm.layouts.thread_map(hm.Shape.parse("f32[10,30]"), threads=32, per_thread=2))
 /// (th_x, th_y, th_z, bl_x, bl_y, bl_z)[s0] -> ((th_x + bl_x * 32) floordiv 15,
 ///   ((th_x + bl_x * 2) mod 15) * 2 + s0), domain: th_x in [0, 31], th_y in [0, 0], th_z in [0, 0], bl_x in [0, 4],
 ///   bl_y in [0, 0], bl_z in [0, 0], s0 in [0, 1], th_x * 2 + bl_x * 64 + s0 in [0, 299]
@@ -411,7 +411,7 @@ pub fn flat_thread_map(
     blocks: Arg<'_, Option<GridSizes>>,
     per_thread: Arg<'_, i64>,
 ) -> PyResult<PyMap> {
-    let name = "flat_thread_map";
+    let name = "layouts.thread_map";
     let shape = shape_argument(shape, name)?.get();
     named!(name, threads, blocks, per_thread);
     let Some(array) = shape.0.as_array().filter(|_| per_thread >= 1) else {

@@ -49,9 +49,9 @@ def require_ids(instruction: Instruction, ids: Sequence[int], context: EvalConte
     count, highest = _n_ids(mode, context.grid), max(ids, default=-1)
     if highest >= count or min(ids, default=0) < 0:
         what, option = {
-            "cross_partition": ("partition", "num_partitions"),
-            "flattened_id": ("device", "num_replicas * num_partitions"),
-        }.get(mode, ("replica", "num_replicas"))
+            "cross_partition": ("partition", "n_partitions"),
+            "flattened_id": ("device", "n_replicas * n_partitions"),
+        }.get(mode, ("replica", "n_replicas"))
         wanted = f"{option} of {highest + 1} or more" if highest >= count else "ids from 0"
         raise ShapeError(f"{what} {highest} is in its groups, there are {count}: run it with {wanted}")
 
