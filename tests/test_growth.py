@@ -103,7 +103,7 @@ def test_who_reads_a_value_and_how_often(family: Callable[[int], str]) -> None:
     for n in (3, 40):
         module, more = hm.parse(family(n)), hm.parse(family(FACTOR * n))
         for ask in (
-            lambda m: hm.readers(m.entry.parameters[0]).times,
+            lambda m: hm.readers(m.entry.parameters[0]).most_reads,
             lambda m: hm.check(m, max_reads={0: 1}, max_bytes=1, max_wire_bytes=0, forbid=["copy"]),
             lambda m: hm.coalescing(m.entry.root),
         ):

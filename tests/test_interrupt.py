@@ -165,7 +165,7 @@ def test_what_an_interrupt_leaves_is_right() -> None:
 def answers(m):
     rows = hm.analyze(m)
     sliced = {p.name: str(s) for p, s in hm.backward_slice(m.entry.root).items()}
-    columns = [rows[name] for name in ("maps", "touched_lower", "bytes")]
+    columns = [rows[name] for name in ("maps", "reads_lower", "distinct_bytes")]
     return columns, sliced, [str(s) for s in hm.output_to_input(m.entry)]
 
 text = open(sys.argv[1]).read() if len(sys.argv) > 1 else chain(700, distinct=True)

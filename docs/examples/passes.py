@@ -107,7 +107,7 @@ def main() -> None:
     for name, changes in (("merge", merged), ("drop", dropped), ("fuse", fused)):
         for change in changes:
             before, after = hm.cost(change.before), hm.cost(change.after)
-            print(f"{name:5} {change}; bytes read: {before.bytes_read:,} -> {after.bytes_read:,}")
+            print(f"{name:5} {change}; bytes read: {before.distinct_bytes:,} -> {after.distinct_bytes:,}")
     print("as near as bf16 rounds:", np.allclose(plain, changed, rtol=2**-8 + 2**-20, atol=0))
 
 

@@ -75,7 +75,7 @@ def test_a_cost_alone(register: Callable[..., hm.Instruction]) -> None:
     found = hm.cost(call, device)
     assert (found.flops, found.transcendentals, found.exact) == (42, 5, False)
     # 24 bytes of the output, 24 of the operands, and what is read again.
-    assert (found.bytes_written, found.bytes_read, found.bytes_reread) == (24, 24, 52)
+    assert (found.bytes_written, found.distinct_bytes, found.read_bytes) == (24, 24, 52)
     assert found.time_at_least == 24.0
     assert found.notes == ("'rule': as its registered cost says",)
     assert str(found).splitlines()[-2:] == ["a part is not known", *found.notes]
@@ -87,7 +87,7 @@ def test_maps_tell_bytes_better(register: Callable[..., hm.Instruction]) -> None
     one = hm.IndexingMap([6], [0])
     call = register(lambda *_: [one, NOTHING], cost=lambda _: hm.results.KernelCost(9, bytes_accessed=1000))
     found = hm.cost(call)
-    assert (found.flops, found.transcendentals, found.bytes_read, found.bytes_written) == (9, 0, 4, 24)
+    assert (found.flops, found.transcendentals, found.distinct_bytes, found.bytes_written) == (9, 0, 4, 24)
 
 
 def test_a_new_cost_replaces_the_old_one(register: Callable[..., hm.Instruction]) -> None:

@@ -85,7 +85,7 @@ def test_data_frames_take_tables(source: object) -> None:
     table = hm.analyze(source)  # type: ignore[arg-type]
     for frame in (pandas.DataFrame(table), polars.DataFrame(table)):
         assert list(frame.columns) == list(table.columns) and len(frame) == len(table)
-        assert list(frame["bytes"]) == table["bytes"]
+        assert list(frame["distinct_bytes"]) == table["distinct_bytes"]
 
 
 def test_printing_shows_the_first_rows() -> None:

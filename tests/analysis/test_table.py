@@ -20,7 +20,7 @@ from hlomap.ops._rule import OutputToInput, RuleContext, RuleResult, RuleTraits
 def test_conversions_keep_nulls_and_types() -> None:
     table = hm.analyze(hm.parse("HloModule m\nENTRY e {\n  p = f32[3] parameter(0)\n  ROOT n = f32[3] negate(p)\n}"))
     frame = table.to_pandas()
-    assert frame["bytes"].tolist() == [12] and frame["error"].isna().all()
+    assert frame["distinct_bytes"].tolist() == [12] and frame["error"].isna().all()
     assert table.to_polars()["maps"].to_list() == table.to_arrow()["maps"].to_pylist() == [list(table["maps"][0])]
 
 

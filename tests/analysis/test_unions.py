@@ -113,7 +113,7 @@ def test_equal_reads_at_a_point_are_one_read() -> None:
     ENTRY e { x = f32[8] parameter(0) ROOT f = f32[8] fusion(x), kind=kLoop, calls=fused }"""
     (row,) = [row for row in hm.analyze(hm.parse(fused)).rows() if row["opcode"] == "fusion"]
     assert row["maps"] == ("(d0) -> (d0), domain: d0 in [0, 7]",)
-    assert row["touched_lower"] == row["touched_upper"] == 8
+    assert row["reads_lower"] == row["reads_upper"] == 8
 
 
 def test_sums_with_shifted_values_stay_one_window() -> None:

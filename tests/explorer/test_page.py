@@ -131,7 +131,7 @@ def test_numbers_beyond_doubles_are_texts() -> None:
     text = "ENTRY e { p = f32[3000000000,3000000000] parameter(0) ROOT n = f32[3000000000,3000000000] negate(p) }"
     data = blocks(hm.explore(hm.parse(text)))["module-0"]
     assert data["shapes"][0]["elements"] == "9000000000000000000"
-    assert data["records"][0]["reads"][0]["touched"] == ["9000000000000000000"] * 2
+    assert data["records"][0]["reads"][0]["reads"] == ["9000000000000000000"] * 2
 
 
 def test_bytes_of_tuples() -> None:

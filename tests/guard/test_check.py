@@ -217,8 +217,8 @@ def test_bytes_count_as_often_as_they_move() -> None:
     )
     cost = hm.cost(module)
     n = 11 * 2 * 256
-    assert cost.bytes_read is not None and cost.bytes_written is not None
-    assert n == cost.bytes_read + cost.bytes_written
+    assert cost.distinct_bytes is not None and cost.bytes_written is not None
+    assert n == cost.distinct_bytes + cost.bytes_written
     assert hm.check(module, max_bytes=n) and not hm.check(module, max_bytes=n - 1)
     assert hm.check(module["a3"], max_bytes=512) and not hm.check(module["a3"], max_bytes=511)
     assert hm.check(module, max_count={"negate": 1}), "numbers of instructions count the text"

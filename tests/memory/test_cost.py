@@ -39,8 +39,8 @@ def _figures(flops: int, transcendentals: int, n_bytes: int) -> str:
 
 def _of(text: str) -> str:
     found = hm.cost(hm.parse(text))
-    assert found.bytes_read is not None and found.bytes_written is not None
-    return _figures(found.flops, found.transcendentals, found.bytes_read + found.bytes_written)
+    assert found.distinct_bytes is not None and found.bytes_written is not None
+    return _figures(found.flops, found.transcendentals, found.distinct_bytes + found.bytes_written)
 
 
 @pytest.mark.parametrize(("title", "module", "comments", "text"), EQUAL)
@@ -185,7 +185,7 @@ def test_two_calls_of_one_computation_are_two_runs() -> None:
 def test_packed_elements_end_in_a_whole_byte() -> None:
     module = _module("ENTRY e { p = s4[3]{0:E(4)} parameter(0)  ROOT n = s4[3]{0:E(4)} negate(p) }")
     report = hm.cost(module)
-    assert (report.bytes_read, report.bytes_written) == (2, 2)
+    assert (report.distinct_bytes, report.bytes_written) == (2, 2)
 
 
 def test_an_update_that_adds_reads_what_was_there() -> None:
@@ -194,8 +194,8 @@ def test_an_update_that_adds_reads_what_was_there() -> None:
     )
     added = """scatter(x, i, u), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0},
       index_vector_dim=1, to_apply=add"""
-    assert hm.cost(_module(text.format("2,1", added))).bytes_read == 4 * (2 + 2 + 2)
-    assert hm.cost(_module(text.format("", "dynamic-update-slice(x, u, i)"))).bytes_read == 4 * (1 + 2)
+    assert hm.cost(_module(text.format("2,1", added))).distinct_bytes == 4 * (2 + 2 + 2)
+    assert hm.cost(_module(text.format("", "dynamic-update-slice(x, u, i)"))).distinct_bytes == 4 * (1 + 2)
 
 
 def test_equal_instructions_are_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,7 +214,7 @@ def test_equal_instructions_are_measured_once(monkeypatch: pytest.MonkeyPatch) -
     assert measured == ["n1", "n2", "r"] and found.flops == 20 * 5 + 5 and found.transcendentals == 40 * 5
     assert callable(vars(found)["parts"])
     assert [part.name for part in pickle.loads(pickle.dumps(found)).parts] == [part.name for part in found.parts]
-    assert [(part.name, part.flops, part.bytes_read) for part in found.parts[-3:]] == [
+    assert [(part.name, part.flops, part.distinct_bytes) for part in found.parts[-3:]] == [
         ("n59", 0, 20), ("n60", 0, 20), ("r", 5, 20),
     ]  # fmt: skip
     assert len(measured) == 3

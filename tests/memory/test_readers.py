@@ -56,12 +56,12 @@ def test_what_reads_a_value_is_unknown_where_a_line_is_not_read() -> None:
         "g {{\n p = f32[4] parameter(0)\n {}\n ROOT n = f32[4] negate(p)\n}}\nENTRY e {{\n p = f32[4] parameter(0)\n"
     )
     for text in (entry, called + " ROOT c = f32[4] call(p), to_apply=g\n}}"):
-        assert hm.readers(hm.parse(text.format("")).entry.parameters[0]).times == 1
+        assert hm.readers(hm.parse(text.format("")).entry.parameters[0]).most_reads == 1
         found = hm.readers(hm.parse(text.format(line)).entry.parameters[0])
-        assert found.times == hm.Unknown("x: the text cannot be read") and not found.exact
-        assert isinstance(found.total_bytes, hm.Unknown) and "x" in [one.instruction.name for one in found]
+        assert found.most_reads == hm.Unknown("x: the text cannot be read") and not found.exact
+        assert isinstance(found.read_bytes, hm.Unknown) and "x" in [one.instruction.name for one in found]
     before = hm.parse("ENTRY e {\n x = f7[4] copy(p)\n p = f32[4] parameter(0)\n ROOT n = f32[4] negate(p)\n}")
-    assert hm.readers(before["p"]).times == 1, "what comes later is no operand"
+    assert hm.readers(before["p"]).most_reads == 1, "what comes later is no operand"
 
 
 @pytest.mark.parametrize("line", ["a = f32[4] par(0)", "a = f32[4] parameter(?)", "a = f7[4] copy(b)"])
@@ -73,7 +73,7 @@ def test_fusions_with_lines_that_are_not_read(line: str) -> None:
     ENTRY e {{ p = f32[4] parameter(0)
       q = f32[4] parameter(1)
       ROOT x = f32[4] fusion(p, q), kind=kLoop, calls=f }}""")
-    assert isinstance(hm.readers(module["q"]).times, hm.Unknown)
+    assert isinstance(hm.readers(module["q"]).most_reads, hm.Unknown)
     for instruction in module.instructions:
         hm.explain(instruction)
     for instruction in module.entry:
@@ -87,7 +87,7 @@ def test_a_loop_whose_body_does_not_fit_it() -> None:
       ROOT t = pred[] constant(true) }
     ENTRY e { p = (s32[], f32[4]) parameter(0)
       ROOT w = (s32[], f32[4]) while(p), condition=condition, body=body }""")
-    assert isinstance(hm.readers(module["p"]).times, hm.Unknown)
+    assert isinstance(hm.readers(module["p"]).most_reads, hm.Unknown)
 
 
 def test_calls_may_be_nested_deep() -> None:
@@ -100,7 +100,7 @@ def test_calls_may_be_nested_deep() -> None:
         f"ENTRY e {{ p = f32[8] parameter(0)  ROOT a = f32[8] call(p), to_apply=c{n - 1} }}"
     )
     (reader,) = hm.readers(module.entry.parameters[0])
-    assert reader.instruction == module.computation("c0").root and reader.times == 1 and reader.exact
+    assert reader.instruction == module.computation("c0").root and reader.most_reads == 1 and reader.exact
 
 
 def holds(value: Any, marks: np.ndarray) -> bool:
@@ -135,9 +135,10 @@ def test_executions(file: Path, branch: bool) -> None:
 
         hm.execute(module, *arguments, outfeed=[], custom_calls={"own": np.negative}, on_value=record)
         for reader in found.values():
-            if isinstance(reader.times, int) and not any(v.name.startswith("t") for m in reader.maps for v in m.dims):
+            most = reader.most_reads
+            if isinstance(most, int) and not any(v.name.startswith("t") for m in reader.maps for v in m.dims):
                 n = runs[reader.instruction]
-                assert n == reader.times if reader.exact else n <= reader.times, (parameter, reader)
+                assert n == most if reader.exact else n <= most, (parameter, reader)
         # An instruction with marked operands that does not read them hands them on, or is inside a fusion.
         for at in (at for at, n in runs.items() if n and at not in found and not at.computation.is_fusion):
             assert at.opcode in HANDS_ON or at.name == "in_place", (parameter, at)
@@ -157,8 +158,8 @@ def test_arguments() -> None:
 def test_unknown_is_not_a_number() -> None:
     module = hm.parse((CASES / "readers" / "loops.hlo").read_text())
     found = hm.readers(module["unknown_times"])
-    assert isinstance(found.times, hm.Unknown) and isinstance(found.total_bytes, hm.Unknown)
-    assert found.to_dict()["total_bytes"] is None and found[1].times == 1
+    assert isinstance(found.most_reads, hm.Unknown) and isinstance(found.read_bytes, hm.Unknown)
+    assert found.to_dict()["read_bytes"] is None and found[1].most_reads == 1
     assert repr(found).startswith("<Readers of unknown_times: 2 instructions")
 
 
@@ -178,4 +179,4 @@ def test_calls_in_calls() -> None:
         "\n".join([*text, "ENTRY e {", "  x = f32[2] parameter(0)", "  ROOT c = f32[2] call(x), to_apply=f60", "}"])
     )
     found = hm.readers(module["x"])
-    assert (found.times, found.total_bytes) == (1 << 60, 8 << 60)
+    assert (found.most_reads, found.read_bytes) == (1 << 60, 8 << 60)

@@ -26,10 +26,10 @@ def test_counts_of_random_programs(seed: int) -> None:
         reached |= set(targets.tolist())
     distinct = len(reached)
     assert record.exact, record
-    assert (record.touched.lower, record.touched.upper) == (n_reads, n_reads), str(module)
-    assert (record.distinct.lower, record.distinct.upper) == (distinct, distinct), str(module)
+    assert (record.reads.lower, record.reads.upper) == (n_reads, n_reads), str(module)
+    assert (record.distinct_elements.lower, record.distinct_elements.upper) == (distinct, distinct), str(module)
     assert record.n_elements == prod(shape.dimensions)
-    assert record.bytes == -(-distinct * shape.element_bits // 8)
+    assert record.distinct_bytes == -(-distinct * shape.element_bits // 8)
     assert record.fraction == (distinct / record.n_elements if record.n_elements else 0)
 
 
@@ -39,8 +39,8 @@ def test_bounds_hold_where_nothing_is_enumerated(seed: int, monkeypatch: pytest.
     (exact,) = hm.utilization(module.entry)
     monkeypatch.setattr("hlomap.memory.utilization._MAX_POINTS", -1)
     (record,) = hm.utilization(module.entry)
-    assert record.distinct.lower <= exact.distinct.lower <= record.distinct.upper
-    assert record.touched.lower <= exact.touched.lower <= record.touched.upper
+    assert record.distinct_elements.lower <= exact.distinct_elements.lower <= record.distinct_elements.upper
+    assert record.reads.lower <= exact.reads.lower <= record.reads.upper
 
 
 WINDOWS = (
@@ -66,12 +66,13 @@ def test_bounds_hold_wherever_windows_are(body: str) -> None:
     bounds = records("parameter(2)", "parameter(3)")
     for i, j in itertools.product(range(-1, 7), repeat=2):
         for record, one in zip(bounds, records(f"constant({i})", f"constant({j})"), strict=True):
-            assert one.exact and record.distinct.lower <= one.distinct.lower <= record.distinct.upper, (i, j)
-            assert one.touched.lower <= record.touched.upper, (i, j)
+            reached, n = record.distinct_elements, one.distinct_elements.lower
+            assert one.exact and reached.lower <= n <= reached.upper, (i, j)
+            assert one.reads.lower <= record.reads.upper, (i, j)
 
 
 def test_inexact_maps_have_no_lower_bound() -> None:
     with inexact_rows() as module:
         (found,) = hm.utilization(module["c"])
-    assert (found.distinct.lower, found.distinct.upper, found.touched.lower) == (0, 48, 0)
+    assert (found.distinct_elements.lower, found.distinct_elements.upper, found.reads.lower) == (0, 48, 0)
     assert (found.exact, found.reason) == (False, "some rows")

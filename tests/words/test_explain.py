@@ -151,7 +151,7 @@ def test_counts_of_a_dot() -> None:
         "ROOT y = f32[8,32] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0} }"
     )
     found = hm.explain(module["y"])
-    assert found.reads[0].reuse == 32 and found.bytes_read == 4 * (8 * 16 + 16 * 32) and found.bytes_written == 1024
+    assert found.reads[0].reuse == 32 and found.distinct_bytes == 4 * (8 * 16 + 16 * 32) and found.bytes_written == 1024
 
 
 def test_wide_tuples_are_listed_in_part() -> None:

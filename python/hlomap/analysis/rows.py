@@ -51,7 +51,7 @@ def analyze(source: Module | DumpedModule | DumpDirectory | _Path | Iterable[_Pa
     ...   ROOT t = f32[8,4] transpose(p), dimensions={1,0}
     ... }''')
     >>> table = hm.analyze(module)
-    >>> table["instruction"], table["operand_name"], table["exact"], table["bytes"]
+    >>> table["instruction"], table["operand_name"], table["exact"], table["distinct_bytes"]
     (['t'], ['p'], [True], [128])
     >>> table["maps"][0]
     ('(d0, d1) -> (d1, d0), domain: d0 in [0, 7], d1 in [0, 3]',)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 COLUMNS: Final[dict[str, Kind]] = {name: cast("Kind", kind) for name, kind, _ in _row_columns()}
 """The columns of :func:`hlomap.analyze` in order, each with its kind.
 
-``touched`` counts reads and ``distinct`` counts elements, both for the whole output, between ``_lower`` and ``_upper``.
+``reads`` and ``distinct_elements`` count for the whole output, between ``_lower`` and ``_upper``.
 ``remote_bytes`` comes from :func:`hlomap.partitioned`.
 """
 
@@ -50,12 +50,12 @@ FILE_COLUMNS: Final[dict[str, tuple[Kind, str]]] = {
 }
 """The columns before :data:`COLUMNS` in a table of files, each with its kind and what its values mean."""
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 """Incremented when a column is removed or changes type or meaning, not for a new column."""
 
 _NAMES = tuple(COLUMNS)
 _SHARDING_COLUMNS = ("sharding", "operand_sharding", "remote_bytes")
-_SHOWN_COLUMNS = ("module", "instruction", "opcode", "operand_name", "exact", "bytes", "maps")
+_SHOWN_COLUMNS = ("module", "instruction", "opcode", "operand_name", "exact", "distinct_bytes", "maps")
 SHOWN_ROWS = 10
 
 
@@ -68,7 +68,7 @@ def arrow_schema(*, files: bool = False) -> pyarrow.Schema:
 
     >>> schema = arrow_schema()
     >>> schema.metadata[b"hlomap.schema_version"], schema.field("opcode").metadata[b"description"]
-    (b'1', b'Opcode of the instruction.')
+    (b'2', b'Opcode of the instruction.')
     """
     with needs("arrow", "arrow_schema"):
         from ..interop import arrow
@@ -84,7 +84,7 @@ class Table(Page):
 
     >>> import hlomap as hm
     >>> table = hm.analyze(hm.parse("HloModule m  ENTRY e { p = f32[2,3] parameter(0)  ROOT n = f32[2,3] negate(p) }"))
-    >>> len(table), table["opcode"], table["bytes"]
+    >>> len(table), table["opcode"], table["distinct_bytes"]
     (1, ['negate'], [24])
     >>> table.to_arrow().num_rows
     1

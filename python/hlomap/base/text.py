@@ -10,6 +10,10 @@ import re
 from collections.abc import Container, Iterable, Sequence
 from functools import cache
 
+TYPE_CHECKING = False  # `typing` takes longer to import than this module
+if TYPE_CHECKING:
+    from .answers import Unknown
+
 _CONTROLS = "\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff"
 """Controls, line separators, lone surrogates, and characters that XML does not allow."""
 
@@ -118,9 +122,9 @@ def count_text(lower: int, upper: int | None, noun: str) -> str:
     return plural(upper, noun) if lower == upper else f"at most {plural(upper, noun)}"
 
 
-def bytes_text(n: int | None) -> str:
+def bytes_text(n: int | Unknown | None) -> str:
     """A number of bytes with its unit; ``?`` if unknown."""
-    return "? bytes" if n is None else plural(n, "byte")
+    return plural(n, "byte") if isinstance(n, int) else "? bytes"
 
 
 def table_lines(rows: Sequence[Sequence[str]], left: Container[int] = (0,)) -> list[str]:

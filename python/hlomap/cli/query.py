@@ -39,7 +39,7 @@ def query(dataset: str, sql: str, as_json: bool, as_csv: bool, output: Path | No
 
     \b
     Examples:
-      hlomap query rows.parquet "select opcode, sum(bytes) from rows group by all order by 2 desc"
+      hlomap query rows.parquet "select opcode, sum(distinct_bytes) from rows group by all order by 2 desc"
       hlomap query rows.parquet "describe rows"
       hlomap query rows.parquet "from rows where unknown is not null" --csv
     """

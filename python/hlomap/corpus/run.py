@@ -131,7 +131,7 @@ def analyze_corpus(
     >>> import hlomap as hm, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     summary = hm.analyze_corpus("tests/cases/dumps", f"{folder}/dataset")
-    ...     table = hm.scan(f"{folder}/dataset").to_table(columns=["opcode", "stage", "form", "bytes"])
+    ...     table = hm.scan(f"{folder}/dataset").to_table(columns=["opcode", "stage", "form", "distinct_bytes"])
     >>> summary.report.modules, table.num_rows
     (8, 154)
     """

@@ -52,8 +52,8 @@ def scan(path: str | os.PathLike[str], /, table: TableName = "rows") -> Dataset:
     >>> module = hm.parse("ENTRY e { p = f32[3] parameter(0)  ROOT n = f32[3] negate(p) }")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     pyarrow.parquet.write_table(hm.analyze(module).to_arrow(), f"{folder}/rows.parquet")
-    ...     hm.scan(f"{folder}/rows.parquet").to_table(columns=["instruction", "bytes"]).to_pylist()
-    [{'instruction': 'n', 'bytes': 12}]
+    ...     hm.scan(f"{folder}/rows.parquet").to_table(columns=["instruction", "distinct_bytes"]).to_pylist()
+    [{'instruction': 'n', 'distinct_bytes': 12}]
     """
     expect((str, os.PathLike), path, "scan", "the path or URL of a dataset")
     expect(str, table, "scan", "the name of a table")

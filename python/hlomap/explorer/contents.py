@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from math import prod
 from typing import Any
 
-from .._core import Computation, IndexingMap, Instruction, Module, Shape, _extent, linear_index
+from .._core import Computation, Count, IndexingMap, Instruction, Module, Shape, _extent, linear_index
 from ..analysis.loops import loop
 from ..analysis.queries import operand_maps
 from ..analysis.questions import Questions
@@ -197,6 +197,15 @@ def big(n: int | None) -> int | str | None:
     return n if n is None or -_EXACT < n < _EXACT else str(n)
 
 
+def _number(n: int | Unknown) -> int | str | None:
+    return None if isinstance(n, Unknown) else big(n)
+
+
+def _bounds(n: Count | Unknown) -> list[int | str | None]:
+    """The bounds of a number; the upper one is None if it is not known."""
+    return [0, None] if isinstance(n, Unknown) else [big(n.lower), big(n.upper)]
+
+
 class Interned:
     """Numbers distinct values in the order of their first use."""
 
@@ -283,7 +292,7 @@ class ReadTable:
             if maps.is_unknown:
                 counts = unknown_reads(maps.reason or "unknown", [part for _, part in operand.shape.leaves()])
                 record = {"operand": k, "leaf": (), "shape": self.shape(operand.shape), "maps": (), "status": "unknown"}
-                record |= {"reason": printable(maps.reason or "unknown"), "bytes": big(counts.bytes)}
+                record |= {"reason": printable(maps.reason or "unknown"), "bytes": _number(counts.distinct_bytes)}
                 reads.append(record | {"words": "any elements of {}"})
                 continue
             reads += [
@@ -321,9 +330,9 @@ class ReadTable:
             "maps": [self.maps.add(text, text) for text in fits],
             "status": "exact" if maps.exact else "over-approximate",
             "words": ("" if maps.exact else "at most ") + words,
-            "bytes": big(counts.bytes),
-            "touched": [big(counts.touched_lower), big(counts.touched_upper)],
-            "distinct": [big(counts.distinct_lower), big(counts.distinct_upper)],
+            "bytes": _number(counts.distinct_bytes),
+            "reads": _bounds(counts.reads),
+            "distinct": _bounds(counts.distinct_elements),
         }
         if len(fits) < len(texts):
             record["left_out"] = len(texts) - len(fits)

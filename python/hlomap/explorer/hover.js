@@ -411,8 +411,8 @@ const isBound = (counts) => Boolean(counts && counts[0] !== counts[1]);
 
 /** @param {Read} read */
 function reuseOf(read) {
-  const { touched, distinct } = read;
-  if (!touched || !distinct || isBound(touched) || isBound(distinct) || !Number(distinct[1])) return "";
-  const reuse = Number(touched[1]) / Number(distinct[1]);
+  const { reads, distinct } = read;
+  if (!reads || !distinct || isBound(reads) || isBound(distinct) || !Number(distinct[1])) return "";
+  const reuse = Number(reads[1]) / Number(distinct[1]);
   return reuse > 1 ? `each element read ${Number(reuse.toPrecision(4)).toLocaleString("en-US")} times` : "";
 }

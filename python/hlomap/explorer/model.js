@@ -14,7 +14,7 @@
  * @property {string} [reason]
  * @property {string} words with {} in the place of the name
  * @property {Count} bytes
- * @property {Count[]} [touched] bounds of the number of reads
+ * @property {Count[]} [reads] bounds of the number of reads
  * @property {Count[]} [distinct] bounds of the number of elements
  * @property {number} [left_out] maps that are not in the page
  * @property {[string, number, string][]} [runtime] name, instruction that has the value, index of the value

@@ -346,9 +346,9 @@ def _value(constant: Instruction) -> Hashable:
 def _bytes(cost: CostReport | None) -> int | Unknown:
     if cost is None:
         return Unknown("not among the columns")
-    if cost.bytes_read is None or cost.bytes_written is None:
-        return Unknown("; ".join(cost.notes) or f"the bytes of {cost.name} are not known")
-    return cost.bytes_read + cost.bytes_written
+    if isinstance(cost.distinct_bytes, Unknown):
+        return cost.distinct_bytes
+    return cost.bytes_written if isinstance(cost.bytes_written, Unknown) else cost.distinct_bytes + cost.bytes_written
 
 
 def _seconds(cost: CostReport | None) -> float | None:

@@ -301,16 +301,16 @@ class _Checks:
             self._add("max_bytes", limit, found, None, f"the bytes that it moves are not known: {found.reason}")
             return
         total, moved = bytes_moved(self.start, executed=self.counts_runs)
-        why = f"it moves {total.total:,} bytes, {total.read:,} read and {total.written:,} written"
+        why = f"it moves {total.total:,} bytes, {total.distinct_bytes:,} read and {total.bytes_written:,} written"
         self._add_bytes("max_bytes", limit, total, moved, why)
 
     def max_reads(self, parameter: str | int, limit: int) -> None:
         value = self._parameter(parameter)
         name = value_label(value) if isinstance(parameter, int) else printable(parameter)
         read = readers(value)
-        found = read.times
+        found = read.most_reads
         by = joined([printable(reader.instruction.name, 60) for reader in read[:5]] + ["others"] * (len(read) > 5))
-        most = max(read, key=lambda one: one.times if isinstance(one.times, int) else 1 << 200, default=None)
+        most = max(read, key=lambda one: one.most_reads if isinstance(one.most_reads, int) else 1 << 200, default=None)
         if isinstance(found, Unknown):
             why = f"how often an element of {name} is read from memory is not known: {printable(found.reason)}"
         else:

@@ -68,16 +68,16 @@ class CostReport(Later):
     #: Functions such as exp, which take several arithmetic operations each.
     transcendentals: int
     #: Evaluated operations for each needed operation: above 1 if a fusion computes an element again for each of its
-    #: uses.  None if reads cannot be counted.
-    recomputed: float | None
-    #: Distinct bytes read from memory of any space; None if unknown.
-    bytes_read: int | None
-    #: Bytes read again after their first read, if no cache keeps them; None if unknown.
-    bytes_reread: int | None
-    #: Bytes written to memory of any space; None if unknown.
-    bytes_written: int | None
-    #: ``bytes_read + bytes_written`` by the memory space in the layouts of the arrays: 0 is the device's memory, which
-    #: is always listed and includes arrays without a layout; 1 is on the chip, 5 the host's memory.
+    #: uses.
+    recomputed: float | Unknown
+    #: Bytes read from memory of any space, each counted once.
+    distinct_bytes: int | Unknown
+    #: Bytes read from memory of any space if no cache keeps them, every read counted.
+    read_bytes: int | Unknown
+    #: Bytes written to memory of any space.
+    bytes_written: int | Unknown
+    #: ``distinct_bytes + bytes_written`` by the memory space in the layouts of the arrays: 0 is the device's memory,
+    #: which is always listed and includes arrays without a layout; 1 is on the chip, 5 the host's memory.
     bytes_by_memory_space: Mapping[int, int] | Unknown = field(hash=False)
     #: The device of ``time_at_least``.
     device: Device | None
@@ -115,6 +115,11 @@ class CostReport(Later):
         return wire_bytes(self.subject)[0].times(self.times)
 
     @property
+    def _weight(self) -> int:
+        moved = (n for n in (self.distinct_bytes, self.bytes_written) if not isinstance(n, Unknown))
+        return weight_of(self.flops, self.transcendentals, *moved)
+
+    @property
     def intensity(self) -> float | None:
         """Flops for each byte of device memory that is read or written; None if there are none, or unknown."""
         spaces = self.bytes_by_memory_space
@@ -130,14 +135,14 @@ class CostReport(Later):
         return head | {"device": self.device and self.device.name} | json_fields(self, "notes parts")
 
     def __repr__(self) -> str:
-        numbers = (f"{name}={getattr(self, name)!r}" for name in ("flops", "transcendentals", "bytes_read"))
+        numbers = (f"{name}={getattr(self, name)!r}" for name in ("flops", "transcendentals", "distinct_bytes"))
         return f"<hlomap.results.CostReport of {self.name}: {', '.join(numbers)}, bytes_written={self.bytes_written}>"
 
     def __str__(self) -> str:
-        weighed = [(weight_of(p.flops, p.transcendentals, p.bytes_read, p.bytes_written), p) for p in self.parts]
+        weighed = [(p._weight, p) for p in self.parts]
         shown = [part for weight, part in sorted(weighed, key=lambda item: -item[0]) if weight][:_MAX_LINES]
         has_time = self.time_at_least is not None
-        header = ["", "flops", "transcendentals", "recomputed", "read", "reread", "written", "flops/byte"]
+        header = ["", "flops", "transcendentals", "recomputed", "distinct bytes", "read bytes", "written", "flops/byte"]
         rows = [[*header, "at least"] if has_time else header, _cells(self, has_time)]
         rows += [_cells(part, has_time, "  ") for part in shown]
         lines = table_lines(rows)
@@ -153,21 +158,21 @@ class CostReport(Later):
 
 
 _NUMBERS = (
-    "times", "flops", "transcendentals", "recomputed", "bytes_read", "bytes_reread", "bytes_written", "intensity",
+    "times", "flops", "transcendentals", "recomputed", "distinct_bytes", "read_bytes", "bytes_written", "intensity",
     "time_at_least", "exact",
 )  # fmt: skip
 
 
 def _cells(report: CostReport, has_time: bool, indent: str = "") -> list[str]:
     times = f" x{report.times}" if report.times != 1 else ""
-    numbers = (report.bytes_read, report.bytes_reread, report.bytes_written)
+    numbers = (report.distinct_bytes, report.read_bytes, report.bytes_written)
     is_inside = isinstance(report.subject, Instruction) and report.subject.computation.is_fusion
     cells = [
         f"{indent}{report.name}{times}",
         f"{report.flops:,}",
         f"{report.transcendentals:,}",
-        "?" if report.recomputed is None else f"{report.recomputed:.3g}",
-        *("" if is_inside else "?" if number is None else f"{number:,}" for number in numbers),
+        "?" if isinstance(report.recomputed, Unknown) else f"{report.recomputed:.3g}",
+        *("" if is_inside else "?" if isinstance(number, Unknown) else f"{number:,}" for number in numbers),
         "" if report.intensity is None else f"{report.intensity:.3g}",
     ]
     return [*cells, _time(report.time_at_least or 0.0)] if has_time else cells
@@ -202,7 +207,7 @@ def cost(subject: Instruction | Computation | Module, /, device: Device | str | 
     ...   ROOT d = f32[64,16] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
     ... }''')
     >>> report = cost(module, device="h100")
-    >>> report.flops == 2 * 64 * 32 * 16, report.bytes_read, report.bytes_reread, report.bytes_written
+    >>> report.flops == 2 * 64 * 32 * 16, report.distinct_bytes, report.read_bytes, report.bytes_written
     (True, 10240, 251904, 4096)
     """
     subject = subject_of(subject, "cost", "read a file with hm.load(path)")
@@ -249,28 +254,29 @@ def costs_within(
 class BytesMoved:
     """The bytes that instructions outside fusions read and write in all runs; an upper bound if nothing is unknown."""
 
-    read: int = 0
-    written: int = 0
+    #: Each byte counted once for each run of an instruction that reads it.
+    distinct_bytes: int = 0
+    bytes_written: int = 0
     #: Unknown bytes that are left out.
     unknown: tuple[str, ...] = ()
 
     @property
     def total(self) -> int:
         """The bytes read and written together."""
-        return self.read + self.written
+        return self.distinct_bytes + self.bytes_written
 
     @classmethod
     def sum(cls, parts: Iterable[BytesMoved]) -> BytesMoved:
         """The sum of all parts."""
         read, written, unknown = 0, 0, dict[str, None]()
         for part in parts:
-            read, written = read + part.read, written + part.written
+            read, written = read + part.distinct_bytes, written + part.bytes_written
             unknown |= dict.fromkeys(part.unknown)
         return cls(read, written, tuple(unknown))
 
     def times(self, n: int) -> BytesMoved:
         """The bytes of ``n`` runs."""
-        return BytesMoved(self.read * n, self.written * n, self.unknown)
+        return BytesMoved(self.distinct_bytes * n, self.bytes_written * n, self.unknown)
 
     @property
     def bound(self) -> str:
@@ -435,8 +441,8 @@ class _Run(Run[Figures]):
         ends = [*map(at, fused.starts), *(operand for instruction in acting for operand in instruction.operands)]
         for start in dict.fromkeys(ends) if with_bytes else ():
             indices = array_leaves(start.shape)
-            inside, parameters = computation.instructions, computation.parameters
-            found = reached(questions, start, indices, inside, ends=parameters, ends_alone=True) if indices else {}
+            own, parameters = computation.instructions, computation.parameters
+            found = reached(questions, start, indices, own, ends=parameters, ends_alone=True) if indices else {}
             for instruction, maps in found.items():
                 if maps or maps.is_unknown:
                     reads.setdefault(instruction, []).append(maps)
@@ -485,17 +491,18 @@ class _Run(Run[Figures]):
         """The report of these figures, which are for all runs."""
         flops, others = figures.numbers[0] or 0, figures.numbers[1] or 0
         evaluated, read, reread, written = figures.numbers[2:]
-        recomputed = None if evaluated is None else ratio(evaluated, flops + others) if flops + others else 1.0
+        why = Unknown("; ".join(figures.unknown or figures.notes) or "an array has no bound")
+        recomputed = why if evaluated is None else ratio(evaluated, flops + others) if flops + others else 1.0
         seconds = None if self.device is None else figures.seconds(self.device)
         found = deferred(parts) if callable(parts) else tuple(parts)
         about = (self.device, seconds, figures.exact, figures.notes, found)
         is_partial = bool(figures.unknown) or figures.lacks_operations
         by_space: Mapping[int, int] | Unknown = ReadOnlyDict({0: 0, **dict(sorted(figures.by_space.items()))})
         if read is None or written is None:
-            by_space = Unknown("; ".join(figures.unknown) or "an array has no bound")
-        return CostReport(
-            subject, times, flops, others, recomputed, read, reread, written, by_space, *about, _is_partial=is_partial
-        )
+            by_space = why
+        moved = [why if n is None else n for n in (read, plus(read, reread), written)]
+        numbers = flops, others, recomputed, moved[0], moved[1], moved[2], by_space
+        return CostReport(subject, times, *numbers, *about, _is_partial=is_partial)
 
     def inner(self, instruction: Instruction, times: int = 1) -> Iterator[CostReport]:
         """The reports of the operations evaluated inside a fusion."""

@@ -48,9 +48,10 @@ class Overview:
             "module": self.module.name,
             "n_instructions": self.module.n_instructions,
             "executed": [computation.name for computation in self.executed],
-            "bytes": json_fields(self.total, "read written unknown"),
+            "bytes": json_fields(self.total, "distinct_bytes bytes_written unknown"),
             "moved": [
-                {"instruction": i.name, **json_fields(moved, "read written unknown")} for i, moved in self.moved.items()
+                {"instruction": i.name, **json_fields(moved, "distinct_bytes bytes_written unknown")}
+                for i, moved in self.moved.items()
             ],
             "maps": dict(self.statuses),
             "reasons": dict(self.reasons),

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from .._core import Instruction, Module, _read_profile
 from ..analysis.structure import runs_once
+from ..base.answers import Unknown
 from ..base.devices import Device, as_device
 from ..base.text import joined, one_line, table_lines
 from ..base.types import ReadOnlyDict, expect, expect_items, is_index, json_fields, wrong_type
@@ -51,8 +52,8 @@ class ProfileRow:
     share: float | None
     #: Distinct bytes that one call reads and writes.
     bytes: int | None
-    #: Bytes that one call reads again, if no cache keeps them.
-    bytes_reread: int | None
+    #: Bytes that one call reads if no cache keeps them, every read counted.
+    read_bytes: int | None
     #: ``bytes`` over the measured time, in 10**9 bytes a second.
     gb_per_s: float | None
     #: Arithmetic operations of one call, and their rate over the measured time in 10**9 a second.
@@ -173,7 +174,7 @@ _CELLS: dict[str, Callable[[ProfileRow], str]] = {
     "kernels": lambda row: f"{row.kernels:,}",
     "median us": lambda row: _number(row.median_us, ".4g"),
     "bytes": lambda row: _number(row.bytes, ","),
-    "reread": lambda row: _number(row.bytes_reread, ","),
+    "read": lambda row: _number(row.read_bytes, ","),
     "GB/s": lambda row: _number(row.gb_per_s, ".3g"),
     "flops": lambda row: _number(row.flops, ","),
     "GFLOP/s": lambda row: _number(row.gflop_per_s, ".3g"),
@@ -440,8 +441,8 @@ def _row(
     report = reports[instruction] if isinstance(instruction, Instruction) else None
     moved = flops = None
     if report is not None:
-        if report.bytes_read is not None and report.bytes_written is not None:
-            moved = report.bytes_read + report.bytes_written
+        distinct, written = report.distinct_bytes, report.bytes_written
+        moved = None if isinstance(distinct, Unknown) or isinstance(written, Unknown) else distinct + written
         flops = None if any(note.startswith("not counted") for note in report.notes) else report.flops
     is_outer = _contains_others(instruction)
 
@@ -458,7 +459,7 @@ def _row(
         own.kernels,
         None if is_outer else own.ps / total_ps if total_ps else 0.0,
         moved,
-        None if report is None else report.bytes_reread,
+        None if report is None or isinstance(report.read_bytes, Unknown) else report.read_bytes,
         rate(moved, 1e9),
         flops,
         rate(flops, 1e9),

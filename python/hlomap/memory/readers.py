@@ -40,11 +40,11 @@ class Reader:
     maps: MapSet
     """The maps from its outputs to the elements of the value, with a dimension for the iteration of each loop around
     the instruction, ``t0``, ``t1``, ..., innermost first, if the iterations determine the reads."""
-    bytes: int
+    distinct_bytes: int
     """The bytes of the distinct elements that it reads in all executions together."""
-    times: int | Unknown
+    most_reads: int | Unknown
     """The most reads of an element from memory; one execution reads an element once."""
-    total_bytes: int | Unknown
+    read_bytes: int | Unknown
     """The bytes that it reads in all executions together."""
     exact: bool
     reason: str | None
@@ -52,17 +52,17 @@ class Reader:
 
     def __str__(self) -> str:
         most = "" if self.exact else "at most "
-        text = f"{self.instruction.name} ({self.instruction.opcode}): {most}{bytes_text(self.bytes)}"
-        if isinstance(self.times, Unknown) or isinstance(self.total_bytes, Unknown):
+        text = f"{self.instruction.name} ({self.instruction.opcode}): {most}{bytes_text(self.distinct_bytes)}"
+        if isinstance(self.most_reads, Unknown) or isinstance(self.read_bytes, Unknown):
             text += ", an unknown number of times"
-        elif self.total_bytes != self.bytes or self.times != 1:
-            text += f", {self.times:,} times, {bytes_text(self.total_bytes)} in all"
+        elif self.read_bytes != self.distinct_bytes or self.most_reads != 1:
+            text += f", {self.most_reads:,} times, {bytes_text(self.read_bytes)} in all"
         return text + (f" ({self.reason})" if self.reason else "")
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON values."""
-        about = "instruction computation:instruction.computation opcode:instruction.opcode maps bytes times total_bytes"
-        return json_fields(self, about, "exact reason")
+        about = "instruction computation:instruction.computation opcode:instruction.opcode maps"
+        return json_fields(self, about, "distinct_bytes most_reads read_bytes exact reason")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,20 +83,20 @@ class Readers(Sequence[Reader]):
         return self.found[i]
 
     @property
-    def total_bytes(self) -> int | Unknown:
+    def read_bytes(self) -> int | Unknown:
         """The bytes of the value read from memory."""
-        return _sum(reader.total_bytes for reader in self)
+        return _sum(reader.read_bytes for reader in self)
 
     @property
-    def times(self) -> int | Unknown:
+    def most_reads(self) -> int | Unknown:
         """The most reads of any element from memory; 0 without readers."""
         by_maps: dict[MapSet, list[tuple[_Branches, int]]] = {}
         places: dict[Computation, tuple[_Branches, bool]] = {}
         for reader in self:
-            if isinstance(reader.times, Unknown):
-                return reader.times
+            if isinstance(reader.most_reads, Unknown):
+                return reader.most_reads
             branches = _branches(reader.instruction, places)
-            by_maps.setdefault(reader.maps, []).append((branches, reader.times))
+            by_maps.setdefault(reader.maps, []).append((branches, reader.most_reads))
         # Maps to different arrays of the value share no element.
         by_array: dict[ShapeIndex | None, list[MapSet]] = {}
         for maps in by_maps:
@@ -118,7 +118,7 @@ class Readers(Sequence[Reader]):
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON values."""
-        return json_fields(self, "value readers:found times total_bytes exact")
+        return json_fields(self, "value readers:found most_reads read_bytes exact")
 
     def __str__(self) -> str:
         return "\n".join([self.title, *(f"  {reader}" for reader in self)])
@@ -126,7 +126,7 @@ class Readers(Sequence[Reader]):
     @property
     def title(self) -> str:
         """The sums, in one line."""
-        times, total = self.times, self.total_bytes
+        times, total = self.most_reads, self.read_bytes
         if not self:
             return f"{self.value.name}: no instruction reads it from memory"
         text = f"{self.value.name}: read by {plural(len(self), 'instruction')}"
@@ -137,7 +137,7 @@ class Readers(Sequence[Reader]):
         return f"{text}, {most}{bytes_text(total)} in all, no element more than {often}"
 
     def __repr__(self) -> str:
-        return f"<Readers of {one_line(self.value.name, 80)}: {len(self)} instructions, {self.total_bytes} bytes>"
+        return f"<Readers of {one_line(self.value.name, 80)}: {len(self)} instructions, {self.read_bytes} bytes>"
 
 
 def readers(value: Instruction, /) -> Readers:
@@ -188,7 +188,7 @@ def readers(value: Instruction, /) -> Readers:
     xs: read by 2 instructions, 96 bytes in all, no element more than 2 times
       row (dynamic-slice): 48 bytes
       other (negate): 48 bytes
-    >>> found.times, found.total_bytes
+    >>> found.most_reads, found.read_bytes
     (2, 96)
     """
     value = instruction_of(value, "readers")

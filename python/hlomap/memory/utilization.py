@@ -35,14 +35,14 @@ class Utilization:
     instruction: Instruction
     """The value that is read."""
     operand: int
-    touched: Count
+    reads: Count
     """The reads: points of the maps, one for each path from an output element to an element that it needs."""
-    distinct: Count
+    distinct_elements: Count
     """The distinct elements that are read."""
     n_elements: int
     """The elements of the operand."""
-    bytes: int
-    """The bytes of ``distinct.upper`` elements."""
+    distinct_bytes: int
+    """The bytes of ``distinct_elements.upper`` elements."""
     exact: bool
     reason: str | None
     """Why the counts are not exact; None if they are."""
@@ -50,16 +50,20 @@ class Utilization:
     @property
     def fraction(self) -> float:
         """The share of the operand's elements that is read, an upper bound; 0 for an operand without elements."""
-        return self.distinct.upper / self.n_elements if self.n_elements else 0.0
+        return self.distinct_elements.upper / self.n_elements if self.n_elements else 0.0
 
     def __str__(self) -> str:
         most = "" if self.exact else "at most "
-        is_all = self.exact and self.distinct.upper == self.n_elements > 0
-        part = "all " if is_all else f"{most}{self.distinct.upper:,} of "
+        is_all = self.exact and self.distinct_elements.upper == self.n_elements > 0
+        part = "all " if is_all else f"{most}{self.distinct_elements.upper:,} of "
         text = f"{self.instruction.name}: {part}{plural(self.n_elements, 'element')}"
-        if self.touched.upper < UNBOUNDED:
-            each = f" ({self.touched.upper / self.distinct.upper:.4g} per element)" if self.distinct.upper else ""
-            text += f", {most}{plural(self.touched.upper, 'read')}{each * self.exact}"
+        if self.reads.upper < UNBOUNDED:
+            each = (
+                f" ({self.reads.upper / self.distinct_elements.upper:.4g} per element)"
+                if self.distinct_elements.upper
+                else ""
+            )
+            text += f", {most}{plural(self.reads.upper, 'read')}{each * self.exact}"
         return text if self.reason is None else f"{text} ({self.reason})"
 
 

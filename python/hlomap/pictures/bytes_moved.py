@@ -61,7 +61,7 @@ def draw_diff(found: ModuleDiff) -> Picture:
 def draw_table(table: Table) -> Picture:
     """The rows that read the most bytes, by instruction."""
     total: Counter[tuple[str, str]] = Counter()
-    for computation, name, n in zip(table["computation"], table["instruction"], table["bytes"], strict=True):
+    for computation, name, n in zip(table["computation"], table["instruction"], table["distinct_bytes"], strict=True):
         if name is not None:
             total[computation, name] += n or 0
     names = Counter(name for _, name in total)
@@ -110,4 +110,4 @@ def draw_profile(found: Profile) -> Picture:
 
 
 def _parts(moved: BytesMoved) -> tuple[float, float]:
-    return float(moved.read), float(moved.written)
+    return float(moved.distinct_bytes), float(moved.bytes_written)

@@ -51,7 +51,7 @@ def _page(value: Any) -> str | None:
     if isinstance(value, Module):
         found = overview(value)
         rows = [
-            (i.name, i.opcode, i.shape, bytes_text(moved.read), bytes_text(moved.written))
+            (i.name, i.opcode, i.shape, bytes_text(moved.distinct_bytes), bytes_text(moved.bytes_written))
             for i, moved in islice(found.moved.items(), _MAX_ROWS)
         ]
         head = ("instruction", "opcode", "shape", "read", "written")

@@ -304,7 +304,7 @@ class Tiling(Page, ReadOnly):
         """The columns ``read_bytes`` and ``read_bytes_exact`` of arrays with maps from the parameters."""
         plan = self._plan_of([(m, shape, True, k) for k, (m, shape) in enumerate(arrays)], len(arrays))
         names = ["read_bytes", "read_bytes_exact"]
-        found = plan.evaluate(rows, *_numbers(_UNSTATED[Device], _UNSTATED[Limits]), 1, names, 1)
+        found = plan.evaluate(rows, *_numbers(_named(None, Device), _named(None, Limits)), 1, names, 1)
         return found[names[0]], found[names[1]]
 
     def _maps_to(self, questions: Questions, values: Iterable[Instruction]) -> list[_Record]:

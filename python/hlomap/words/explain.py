@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from .._core import Instruction, Shape, _extent
+from .._core import Count, Instruction, Shape, _extent
 from ..analysis.bitcasts import is_bitcast
 from ..analysis.queries import output_index, output_to_input, shape_indices
 from ..analysis.reads import Reads, reads as count_reads, unknown as unknown_reads
-from ..base.answers import Answer
+from ..base.answers import Answer, Unknown
 from ..base.attached import Page
 from ..base.lazy import np, npt
 from ..base.text import bytes_text, count_text, html, leaf_text, plural, printable
@@ -75,16 +75,24 @@ class OperandReads:
         return self.maps.reason
 
     @property
-    def bytes(self) -> int | None:
-        """The bytes of the distinct elements, an upper bound; None if unknown."""
-        return self.counts.bytes
+    def distinct_elements(self) -> Count | Unknown:
+        """The distinct elements of the array that are read."""
+        return self.counts.distinct_elements
 
     @property
-    def reuse(self) -> float | None:
-        """The average number of reads of each element that is read; None if unknown."""
-        touched, distinct = self.counts.touched_upper, self.counts.distinct_upper
-        exact = self.counts.touched_lower == touched and self.counts.distinct_lower == distinct
-        return touched / distinct if exact and touched and distinct else None
+    def distinct_bytes(self) -> int | Unknown:
+        """The bytes of the distinct elements, an upper bound."""
+        return self.counts.distinct_bytes
+
+    @property
+    def reuse(self) -> float | Unknown:
+        """The average number of reads of each element that is read."""
+        reads, distinct = self.counts.reads, self.counts.distinct_elements
+        if isinstance(reads, Unknown) or isinstance(distinct, Unknown):
+            return reads if isinstance(reads, Unknown) else Unknown(str(distinct))
+        if not (reads.exact and distinct.exact):
+            return Unknown(self.reason or "the numbers of reads and of elements are bounds")
+        return reads.upper / distinct.upper if distinct.upper else 0.0
 
     @cached_property
     def elements(self) -> npt.NDArray[np.int64] | None:
@@ -102,10 +110,8 @@ class OperandReads:
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON values."""
-        c = self.counts
-        counts = {"touched": [c.touched_lower, c.touched_upper], "distinct": [c.distinct_lower, c.distinct_upper]}
         about = "operand name:instruction label shape_index shape status reason words maps:texts"
-        return json_fields(self, about) | counts | json_fields(self, "bytes reuse elements")
+        return json_fields(self, about, "reads:counts.reads distinct_elements distinct_bytes reuse elements")
 
 
 @dataclass(frozen=True)
@@ -126,8 +132,8 @@ class Explanation(Page):
     reads: tuple[OperandReads, ...]
     #: The numbers of the operands that are not read.
     unread: tuple[int, ...]
-    #: The bytes of the output; None if they are unknown.
-    bytes_written: int | None
+    #: The bytes of the output.
+    bytes_written: int | Unknown
     #: :func:`hlomap.is_bitcast` for an instruction with one operand of equally many elements, else None.
     bitcast: Answer[tuple[int, ...]] | None
     #: The origin in the program, if recorded.
@@ -140,10 +146,14 @@ class Explanation(Page):
     notes: tuple[str, ...] = field(default=())
 
     @property
-    def bytes_read(self) -> int | None:
-        """The bytes of all operands' distinct elements, an upper bound; None if one is unknown."""
-        found = [read.bytes for read in self.reads]
-        return None if None in found else sum(n for n in found if n is not None)
+    def distinct_bytes(self) -> int | Unknown:
+        """The bytes of all operands' distinct elements, an upper bound."""
+        total = 0
+        for read in self.reads:
+            if isinstance(read.distinct_bytes, Unknown):
+                return read.distinct_bytes
+            total += read.distinct_bytes
+        return total
 
     @property
     def title(self) -> str:
@@ -155,7 +165,8 @@ class Explanation(Page):
         return json_fields(
             self,
             "module:instruction.module computation:instruction.computation instruction opcode:instruction.opcode",
-            "shape_index shape element names sentence reads unread bytes_read bytes_written bitcast source steps notes",
+            "shape_index shape element names sentence reads unread distinct_bytes bytes_written",
+            "bitcast source steps notes",
         )
 
     def __str__(self) -> str:
@@ -175,9 +186,8 @@ class Explanation(Page):
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         if self.reads and self.element is None:
-            total = bytes_text(self.bytes_read)
-            counts = [read.counts for read in self.reads]
-            is_bound = self.bytes_read is not None and any(c.distinct_lower != c.distinct_upper for c in counts)
+            total = bytes_text(self.distinct_bytes)
+            is_bound = not isinstance(self.distinct_bytes, Unknown) and any(_is_bound(read) for read in self.reads)
             yield (
                 "bytes",
                 f"{'up to ' * is_bound + total} read, {bytes_text(self.bytes_written)} written",
@@ -195,7 +205,7 @@ class Explanation(Page):
         rows = "".join(
             f"<tr><td><code>{html(read.label)}</code></td><td><code>{html(read.shape)}</code></td>"
             f"<td>{html(read.words)}</td><td>{html(read.status)}{html(': ' + read.reason if read.reason else '')}</td>"
-            f"<td>{html(bytes_text(read.bytes))}</td>"
+            f"<td>{html(bytes_text(read.distinct_bytes))}</td>"
             f"<td>{'<br/>'.join(f'<code>{html(text)}</code>' for text in read.texts[:_MAX_PHRASES])}</td></tr>"
             for read in self.reads[:MAX_OPERANDS]
         )
@@ -276,7 +286,7 @@ def explain(
         sentence=_sentence(instruction, shape, point, named, reads, error),
         reads=tuple(reads),
         unread=tuple(k for k in range(len(instruction.operands)) if k not in read_operands),
-        bytes_written=0 if is_handed_on(instruction, shape_index) else _extent([shape])[1],
+        bytes_written=0 if is_handed_on(instruction, shape_index) else _written_bytes(shape),
         bitcast=None if any(maps.devices for maps in sets) else bitcast_equivalence(instruction, shape),
         source=source_of(instruction),
         names=named.output,
@@ -394,17 +404,28 @@ def _sentence(
     return f"{subject} reads {clauses(dict.fromkeys(found))}"
 
 
+def _written_bytes(shape: Shape) -> int | Unknown:
+    n = _extent([shape])[1]
+    return Unknown(f"the size of {shape} has no bound of 64 bits") if n is None else n
+
+
+def _is_bound(read: OperandReads) -> bool:
+    """Whether the number of distinct elements lies between two."""
+    return isinstance(read.distinct_elements, Count) and not read.distinct_elements.exact
+
+
 def _read_lines(read: OperandReads, whole: bool) -> Iterator[str]:
     name = printable(read.instruction.name, 80)
     also = "" if read.label.startswith(name) else f" ({name})"
     facts = [printable(read.shape, 120), read.status + (f" ({printable(read.reason)})" if read.reason else "")]
     if whole:
-        bound = "at most " if read.counts.distinct_lower != read.counts.distinct_upper else ""
-        facts.append(bound + bytes_text(read.bytes))
-        if read.reuse is not None and read.reuse > 1:
+        facts.append("at most " * _is_bound(read) + bytes_text(read.distinct_bytes))
+        if isinstance(read.reuse, float) and read.reuse > 1:
             facts.append(f"each element read {read.reuse:.4g} times")
     else:
-        facts.append(count_text(read.counts.distinct_lower, read.counts.distinct_upper, "element"))
+        n = read.distinct_elements
+        bounds = (0, None) if isinstance(n, Unknown) else (n.lower, n.upper)
+        facts.append(count_text(*bounds, "element"))
     yield f"  operand {read.operand}, {read.label}{also}: {', '.join(facts)}"
     for text in read.texts[:_MAX_PHRASES]:
         yield f"    {text}"

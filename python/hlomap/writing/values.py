@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, SupportsIndex, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, SupportsIndex, TypeAlias, TypeVar
 
 from .._core import Computation, Layout, Metadata, ResultAccuracy, Shape, Sharding
 from .naming import NamesMethods
@@ -177,8 +177,8 @@ class Value(NamesMethods):
         *,
         layout: Layout | Shape | str | None = None,
         sharding: Sharding | str | None = None,
-        metadata: Metadata | Mapping[str, Any] | None = None,
-        frontend_attributes: Mapping[str, str] | None = None,
+        metadata: Metadata | Mapping[str, Any] | Literal[""] | None = None,
+        frontend_attributes: Mapping[str, str] | Literal[""] | None = None,
         backend_config: str | Mapping[str, Any] | None = None,
         control_predecessors: Sequence[Value] | None = None,
         result_accuracy: ResultAccuracy | str | None = None,

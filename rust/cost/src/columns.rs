@@ -155,21 +155,21 @@ columns! {
     /// Number of `floordiv` and `mod` nodes in all maps, a measure of the cost of the index arithmetic.
     divmod: Int = Reads(|r| Value::Int(r.union.counts.divmod));
     /// Lower bound on the number of reads needed to compute the whole output; an element read twice counts twice.
-    touched_lower: Int = Reads(|r| Value::Int(r.touched.0));
+    reads_lower: Int = Reads(|r| Value::Int(r.touched.0));
     /// Upper bound on the number of reads; null if unknown.
-    touched_upper: Int = Reads(|r| int(r.touched.1));
+    reads_upper: Int = Reads(|r| int(r.touched.1));
     /// Lower bound on the number of distinct operand elements read.
-    distinct_lower: Int = Reads(|r| Value::Int(r.distinct.0));
+    distinct_elements_lower: Int = Reads(|r| Value::Int(r.distinct.0));
     /// Upper bound on the number of distinct operand elements read; null if unknown.
-    distinct_upper: Int = Reads(|r| int(r.distinct.1));
-    /// Reads per distinct element, `touched / distinct`; null unless both are known exactly, and if nothing is read.
+    distinct_elements_upper: Int = Reads(|r| int(r.distinct.1));
+    /// Reads per distinct element, `reads / distinct_elements`; null unless both are known exactly, and if nothing is read.
     reuse: Float = Reads(|r| r.reuse().map_or(Value::Null, Value::Float));
-    /// Size in bytes of `distinct_upper` elements as they are stored; sub-byte elements count as packed if the layout
-    /// packs them. Null if unknown.
-    bytes: Int = Reads(|r| int(r.bytes));
-    /// Size in bytes of the reads beyond the first of each element, `touched_upper` less `distinct_upper`: what moves
-    /// again if no cache keeps it. Null if unknown.
-    bytes_reread: Int = Reads(|r| int(r.bytes_reread));
+    /// Size in bytes of `distinct_elements_upper` elements as they are stored; sub-byte elements count as packed if the
+    /// layout packs them. Null if unknown.
+    distinct_bytes: Int = Reads(|r| int(r.bytes));
+    /// Size in bytes of `reads_upper` elements: what moves if no cache keeps an element after its first read. Null if
+    /// unknown.
+    read_bytes: Int = Reads(|r| int(r.read_bytes));
     /// Arithmetic operations of the instruction, as `hm.cost` counts them, on each of its rows; null if unknown, and
     /// for calls, loops and conditionals.
     flops: Int = Arithmetic(|a| int(a.flops));

@@ -29,8 +29,8 @@ pub struct Reads {
     pub distinct: (i64, Option<i64>),
     /// The upper bound of the distinct elements, in bytes of memory.
     pub bytes: Option<i64>,
-    /// The upper bound of the reads minus that of the distinct elements, in bytes.
-    pub bytes_reread: Option<i64>,
+    /// The upper bound of the reads, in bytes.
+    pub read_bytes: Option<i64>,
     /// The reason why any element may be read, if so.
     pub unknown: Option<Text>,
 }
@@ -90,7 +90,7 @@ impl Union {
             // A token has no element to count.
             distinct: (lower(distinct.lower.min(elements)), fitting(elements)),
             bytes: fitting(bytes(elements, bits)),
-            bytes_reread: fitting(bytes(touched.upper.saturating_sub(elements), bits)),
+            read_bytes: fitting(bytes(touched.upper, bits)),
             unknown: None,
         }
     }
@@ -137,7 +137,7 @@ pub fn unknown(reason: Text, (n_elements, n_bytes): (u128, u128)) -> Reads {
         touched: (0, None),
         distinct: (0, fitting(n_elements)),
         bytes: fitting(n_bytes),
-        bytes_reread: None,
+        read_bytes: None,
         unknown: Some(reason),
     }
 }
