@@ -10,12 +10,19 @@ from typing import Any
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
-PACKAGE = Path(__file__).parents[2] / "python" / "hlomap"
+import hlomap
+
+PACKAGE = Path(hlomap.__file__).parent
+
+
+def of(module: str, names: str) -> list[str]:
+    """Names of a module of hlomap."""
+    return [f"{module}.{name}" for name in names.split()]
 
 
 def results(names: str) -> list[str]:
     """Names of :mod:`hlomap.results`."""
-    return [f"results.{name}" for name in names.split()]
+    return of("results", names)
 
 
 # File, title, first sentence, names in reading order.  Together they are the names of the package and of its results.
@@ -45,8 +52,9 @@ TOPICS = [
         "Indexing",
         "Which elements are read, for an instruction, a fusion, a program or a loop.",
         [
-            *("output_to_input", "input_to_output", "indexing", "MapSet", "maps.DeviceIndexing", "backward_slice"),
+            *("output_to_input", "input_to_output", "indexing", "MapSet", "backward_slice"),
             *("forward_slice", "loop", "register_rule", "Unknown"),
+            *of("maps", "DeviceIndexing"),
             *results("Slice Loop LoopCounter CarriedValue Access RegisteredRule"),
         ],
     ),
@@ -55,7 +63,8 @@ TOPICS = [
         "Maps",
         "Symbolic maps from points to points, and questions about them.",
         [
-            *("IndexingMap", "Expr", "Answer", "maps"),
+            *("IndexingMap", "Expr", "Answer"),
+            *of("maps", "Variable Constraint simplify_many compose_many count_many bounds_many"),
             *results("Count Cost CommonElement MissingElement MapPoint SimplifyTrace SimplifyStep"),
         ],
     ),
@@ -64,7 +73,9 @@ TOPICS = [
         "Memory and bitcasts",
         "Where elements lie, and which operations move nothing.",
         [
-            *("is_bitcast", "layouts"),
+            "is_bitcast",
+            *of("layouts", "linear_index logical_index ravel_index unravel_index pack unpack thread_map"),
+            *of("layouts", "is_valid_bitcast reshape_is_bitcast transpose_is_bitcast decompose_bitcast"),
             *results("BitcastFactors"),
         ],
     ),
@@ -166,10 +177,11 @@ def _page(title: str, text: str, names: list[str]) -> str:
 
 
 def _public_names() -> list[str]:
-    """The names of the package and of its results, which the stubs import as themselves."""
+    """The names of the package, its results, layouts and maps, which the stubs import as themselves."""
     found: list[str] = []
-    for file, prefix in (("__init__.pyi", ""), ("results.pyi", "results.")):
+    stubs = {"__init__": "", "results": "results.", "layouts/__init__": "layouts.", "maps/__init__": "maps."}
+    for file, prefix in ((f"{stub}.pyi", prefix) for stub, prefix in stubs.items()):
         for node in ast.walk(ast.parse((PACKAGE / file).read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom):
                 found += [prefix + alias.asname for alias in node.names if alias.asname]
-    return [name for name in found if name != "results"]
+    return [name for name in found if name not in ("results", "layouts", "maps", "layouts.BitcastFactors")]
