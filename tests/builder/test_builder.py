@@ -385,3 +385,24 @@ def test_products_of_batches_of_matrices() -> None:
     dot = b.build(product).entry.root
     sides = [dot.attributes[f"{side}_{what}_dims"] for what in ("batch", "contracting") for side in ("lhs", "rhs")]
     assert str(dot.shape).startswith("f32[7,2,5]") and [tuple(dims) for dims in sides] == [(0,), (0,), (2,), (1,)]
+
+
+def test_a_name_that_a_value_has_stays() -> None:
+    """Also the name with a number, if another value has the name; the old name of a renamed value is free again."""
+    b = hm.Builder("m")
+    x = b.parameter(0, "f32[3,3]", "x")
+    first = b.dot(x, x).named("dot")
+    second = b.dot(x, x).named("dot").named("dot")
+    assert [first.named("dot").name, second.name] == ["dot", "dot.1"]
+    first.named("scores")
+    assert second.named("dot").name == "dot" and second.named("dot.7").name == "dot.7"
+    assert b.dot(x, x).name == "dot"
+    module = b.build(second)
+    assert [module[name].opcode for name in ("scores", "dot.7", "dot")] == ["dot"] * 3
+
+
+def test_a_tuple_of_a_list_says_what_to_write() -> None:
+    b = hm.Builder("m")
+    x = b.parameter(0, "f32[3]", "x")
+    with pytest.raises(TypeError, match=r"pass them one by one, as in b.tuple\(a, b\)"):
+        b.tuple([x, x])  # type: ignore[arg-type]

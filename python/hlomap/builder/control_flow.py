@@ -214,6 +214,9 @@ class ControlFlow(Core):
         >>> print(b.tuple(b.iota("f32[3]"), 5))
         tuple = (f32[3], s32[]) tuple(iota, constant)
         """
+        for given in operands:
+            if isinstance(given, (list, tuple)) and any(isinstance(one, Value) for one in given):
+                raise check.wrong_type("operands", given, "values: pass them one by one, as in b.tuple(a, b)")
         return self._emit("tuple", self._values("operands", operands))
 
     def _called(self, function: Function, operands: Sequence[Operand], argument: str = "computation") -> _Called:

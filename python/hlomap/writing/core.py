@@ -234,11 +234,17 @@ class Core(NamesMethods):
 
     def _rename(self, value: Value, name: str) -> None:
         """Gives a Value this name, or the name with a number if it is taken."""
-        if value.name != self._checked_name(name):
-            value.name = self._unique(name)
-            value.is_changed = True
-            self._renamed.add(value)
-            self._by_name[value.name] = value
+        old, base = value.name, self._checked_name(name)
+        is_numbered = old.startswith(f"{base}.") and old[len(base) + 1 :].isdecimal()
+        if old == base or (is_numbered and base in self._names):
+            return
+        value.name = self._unique(base)
+        if value._scope.edits is None and self._by_name.get(old) is value:
+            del self._by_name[old]
+            self._names.discard(old)
+        value.is_changed = True
+        self._renamed.add(value)
+        self._by_name[value.name] = value
 
     def _note_edit(self, scope: Scope, value: Value) -> None:
         """Notes an instruction that is written in a computation that is being edited: it comes behind its operands."""

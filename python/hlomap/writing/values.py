@@ -166,6 +166,9 @@ class Value(NamesMethods):
     def named(self, name: str) -> Value:
         """Renames the instruction to ``name``, or ``name.1``, … if that is taken, and returns this Value.
 
+        A Value that has the name, or the name with a number because another one has it, keeps its name.  The name that
+        a renamed Value had is free again.
+
         >>> b.build(b.iota("s32[3]").named("count"))["count"].opcode
         'iota'
         """
