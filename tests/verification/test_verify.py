@@ -115,3 +115,42 @@ def test_a_map_that_misses_an_element_is_unsound() -> None:
     with hm.register_rule("reverse", lambda *_: [hm.IndexingMap.parse("(d0) -> (-d0 + 3), domain: d0 in [0, 2]")]):
         found = hm.verify(module)
     assert [(result.status, result.witness) for result in found] == [("unsound", ((0,), (3,)))] * 2
+
+
+SUMS = hm.parse(
+    """add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }
+    ENTRY e {
+      p = f32[7,9] parameter(0)
+      z = f32[] constant(0)
+      s = f32[7] reduce(p, z), dimensions={1}, to_apply=add
+      ROOT t = (f32[7], f32[7,9]) tuple(s, p)
+    }"""
+)
+
+
+def test_one_element_of_the_output() -> None:
+    """The elements that the maps mention are changed, and the result says on how many draws it stands."""
+    result = hm.verify(SUMS["s"], element=(4,), max_changes=9)[0]
+    assert (result.status, result.element, result.n_changes) == ("exact", (4,), 9) and result.n_draws >= 9
+    assert str(result) == f"s: output {{}}[4] and operand 0 {{}}, output_to_input: exact on {result.n_draws} draws"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((SUMS["s"], (7,)), "hm.verify: s is f32[7] and has no element [7]"),
+        ((SUMS["s"], ()), "hm.verify: s is f32[7] and has no element []"),
+        ((SUMS, (4,)), 'hm.verify: expected an Instruction with `element`, got Module (use module["name"])'),
+    ],
+)
+def test_wrong_elements(arguments: tuple[object, tuple[int, ...]], message: str) -> None:
+    with pytest.raises((hm.errors.ShapeError, TypeError)) as raised:
+        hm.verify(arguments[0], element=arguments[1])  # type: ignore[arg-type]
+    assert str(raised.value) == message
+
+
+def test_an_element_that_the_maps_miss_is_unsound(monkeypatch: pytest.MonkeyPatch) -> None:
+    missing = hm.MapSet([hm.IndexingMap.parse("(d0) -> (d0, 0), domain: d0 in [0, 6]")])
+    monkeypatch.setattr("hlomap.verification.verify.operand_maps", lambda *_: {0: missing})
+    (result, *_) = hm.verify(SUMS["s"], element=(4,), max_changes=63)
+    assert (result.status, result.witness) == ("unsound", ((4, 1), (4,)))

@@ -217,8 +217,8 @@ class Experiment:
         machine = self._values.on(grid).machine(0, on_value)
         return machine.run(self._plan, [list(own) for own in operands])
 
-    def perturb(self, k: int, shape_index: ShapeIndex, max_changes: int) -> Seen:
-        """Changes elements of an operand array, one at a time and on one device at a time."""
+    def perturb(self, k: int, shape_index: ShapeIndex, max_changes: int, first: Sequence[int] = ()) -> Seen:
+        """Changes elements of an operand array, one at a time and on one device at a time, ``first`` before others."""
         seen, operand = Seen(), self._operand_instructions[k]
         sizes = np.shape(at_leaf(self._operands[0][k], shape_index))
         n = int(np.prod(sizes, dtype=np.int64))
@@ -227,7 +227,9 @@ class Experiment:
         chosen = list(range(n))
         if n > max_changes:
             sample = self._rng.choice(n, max(0, max_changes - 2), replace=False)
-            chosen = sorted({0, n - 1, *sample.tolist()})[:max_changes]
+            wanted = first if sizes == shape_at(operand.shape, shape_index).dimensions else ()
+            others = sorted({0, n - 1, *sample.tolist()})[:max_changes]
+            chosen = sorted(list(dict.fromkeys([*wanted, *others]))[:max_changes])
         numbers = _number_at_bounds(np.array(chosen), sizes, shape_at(operand.shape, shape_index).dimensions)
         valid = [self._valid_arrays(k, shape_index, device) for device in range(len(self._operands))]
         shape = Shape(shape_at(operand.shape, shape_index).dtype, [8])

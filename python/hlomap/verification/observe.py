@@ -77,19 +77,19 @@ class ObservedReads:
         subject = one_line(self.subject.name, 80)
         at = f"{list(self.element)}" if self.element else ""
         output = f" output {list(self.output)}" if self.output else ""
-        lines = [f"Observed, not proved: elements that change {subject}{output}{at}, in {self.n_runs:,} runs"]
+        short = "" if self.is_complete else ", too few to try all elements: raise max_runs"
+        lines = [f"Observed, not proved: elements that change {subject}{output}{at}, in {self.n_runs:,} runs{short}"]
         for parameter, mask in self.observed.items():
             for shape_index in _arrays(parameter.shape):
                 own = at_leaf(mask, shape_index)
                 name = one_line(parameter.name, 80) + (f"{{{','.join(map(str, shape_index))}}}" if shape_index else "")
                 lines.append(f"  {name}: {_words(own)}")
-        if not self.is_complete:
-            lines.append("  too few runs to try all elements: raise max_runs")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
         n = sum(int(at_leaf(mask, at).sum()) for p, mask in self.observed.items() for at in _arrays(p.shape))
-        return f"<ObservedReads of {one_line(self.subject.name, 60)}: {n} elements in {self.n_runs} runs, not proved>"
+        incomplete = "" if self.is_complete else ", incomplete"
+        return f"<ObservedReads of {one_line(self.subject.name, 60)}: {n} elements in {self.n_runs} runs, not proved{incomplete}>"
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON values."""

@@ -17,18 +17,18 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from .._core import Computation, IndexingMap, Instruction, Module
-from ..analysis.queries import operand_maps, output_maps
+from ..analysis.queries import operand_maps, output_index, output_maps
 from ..analysis.questions import Questions
 from ..base.attached import Page
 from ..base.text import one_line, plural
-from ..base.types import ShapeIndex, expect, expect_ints, subject_of, wrong_type
-from ..errors import HlomapError, UndecidedError
+from ..base.types import ShapeIndex, expect, expect_index, expect_ints, expect_numbers, subject_of, wrong_type
+from ..errors import HlomapError, ShapeError, UndecidedError
 from ..interpreter.library import CALLS
 from ..maps.device_groups import DeviceIndexing
 from ..maps.enumerate_pairs import EnumerationLimitError, Ints, enumerate_pairs
 from ..maps.map_set import MapSet
 from ..ops import lookup
-from ..ops._shapes import array_leaves
+from ..ops._shapes import array_leaves, shape_at
 from .device_pairs import enumerate_device_pairs
 from .experiment import DID_NOT_RUN, Array, Experiment, Key, Seen, Trace, Values
 from .values import MAX_TOTAL, Value, n_elements
@@ -73,7 +73,8 @@ class CheckResult(Page):
     ``claims_exact`` is ``exact`` of the map set; ``n_changes`` counts the changed operand elements, and ``n_draws`` the
     values drawn for them, each in a separate run: so many runs agree with an ``exact`` set.  ``witness`` of an unsound
     result is the smallest pair of an operand element and an output element that the set does not mention.  ``reason``
-    explains a result without a witness, and names the devices of a witness that crosses devices.
+    explains a result without a witness, and names the devices of a witness that crosses devices.  ``element`` is the
+    only output element that was compared; None for all.
 
     ``bool(result)`` is True for ``exact`` and ``overapproximate`` and False for ``unsound``; for ``unknown`` and
     ``unchecked`` it raises :class:`hlomap.errors.UndecidedError`.
@@ -90,6 +91,7 @@ class CheckResult(Page):
     n_draws: int = 0
     witness: tuple[tuple[int, ...], tuple[int, ...]] | None = None
     reason: str | None = None
+    element: tuple[int, ...] | None = None
 
     def __bool__(self) -> bool:
         if self.status in (CheckStatus.UNKNOWN, CheckStatus.UNCHECKED):
@@ -101,7 +103,8 @@ class CheckResult(Page):
 
     def __str__(self) -> str:
         output, index = (",".join(map(str, shape_index)) for shape_index in (self.output, self.shape_index))
-        arrays = f"{self.instruction.name}: output {{{output}}} and operand {self.operand} {{{index}}}"
+        at = "" if self.element is None else f"{list(self.element)}"
+        arrays = f"{self.instruction.name}: output {{{output}}}{at} and operand {self.operand} {{{index}}}"
         witness = ""
         if self.witness is not None:
             operand_element, output_element = map(list, self.witness)
@@ -115,6 +118,8 @@ def verify(
     subject: Instruction | Computation | Module,
     /,
     *,
+    element: Sequence[int] | None = None,
+    output: int | ShapeIndex = 0,
     max_changes: int = MAX_CHANGES,
     seed: int = 0,
     custom_calls: Mapping[str, Callable[..., Any]] | None = None,
@@ -133,11 +138,18 @@ def verify(
     operands have the values of a run of the entry.  ``custom_calls`` maps custom call targets to functions, as in
     :func:`hlomap.execute`.  ``progress`` is called with the number of finished instructions and the total number.
 
+    With ``element``, an index in the array ``output`` (a number or a shape index) of an instruction, only the reads of
+    this element are checked, with the elements that the map set mentions among the changed ones.
+
+    Raises :class:`~hlomap.errors.ShapeError` for an element that does not exist.
+
     >>> module = hm.parse('''HloModule m
     ... ENTRY e {
     ...   p = f32[2,3] parameter(0)
     ...   ROOT t = f32[3,2] transpose(p), dimensions={1,0}
     ... }''')
+    >>> print(*verify(module["t"], element=(2, 1)))
+    t: output {}[2, 1] and operand 0 {}, output_to_input: exact on 12 draws
     >>> for result in verify(module):
     ...     print(result)
     t: output {} and operand 0 {}, output_to_input: exact on 12 draws
@@ -150,6 +162,12 @@ def verify(
     if progress is not None and not callable(progress):
         raise wrong_type("verify", "a function or None as `progress`", progress)
     functions = {**CALLS, **(custom_calls or {})}
+    expect_index(output, "verify", "output")
+    if element is not None:
+        if not isinstance(subject, Instruction):
+            raise wrong_type("verify", "an Instruction with `element`", subject, 'use module["name"]')
+        where = _checked_element(subject, element, output)
+        return list(_check(subject, Values(subject.module, seed, functions), max_changes, where))
     if isinstance(subject, Module):
         computations = [computation for computation in subject.computations if not computation.is_fusion]
     else:
@@ -166,6 +184,25 @@ def verify(
         if progress is not None:
             progress(number, len(checked))
     return results
+
+
+class _Where(NamedTuple):
+    """One element of an output."""
+
+    output: ShapeIndex
+    element: tuple[int, ...]
+    number: int
+    """Its row-major number."""
+
+
+def _checked_element(instruction: Instruction, element: Sequence[int], output: int | ShapeIndex) -> _Where:
+    shape_index = output_index(instruction.shape, output)
+    shape = shape_at(instruction.shape, shape_index)
+    point = tuple(expect_numbers(element, "verify", "element"))
+    sizes = shape.dimensions if shape.is_array else ()
+    if not shape.is_array or len(point) != len(sizes) or not all(0 <= i < n for i, n in zip(point, sizes, strict=True)):
+        raise ShapeError(f"hm.verify: {instruction.name} is {shape} and has no element {list(point)}")
+    return _Where(shape_index, point, int(np.ravel_multi_index(point, sizes)) if sizes else 0)
 
 
 def _different_instructions(computations: Sequence[Computation]) -> list[Instruction]:
@@ -217,7 +254,9 @@ class _Sets:
 _NOTHING = MapSet()
 
 
-def _check(instruction: Instruction, values: Values, max_changes: int) -> Iterator[CheckResult]:
+def _check(
+    instruction: Instruction, values: Values, max_changes: int, where: _Where | None = None
+) -> Iterator[CheckResult]:
     outputs, operands = array_leaves(instruction.shape), instruction.operands
     arrays = [(k, shape_index) for k, operand in enumerate(operands) for shape_index in array_leaves(operand.shape)]
     if not arrays or not outputs:
@@ -241,25 +280,39 @@ def _check(instruction: Instruction, values: Values, max_changes: int) -> Iterat
         elif array not in is_changed:
             reason = f"only a sample of {n_runs:,} of {len(arrays):,} operand arrays is changed"
         else:
-            seen = experiment.perturb(k, shape_index, n_changes)
+            first = () if where is None else _elements_read(sets, array, where, experiment)
+            seen = experiment.perturb(k, shape_index, n_changes, first)
         reached = {out for changes in seen.changes.values() for out in changes}
         # An array without dependents is compared with one output, so that it has a result.
-        for out in sorted(sets.related[array] | reached) or outputs[:1]:
-            for direction in _DIRECTIONS:
+        compared = sorted(sets.related[array] | reached) or outputs[:1]
+        for out in compared if where is None else [where.output]:
+            for direction in _DIRECTIONS if where is None else _DIRECTIONS[:1]:
                 maps = sets.of(direction, array, out)
                 subject = (instruction, direction, out, k, shape_index)
+                at = None if where is None else where.element
                 if maps.is_unknown:
-                    yield CheckResult(*subject, CheckStatus.UNKNOWN, False, reason=maps.reason)
+                    yield CheckResult(*subject, CheckStatus.UNKNOWN, False, reason=maps.reason, element=at)
                 elif isinstance(experiment, str) or not seen.changes:
-                    yield CheckResult(*subject, CheckStatus.UNCHECKED, maps.exact, reason=reason)
+                    yield CheckResult(*subject, CheckStatus.UNCHECKED, maps.exact, reason=reason, element=at)
                 else:
                     n = len(seen.changes), seen.n_draws
-                    result = CheckResult(*subject, CheckStatus.EXACT, maps.exact, *n)
+                    result = CheckResult(*subject, CheckStatus.EXACT, maps.exact, *n, element=at)
                     result = _compare(result, maps, seen, experiment, sets.questions)
                     is_sound = result.status in (CheckStatus.EXACT, CheckStatus.OVERAPPROXIMATE)
                     if is_sound and maps.devices is not None and not maps.devices.maps.is_unknown:
                         result = _compare(result, maps.devices, seen, experiment, sets.questions)
                     yield result
+
+
+def _elements_read(sets: _Sets, array: Array, where: _Where, experiment: Experiment) -> Sequence[int]:
+    """The elements of an operand array that the map set mentions for an output element, as far as they are known."""
+    maps = sets.of("output_to_input", array, where.output)
+    sizes = experiment.output_sizes[where.output], experiment.operand_sizes[array]
+    try:
+        rows = np.array([where.number], np.int64)
+        return sorted(i for _, i in _mentioned_pairs(maps, array[1], *sizes, experiment.trace, sets.questions, rows))
+    except (EnumerationLimitError, ValueError):  # too many pairs, or a map that leaves the arrays
+        return ()
 
 
 def _compare(
@@ -280,7 +333,10 @@ def _compare(
     if isinstance(maps, DeviceIndexing):
         changed = {*seen.arrivals.get(result.output, ())}
     rows = np.array(sorted(observed), np.int64)
-    if is_backward:
+    if result.element is not None:
+        number = int(np.ravel_multi_index(result.element, output_sizes)) if result.element else 0
+        rows, changed = np.array([number], np.int64), {pair for pair in changed if pair[1] == number}
+    elif is_backward:
         rows = _sample_outputs({(i, o) for i, o, *_ in changed}, int(np.prod(output_sizes, dtype=np.int64)))
         sampled = set(rows.tolist())
         changed = {pair for pair in changed if pair[1] in sampled}
