@@ -7,9 +7,12 @@ look at the images.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -367,3 +370,37 @@ def test_styles_stay_in_the_picture() -> None:
 
 
 # ----------------------------------------------------------------------------------------------------------- arguments
+
+
+def test_png(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A converter gets the light scheme alone; without one the error says what to install."""
+    picture = hm.Shape.parse("f32[3,5]").draw()
+    monkeypatch.setitem(sys.modules, "cairosvg", None)
+    for ask in (picture.png, lambda: picture.write(tmp_path / "a.png")):
+        with pytest.raises(hm.errors.UnsupportedError, match=r"pip install 'hlomap\[png\]'"):
+            ask()
+    assert not list(tmp_path.iterdir())
+    given: list[bytes] = []
+
+    def convert(bytestring: bytes, scale: float) -> bytes:
+        given.append(bytestring)
+        return b"PNG %g" % scale
+
+    monkeypatch.setitem(sys.modules, "cairosvg", SimpleNamespace(svg2png=convert))
+    picture.write(tmp_path / "a.PNG")
+    assert (tmp_path / "a.PNG").read_bytes() == b"PNG 2" and picture.png(scale=1) == b"PNG 1"
+    ElementTree.fromstring(given[0].decode())
+    assert b"@media" not in given[0] and b"@media" in picture.svg.encode()
+
+
+def test_pictures_have_alternative_texts() -> None:
+    """Also where a page embeds them as files; lines of a sentence that is wrapped are joined by spaces."""
+    text = "add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }\nENTRY e {\n"
+    text += " a_long_name_of_a_parameter = f32[29,31] parameter(0)\n z = f32[] constant(0)\n"
+    text += " ROOT windows = f32[29,31] reduce-window(a_long_name_of_a_parameter, z), "
+    text += "window={size=3x5 pad=1_1x2_2}, to_apply=add }"
+    root = hm.parse(text).entry.root
+    picture = hm.draw(root)
+    assert hm.explain(root).sentence in unescape(picture.svg.split("<desc>")[1].split("</desc>")[0])
+    data, metadata = picture._repr_mimebundle_()
+    assert metadata == {"image/svg+xml": {"alt": picture.title}} and data["image/svg+xml"] == picture.svg

@@ -58,8 +58,9 @@ def render_map_svg(scene: MapScene) -> str:
         parts += legend
         bottom += _BETWEEN + 18
     right = max(right, output.right, _EDGE + width_of_title, width)
-    description = "; ".join(f"{a.array.label}: {a.array.facts}" for a in arrays)
-    return document(right + _EDGE, bottom + _EDGE, scene.title, ". ".join([*scene.facts, description]), parts)
+    each = "; ".join(f"{a.array.label}: {a.array.facts}" for a in arrays)
+    description = ". ".join(part for part in (" ".join(scene.facts), each) if part)
+    return document(right + _EDGE, bottom + _EDGE, scene.title, description, parts)
 
 
 def _arrow(x: float, y: float, length: float, relation: Relation) -> str:

@@ -115,6 +115,8 @@ def _title(maps: MapSet) -> str:
 def _status(maps: MapSet) -> str:
     """The status of maps, with the reason; always after the sizes of an array."""
     status = "unknown" if maps.is_unknown else "exact" if maps.exact else "over-approximate"
+    if maps.exact and any(m.runtime for m in maps):
+        status = "exact for the values at run time"
     reason = f": {printable(maps.reason, 150)}" if maps.reason and not maps.exact else ""
     return f", {status}{reason}" + ("; elements may be on other devices" if maps.devices is not None else "")
 

@@ -8,9 +8,12 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from ..base.answers import ReadOnly
-from ..base.files import write_text
+from ..base.files import replacing, write_text
 from ..base.text import printable
+from ..base.types import needs
 from .style import document
+
+_DARK_SCHEME = re.compile(r"@media \(prefers-color-scheme:dark\).*?</style>", re.DOTALL)
 
 
 class Picture(ReadOnly):
@@ -46,9 +49,29 @@ class Picture(ReadOnly):
         """The image as SVG text, with a title and a description for screen readers."""
         return self._svg()
 
+    def png(self, *, scale: float = 2.0) -> bytes:
+        """The image as PNG, in light colours, with ``scale`` pixels for each unit of the SVG.
+
+        Raises :class:`~hlomap.errors.UnsupportedError` without CairoSVG: ``pip install 'hlomap[png]'``.
+        """
+        with needs("png", "Picture.png"):
+            import cairosvg
+
+        # Converters that do not know media queries would read the rules of the dark scheme as well.
+        light = _DARK_SCHEME.sub("</style>", self.svg)
+        return bytes(cairosvg.svg2png(bytestring=light.encode(), scale=scale))
+
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes the image to a file as SVG; raises ``OSError`` if that is not possible."""
-        write_text(path, self.svg)
+        """Writes the image to a file: as PNG (see :meth:`png`) if the name ends with ``.png``, else as SVG.
+
+        Raises ``OSError`` if the file cannot be written.
+        """
+        if os.fspath(path).lower().endswith(".png"):
+            content = self.png()
+            with replacing(path) as temporary, open(temporary, "wb") as stream:
+                stream.write(content)
+        else:
+            write_text(path, self.svg)
 
     def __reduce__(self) -> tuple[Callable[[str, str, str], Picture], tuple[str, str, str]]:
         return _of_texts, (self.title, self.svg, str(self))
@@ -61,6 +84,10 @@ class Picture(ReadOnly):
 
     def _repr_svg_(self) -> str:
         return self.svg
+
+    def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+        """The image with its title as alternative text, for pages that embed it as a file."""
+        return {"image/svg+xml": self.svg, "text/plain": repr(self)}, {"image/svg+xml": {"alt": self.title}}
 
 
 def _of_texts(title: str, svg: str, text: str) -> Picture:
