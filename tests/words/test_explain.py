@@ -16,6 +16,9 @@ import pytest
 from conftest import BLESS, CASES, Case, relation
 
 import hlomap as hm
+from hlomap.words.names import Names
+from hlomap.words.phrases import phrase
+from hlomap.words.source import Source
 
 FILES = sorted((CASES / "explain").glob("*.hlo"))
 
@@ -192,4 +195,74 @@ ENTRY e { ROOT p = f32[2] parameter(0), metadata={op_name="x" stack_frame_id=2} 
     assert own is not None and own.stack == ()  # hlomap is not part of the program
     frozen = text.replace('1 "a.py"', '1 "<frozen importlib._bootstrap>"')
     imported = hm.explain(hm.parse(frozen).entry.root).source
-    assert imported is not None and imported.stack == ()  # nor is the import system
+    assert imported is not None and len(imported.stack) == 2
+
+
+USER, FLAX, MODEL, JAX = (
+    "/home/me/train.py:10 in main",
+    "/env/lib/python3.12/site-packages/flax/linen/module.py:3 in __call__",
+    "/home/me/model.py:5 in loss",
+    "/src/jax/jax/_src/api.py:9 in vjp",
+)
+FRAMES: dict[str, tuple[tuple[str, ...], list[str]]] = {
+    "only the user's": ((USER, MODEL), ["/home/me/model.py:5  in loss  mul", f"called from {USER}"]),
+    "inside a library": (
+        ("<frozen runpy>:198 in run", USER, FLAX, MODEL, JAX),
+        ["/home/me/model.py:5  in loss  mul", f"called from {USER}", "… 3 frames inside python, flax, jax"],
+    ),
+    "a library alone": ((FLAX, JAX), ["/src/jax/jax/_src/api.py:9  in vjp  mul", "… 1 frame inside flax"]),
+    "many libraries": (
+        (USER, *(f"C:\\env\\Lib\\site-packages\\lib{k}.py:1 in f" for k in range(6))),
+        ["/home/me/train.py:10  in main  mul", "… 6 frames inside lib0, lib1, lib2, lib3 and 2 more"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_the_frame_of_the_user_comes_first(name: str) -> None:
+    """Frames in libraries, as their paths tell, are one line; all of them stay in the record."""
+    stack, expected = FRAMES[name]
+    place, _, function = stack[-1].partition(" in ")
+    file, _, line = place.rpartition(":")
+    source = Source("mul", file, int(line), function, stack)
+    assert [str(source), *source.callers()] == expected and source.stack == stack
+
+
+TRIANGLES = {
+    "(s0, d1), domain: d0 - s0 in [0, 6]": "xs[0:i + 1, j] (at most 7 elements)",
+    "(s0, d1), domain: s0 - d0 in [0, 6]": "xs[i:7, j] (at most 7 elements)",
+    "(d0 + s0 - 6, d1), domain: d0 + s0 in [6, 12]": "xs[0:i + 1, j] (at most 7 elements)",
+    "(d0 - s0, d1), domain: d0 - s0 in [0, 6]": "xs[0:i + 1, j] (at most 7 elements)",
+    # The first row reads nothing; in the next case the slice would end at -1.
+    "(s0, d1), domain: d0 - s0 in [1, 6]": "xs[0:i, j] (at most 7 elements)",
+    "(s0, d1), domain: d0 - s0 in [2, 6]": "xs[r, j] (at most 7 elements) where r in [0, 6] and i - r in [2, 6]",
+    # Either limit may be the tighter one.
+    "(s0, d1), domain: d0 - s0 in [0, 3]": "xs[r, j] (at most 7 elements) where r in [0, 6] and i - r in [0, 3]",
+}
+
+
+@pytest.mark.parametrize("triangle", TRIANGLES)
+def test_a_range_that_ends_at_an_index_is_a_slice(triangle: str) -> None:
+    """As in a scan; the words are a slice only if they name exactly the elements of the map."""
+    results, _, constraint = triangle.partition(", domain: ")
+    domain = "d0 in [0, 6], d1 in [0, 2], s0 in [0, 6]"
+    m = hm.IndexingMap.parse(f"(d0, d1)[s0] -> {results}, domain: {domain}, {constraint}")
+    words = phrase(Names(("i", "j"), sizes=(7, 3)).of(m, 0), "xs", (7, 3))
+    assert words == TRIANGLES[triangle]
+    if " where " in words:
+        return
+    xs = np.arange(21).reshape(7, 3)
+    for i, j in np.ndindex(7, 3):
+        own = [
+            (row, j) for r in range(7) for row in m.evaluate([i, j], [r], check=False)[:1] if m.in_domain([i, j], [r])
+        ]
+        named = np.atleast_1d(eval(words.removesuffix(" (at most 7 elements)"), {"xs": xs, "i": i, "j": j}))
+        assert sorted(named.tolist()) == sorted(int(xs[at]) for at in own)
+
+
+def test_no_variable_has_the_name_of_an_operand() -> None:
+    text = "add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT c = f32[] add(a, b) }\n"
+    text += "ENTRY e { r = f32[4,6] parameter(0)  i = f32[] parameter(1)\n"
+    text += " ROOT d = f32[4] reduce(r, i), dimensions={1}, to_apply=add }"
+    (first, _) = hm.explain(hm.parse(text)["d"]).reads
+    assert first.texts == ("(j)[s] -> (j, s), domain: j in [0, 3], s in [0, 5]",)

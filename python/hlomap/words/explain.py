@@ -198,14 +198,14 @@ class Explanation(Page):
             yield "note", note
         if self.source is not None:
             yield "source", str(self.source)
-            for frame in self.source.stack[:-1][::-1]:
-                yield "", f"called from {printable(frame)}"
+            for line in self.source.callers():
+                yield "", line
 
     def _html(self) -> str:
         rows = "".join(
             f"<tr><td><code>{html(read.label)}</code></td><td><code>{html(read.shape)}</code></td>"
             f"<td>{html(read.words)}</td><td>{html(read.status)}{html(': ' + read.reason if read.reason else '')}</td>"
-            f"<td>{html(bytes_text(read.distinct_bytes))}</td>"
+            f"<td>{html('at most ' * _is_bound(read) + bytes_text(read.distinct_bytes))}</td>"
             f"<td>{'<br/>'.join(f'<code>{html(text)}</code>' for text in read.texts[:_MAX_PHRASES])}</td></tr>"
             for read in self.reads[:MAX_OPERANDS]
         )

@@ -11,6 +11,7 @@ import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import chain, count
 
 from .._core import Expr, IndexingMap, Instruction, Module, Shape, Variable
 from ..analysis.queries import output_to_input
@@ -39,6 +40,8 @@ class Names:
     origin: str = ""
     #: The sizes of the output's dimensions.
     sizes: tuple[int, ...] = ()
+    #: The names of operands, which no variable has.
+    taken: frozenset[str] = frozenset()
 
     def bounds(self, dim: int) -> tuple[int, int] | None:
         """The least and greatest index in a dimension of the output; None if not known."""
@@ -64,15 +67,18 @@ class NamedMap:
         for e, name in zip(m.results, names.operands.get(operand, ()), strict=False):
             if e.kind == "range":
                 own.setdefault(e.value or 0, name)
-        taken = set(names.output)
+        taken = {*names.output, *names.taken}
         self.range_names: list[str] = []
         for number in range(len(self.ranges)):
-            default = "r" if len(self.ranges) == 1 else f"r{number}"
-            name = own[number] if own.get(number) and own[number] not in taken else default
-            while name in taken:
-                name += "_"
+            name = own[number] if own.get(number) and own[number] not in taken else self._default(number, taken)
             taken.add(name)
             self.range_names.append(name)
+
+    def _default(self, number: int, taken: Container[str]) -> str:
+        """``r``, or ``r0``, ``r1``, …, or another letter if an operand or a dimension has this name."""
+        suffix = "" if len(self.ranges) == 1 else str(number)
+        letters = chain("rstu", map("r_{}_".format, count()))
+        return next(name for letter in letters if (name := letter + suffix) not in taken)
 
     def text(self, expression: Expr | str) -> str:
         """An expression over the variables of the map, with names."""
@@ -98,9 +104,10 @@ class NamedMap:
 def name_dimensions(instruction: Instruction, shape: Shape, sets: Sequence[MapSet]) -> Names:
     """Names for the dimensions of ``shape``, an array of the instruction's output whose maps to operands are
     ``sets``."""
-    letters = _letters(shape.rank, {value_label(operand) for operand in instruction.operands})
+    taken = frozenset(value_label(operand) for operand in instruction.operands)
+    letters = _letters(shape.rank, taken)
     found = _own_names(instruction, shape, sets) or _inherited_names(instruction, shape, sets, _MAX_STEPS)
-    return replace(found or Names(letters), sizes=shape.dimensions)
+    return replace(found or Names(letters), sizes=shape.dimensions, taken=taken)
 
 
 def _own_names(instruction: Instruction, shape: Shape, sets: Sequence[MapSet]) -> Names | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from math import prod
 from typing import NamedTuple
 
-from .._core import Expr, IndexingMap, Shape
+from .._core import Constraint, Expr, IndexingMap, Shape
 from ..base.text import joined, plural
 from ..maps.variables import numbers_of
 from .names import NamedMap
@@ -39,8 +39,14 @@ def phrase(m: NamedMap, label: str, sizes: tuple[int, ...]) -> str:
     if len(m.map.results) != len(sizes):
         return f"{label} by {m}"
     free = _free_ranges(m.map) if m.ranges else {}
-    parts = [_subscript(m, e, size, free.get(k)) for k, (e, size) in enumerate(zip(m.map.results, sizes, strict=True))]
-    return _elements(m.map, label, parts, len(free)) + _conditions(m, {one.number for one in free.values()})
+    limited = _limited_ranges(m.map) if len(free) < len(m.ranges) and m.map.constraints else {}
+    parts = [
+        _limited_subscript(m, limited[k]) if k in limited else _subscript(m, e, size, free.get(k))
+        for k, (e, size) in enumerate(zip(m.map.results, sizes, strict=True))
+    ]
+    written = {one.number for one in (*free.values(), *limited.values())}
+    conditions = _conditions(m, written, {one.constraint for one in limited.values()})
+    return _elements(m.map, label, parts, len(free)) + conditions
 
 
 def phrases(maps: Sequence[NamedMap], label: str, shape: Shape) -> str:
@@ -73,13 +79,13 @@ def _elements(m: IndexingMap, label: str, parts: list[_Subscript], n_free: int) 
     return elements + number * (kinds != {"point"})
 
 
-def _conditions(m: NamedMap, free: set[int]) -> str:
-    """The conditions on the output element, and on ranges that are not slices."""
+def _conditions(m: NamedMap, free: set[int], written: set[int]) -> str:
+    """The conditions on the output element, and on ranges that are not slices; without constraints of slices."""
     dims = [(f"d{k}", v.lower, v.upper) for k, v in enumerate(m.dims)]
     found: list[tuple[Expr | str, int, int]] = []
     found += [one for k, one in enumerate(dims) if m.names.bounds(k) not in (None, one[1:])]
     found += [(f"s{k}", v.lower, v.upper) for k, v in enumerate(m.ranges) if k not in free]
-    found += [(c.expr, c.lower, c.upper) for c in m.map.constraints]
+    found += [(c.expr, c.lower, c.upper) for k, c in enumerate(m.map.constraints) if k not in written]
     shown = [f"{m.text(e)} {f'= {lower}' if lower == upper else f'in [{lower}, {upper}]'}" for e, lower, upper in found]
     return f" where {' and '.join(shown)}" if shown else ""
 
@@ -125,6 +131,78 @@ def _free_ranges(m: IndexingMap) -> dict[int, _FreeRange]:
         if split is not None:
             found[k] = split
     return found
+
+
+class _LimitedRange(NamedTuple):
+    """A range that becomes a slice within the bounds of one constraint, as in a scan: ``x[0:i + 1]``."""
+
+    number: int
+    constraint: int
+    #: The first index, and the one after the last; the slice is never reversed.
+    start: Expr
+    stop: Expr
+
+
+def _limited_ranges(m: IndexingMap) -> dict[int, _LimitedRange]:
+    """The ranges that one constraint limits to a slice, by the number of the result."""
+    constraints = m.constraints
+    n_uses = Counter(number for e in m.results for number in numbers_of(e, "range"))
+    inside: dict[int, list[int]] = {}
+    for k, c in enumerate(constraints):
+        for number in numbers_of(c.expr, "range"):
+            inside.setdefault(number, []).append(k)
+    found: dict[int, _LimitedRange] = {}
+    for place, e in enumerate(m.results):
+        numbers = numbers_of(e, "range")
+        if len(numbers) == 1 and n_uses[numbers[0]] == 1 and len(inside.get(numbers[0], ())) == 1:
+            (k,) = inside[numbers[0]]
+            limits = _limits(m, e, numbers[0], constraints[k])
+            if limits is not None:
+                found[place] = _LimitedRange(numbers[0], k, *limits)
+    return found
+
+
+def _limits(m: IndexingMap, e: Expr, number: int, c: Constraint) -> tuple[Expr, Expr] | None:
+    """The start and stop of the indices ``e``; None if neither limit is always the tighter one.
+
+    With ``e = rest + step * r`` and the constraint on ``other + factor * r``, for a step and a factor of 1 or -1, the
+    constraint is one on ``turn * e + (other - turn * rest)``.
+    """
+    own, constrained = _split(e, number), _split(c.expr, number)
+    if own is None or constrained is None or abs(own.step) != 1 or abs(constrained.step) != 1:
+        return None
+    rest, other = own.rest, constrained.rest
+    if any(numbers_of(part, kind) for part in (rest, other) for kind in ("range", "runtime")):
+        return None
+    variable, turn = m.ranges[number], own.step * constrained.step
+    first, last = sorted((own.step * variable.lower, own.step * variable.upper))
+    shift = other - rest * turn
+    low, high = (c.lower - shift, c.upper - shift) if turn > 0 else (shift - c.upper, shift - c.lower)
+    start = _larger(m, rest + first, low, 1)
+    stop = _larger(m, rest + (last + 1), high + 1, -1)
+    if start is None or stop is None:
+        return None
+    return (start, stop) if _bounds(m, start)[0] >= 0 and _bounds(m, stop - start)[0] >= 0 else None
+
+
+def _larger(m: IndexingMap, a: Expr, b: Expr, sign: int) -> Expr | None:
+    """The larger one of two expressions, for a sign of -1 the smaller one; None if that varies."""
+    least, most = _bounds(m, (a - b) * sign)
+    larger = a if least >= 0 else b if most <= 0 else None
+    return None if larger is None else _simple(m, larger).results[0]
+
+
+def _bounds(m: IndexingMap, e: Expr) -> tuple[int, int]:
+    """Bounds of an expression over the dimensions of a map, whatever its constraints."""
+    return _simple(m, e).bounds(0)
+
+
+def _simple(m: IndexingMap, e: Expr) -> IndexingMap:
+    return IndexingMap(m.dims, [e]).simplify(keep_point_dims=True)
+
+
+def _limited_subscript(m: NamedMap, found: _LimitedRange) -> _Subscript:
+    return _Subscript(f"{m.text(found.start)}:{m.text(found.stop)}", "slice")
 
 
 def _split(e: Expr, number: int) -> _FreeRange | None:
