@@ -30,12 +30,12 @@ def main(before: Path, after: Path) -> int:
         slowest = max(slowest, (time.perf_counter() - began, file.name))
         n_pairs += 1
         n_removed += len(found.removed)
-        n_equal += all(output.status == "equal" for output in found.outputs)
+        n_equal += all(output.status == "same" for output in found.outputs)
         n_not_compared += not found.outputs
         statuses.update(output.status for output in found.outputs)
         matched.update(match.how for match in found.matches)
         for output in found.outputs:
-            if output.status != "equal":
+            if output.status != "same":
                 print(file.name, output)
     print(f"{n_pairs} pairs, in {n_equal} every output equal ({n_not_compared} of them without any dependence)")
     print(f"dependence: {dict(statuses)}")

@@ -126,7 +126,7 @@ TOPICS = [
         [
             *("explain", "diff", "explore", "draw"),
             *results("Explanation OperandReads Reads Step Source Overview BytesMoved"),
-            *results("ModuleDiff Match AttributeChange FusionChange OutputDependence OutputValues"),
+            *results("ModuleDiff Match AttributeChange FusionChange OutputDependence OutputValues ValueDifference"),
             *results("ExplorerPage Picture"),
         ],
     ),

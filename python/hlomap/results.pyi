@@ -59,6 +59,10 @@ from .words.diff import AttributeChange as AttributeChange, FusionChange as Fusi
 from .words.explain import Explanation as Explanation, OperandReads as OperandReads
 from .words.history import History as History, StageChange as StageChange
 from .words.matching import Match as Match
-from .words.outputs import OutputDependence as OutputDependence, OutputValues as OutputValues
+from .words.outputs import (
+    OutputDependence as OutputDependence,
+    OutputValues as OutputValues,
+    ValueDifference as ValueDifference,
+)
 from .words.source import Source as Source
 from .words.trace import Step as Step

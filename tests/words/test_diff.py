@@ -52,8 +52,8 @@ def test_dependence_before_and_after_optimisation() -> None:
     lines = []
     for name in MODULES:
         found = hm.diff(*(hm.parse(read_corpus(folder)[f"{name}.hlo"]) for folder in ("pre", "opt")))
-        lines.append(f"{name}: {sum(output.status == 'equal' for output in found.outputs)} equal")
-        lines += [f"  {output}" for output in found.outputs if output.status != "equal"]
+        lines.append(f"{name}: {sum(output.status == 'same' for output in found.outputs)} the same")
+        lines += [f"  {output}" for output in found.outputs if output.status != "same"]
     golden = CASES / "diff" / "outputs.txt"
     text = "".join(f"{line}\n" for line in lines)
     if BLESS:
@@ -225,7 +225,7 @@ def test_history_of_a_dump() -> None:
         golden.write_text(f"{found}\n")
     assert f"{found}\n" == golden.read_text()
     assert dump.history(dump[0]).to_dict() == found.to_dict()
-    assert all(output.status == "equal" for change in found.changes for output in change.diff.outputs)
+    assert all(output.status == "same" for change in found.changes for output in change.diff.outputs)
     with pytest.raises(hm.errors.NotFoundError, match=r"no module 'x' in .*; expected one of jit_attn, jit_step"):
         dump.history("x")
 
@@ -281,7 +281,7 @@ def test_equal_values_are_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     for after in (first, other):
         found = hm.diff(first, after)
-        assert [(o.output, o.status) for o in found.outputs] == [((0,), "equal"), ((1, 0), "equal"), ((1, 1), "equal")]
+        assert [(o.output, o.status) for o in found.outputs] == [((0,), "same"), ((1, 0), "same"), ((1, 1), "same")]
 
 
 ONE = "ENTRY e {{\n p = f32[4] parameter(0){}\n ROOT r = f32[4] {}\n}}"
@@ -356,13 +356,13 @@ def test_sorts_are_run() -> None:
     last = " z = s32[] constant(0)\n ROOT d = f32[2,6] dynamic-slice(s, i, z), dynamic_slice_sizes={2,6}"
     other = last.replace("(s, i, z)", "(s, k, z)").replace(" ROOT", " k = s32[] add(i, z)\n ROOT")
     a, b = (module(sort + end, compare) for end in (last, other))
-    (values,) = hm.diff(a, b).values or compare_values(a, b, [()])
+    (values,) = hm.diff(a, b).values or compare_values(a, b, [()]).outputs
     assert values.status == "equal" and values.n_runs == 8
     loop = """body { i = s32[] parameter(0)  one = s32[] constant(1)  ROOT n = s32[] add(i, one) }
     condition { i = s32[] parameter(0)  n = s32[] constant(9999)  ROOT less = pred[] compare(i, n), direction=LT }
     """
     a, b = (module(f"p = s32[] parameter(0)\n ROOT w = s32[] while(p), {calls}", loop) for calls in CALLS)
-    (values,) = compare_values(a, b, [()])
+    (values,) = compare_values(a, b, [()]).outputs
     assert values.status == "not run" and "loops exceed" in str(values.reason) and "pass" not in str(values.reason)
 
 

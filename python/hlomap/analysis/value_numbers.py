@@ -197,7 +197,7 @@ def _one_map(instruction: Instruction) -> IndexingMap | None:
     return maps[0] if maps.exact and len(maps) == 1 and not maps[0].ranges and not maps[0].runtime else None
 
 
-def _texts(instruction: Instruction) -> Hashable:
+def _texts(instruction: Instruction) -> tuple[tuple[str, str | None], ...]:
     """The attributes that determine the computed values."""
     attributes = instruction.attributes
     counts = (name for name in sorted(attributes) if name not in _NOT_COMPARED and instruction._is_semantic(name))

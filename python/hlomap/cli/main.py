@@ -19,6 +19,7 @@ from . import console
 from .analyze import analyze
 from .check import check
 from .console import FILE, OUTPUT, Commands, parse_indices
+from .diff import diff
 from .extract import extract
 from .fusions import fusions
 from .query import query
@@ -51,57 +52,8 @@ def main(max_bytes: int) -> None:
     """
 
 
-for _command in (show, check, query, analyze, verify, run, extract, fusions, shard):
+for _command in (show, check, query, analyze, verify, run, diff, extract, fusions, shard):
     main.add_command(_command)
-
-
-@main.command(
-    epilog="Exit codes: 0 success, 1 a file is not HLO, or with --exit-code the programs may differ, 2 wrong arguments."
-)
-@click.argument("before", type=FILE)
-@click.argument("after", type=FILE)
-@console.PROGRAM
-@click.option(
-    "--exit-code", is_flag=True, help="Exit with 1 if the programs differ, or may differ; layouts do not count."
-)
-@click.option("--runs", type=click.IntRange(min=0), default=0, help="Run both programs this often and compare values.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object with all results instead of text.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "github"]),
-    default="text",
-    show_default=True,
-    help="github: one Markdown table of bytes, instructions, copies and collectives.",
-)
-def diff(before: Path, after: Path, exit_code: bool, runs: int, as_json: bool, form: str) -> None:
-    """Compare two stages of one module.
-
-    Prints which instructions were removed, added, changed and fused, the bytes moved, the dependence of the entry's
-    outputs on its parameters, and how instructions match.
-
-    \b
-    Examples:
-      hlomap diff before.hlo after.hlo
-      hlomap diff before.hlo after.hlo --json
-      hlomap diff before.hlo after.hlo --format github
-    """
-    from ..words.diff import diff as compare
-
-    if as_json and form != "text":
-        raise click.BadParameter("excludes --json", param_hint="--format")
-    old, new = console.read_pair(before, after)
-    found = compare(old, new, runs)
-    if as_json:
-        console.print_json(found.to_dict())
-    elif form == "github":
-        from ..guard.figures import figures, markdown
-
-        console.say(markdown(figures(found.before), figures(found.after)))
-    else:
-        console.say(str(found))
-    if exit_code and not found.is_empty:
-        sys.exit(1)
 
 
 @main.command(epilog="Exit codes: 0 success, 1 a file cannot be read as HLO or written, 2 wrong arguments.")

@@ -169,6 +169,11 @@ class DumpDirectory(Stages, Sequence[DumpedModule]):
         return tuple((group[0], group[-1]) for group in self._groups() if len(group) > 1)
 
     @property
+    def final(self) -> tuple[DumpedModule, ...]:
+        """The last dumped stage of each compilation."""
+        return tuple(group[-1] for group in self._groups())
+
+    @property
     def passes(self) -> tuple[tuple[DumpedModule, DumpedModule], ...]:
         """Each pair of consecutive stages of one compilation."""
         return tuple(pair for group in self._groups() for pair in pairwise(group))

@@ -18,7 +18,7 @@ from ..ops._evaluation import DeviceGrid, Value
 from ..ops._numpy.input_checks import owned
 from .arguments import distribute_arguments, own_results, parse_rng_state
 from .library import CALLS
-from .machine import Budget, Machine
+from .machine import Budget, Machine, OnValue
 from .plan import plan_instruction, plan_module
 
 MAX_STEPS = 1_000_000
@@ -119,9 +119,15 @@ def execute(
     return own[0] if n_devices == 1 else own
 
 
-def execute_within(computation: Computation, arguments: Sequence[Any], max_steps: int, max_work: int) -> Any:
-    """:func:`execute` on one device, for callers without arguments for the limits of work."""
-    machine = Machine(plan_module(computation.module), DeviceGrid(custom_calls=CALLS), Budget(max_steps, max_work), 0)
+def execute_within(
+    computation: Computation, arguments: Sequence[Any], max_steps: int, max_work: int, on_value: OnValue | None = None
+) -> Any:
+    """:func:`execute` on one device, for callers without arguments for the limits of work.
+
+    ``on_value`` must copy the values that it keeps.
+    """
+    budget = Budget(max_steps, max_work)
+    machine = Machine(plan_module(computation.module), DeviceGrid(custom_calls=CALLS), budget, 0, on_value)
     return machine.run(computation, distribute_arguments(computation, tuple(arguments), 1, 1))[0]
 
 

@@ -13,24 +13,29 @@ from functools import cache
 from typing import Any, NamedTuple, cast
 
 from .._core import Attributes, Instruction, Module
-from ..analysis.value_numbers import Numbering, _literal, _meaning, identifies_all, numbered
+from ..analysis.value_numbers import Numbering, _literal, _meaning, _texts, identifies_all, numbered
 from ..base.attached import Page
 from ..base.later import Later, deferred, later
-from ..base.text import html, one_line, plural, printable
+from ..base.lazy import np
+from ..base.text import html, leaf_text, one_line, plural, printable
 from ..base.types import expect_ints, json_fields, module_hint, wrong_type
+from ..errors import HlomapError
 from ..hlo.dump_directory import DumpedModule
 from ..hlo.unread import unread_reason
 from ..memory.cost import BytesMoved, bytes_moved
 from ..memory.overview import Overview, module_title, overview
-from ..ops._shapes import array_leaves
+from ..ops._shapes import array_leaves, arrays
+from ..verification.values import at_leaf
 from .matching import How, Match
-from .outputs import OutputDependence, OutputValues, compare_outputs, compare_values
+from .outputs import OutputDependence, OutputValues, Runs, ValueDifference, compare_outputs, compare_values
 
 __all__ = ["AttributeChange", "FusionChange", "Match", "ModuleDiff", "diff"]
 
 _MAX_LINES = 40
 _MAX_NAMES = 8
 _MAX_RUNS = 10_000
+_MAX_DIFFERENCES = 8  # in the text
+_MAX_LITERAL = 8  # elements of a constant that are written
 
 
 @dataclass(frozen=True)
@@ -59,8 +64,7 @@ class FusionChange:
 
 @dataclass(frozen=True)
 class AttributeChange:
-    """A changed attribute that does not affect the computed values: a donation, an alias, a number of devices, a
-    sharding."""
+    """A changed attribute, or the changed literal of a constant."""
 
     #: The instruction before, and the one after; None for an attribute of the module.
     instruction: Match | None
@@ -68,15 +72,18 @@ class AttributeChange:
     #: The values as text; None if the attribute is missing.
     before: str | None
     after: str | None
+    #: For the ``literal`` of a large constant, the first element that differs, whose values these are.
+    element: tuple[int, ...] | None = None
 
     def __str__(self) -> str:
         of = "" if self.instruction is None else f"{printable(self.instruction.after.name, 60)}: "
         before, after = (one_line(value, 100) if value else "none" for value in (self.before, self.after))
-        return f"{of}{self.name} {before} -> {after}"
+        at = f" at {list(self.element)}" if self.element is not None else ""
+        return f"{of}{self.name}{at} {before} -> {after}"
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON values."""
-        return json_fields(self, "instruction name before after")
+        return json_fields(self, "instruction name before after element")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +106,10 @@ class ModuleDiff(Later, Page):
     added: tuple[Instruction, ...]
     #: The pairs whose operation itself differs, such as a constant with another value.
     changed: tuple[Match, ...]
-    #: The attributes of the modules and of pairs that differ: donations, aliases, numbers of devices and shardings.
+    #: What the operations of these pairs differ in: the literals of constants, and attributes.
+    changes: tuple[AttributeChange, ...]
+    #: The attributes of the modules and of pairs that differ and do not affect the computed values: donations, aliases,
+    #: numbers of devices and shardings.
     attributes: tuple[AttributeChange, ...]
     #: Whether all values, results and effects are proved to be the same, as far as the texts show them.
     has_same_values: bool
@@ -115,6 +125,9 @@ class ModuleDiff(Later, Page):
     #: The values in runs: of every output if ``runs`` were asked for, else of outputs whose dependence on some
     #: parameter is not known.
     values: tuple[OutputValues, ...] = later()
+    #: The matched instructions whose values differ in these runs, in the order in which the module before computes
+    #: them; the first one shows where the modules part.
+    differences: tuple[ValueDifference, ...] = later()
     #: The number of outputs that were not compared, in programs with very many.
     n_outputs_left_out: int = later()
     # The outputs whose values are proved equal, and the number of all.
@@ -152,9 +165,10 @@ class ModuleDiff(Later, Page):
         """The record as JSON values."""
         lists = {"removed": list(map(_dict, self.removed)), "added": list(map(_dict, self.added))}
         return (
-            json_fields(self, "before after matches duplicates changed is_empty reason attributes")
+            json_fields(self, "before after matches duplicates changed changes is_empty reason attributes")
             | lists
-            | json_fields(self, "fusions unchanged_fusions outputs values n_outputs_left_out bytes_before bytes_after")
+            | json_fields(self, "fusions unchanged_fusions outputs values differences n_outputs_left_out")
+            | json_fields(self, "bytes_before bytes_after")
         )
 
     def sections(self) -> Iterator[tuple[str, list[str]]]:
@@ -166,7 +180,9 @@ class ModuleDiff(Later, Page):
         if self._has_changes and not is_listed:
             yield "changed", ["the operands of an instruction, or the result of the module"]
         for heading, found in (("removed", self.removed), ("added", self.added), ("changed", changed)):
-            yield heading, list(_opcode_lines(found))
+            lines = list(_opcode_lines(found))
+            yield heading, lines + [str(change) for change in self.changes if heading == "changed"]
+        yield from self._difference_lines()
         yield "attributes changed", [str(change) for change in self.attributes]
         yield "computed more than once", list(_opcode_lines(again))
         unchanged = len(self.unchanged_fusions)
@@ -182,20 +198,29 @@ class ModuleDiff(Later, Page):
         how = [proved, f"not proved equal: {likely}" if likely else ""]
         yield f"matched {plural(len(self.matches), 'instruction')}", [line for line in how if line]
 
+    def _difference_lines(self) -> Iterator[tuple[str, list[str]]]:
+        lines = [str(difference) for difference in self.differences[:_MAX_DIFFERENCES]]
+        left = len(self.differences) - len(lines)
+        if left:
+            lines.append(f"… {left:,} more")
+        yield "matched values that differ in a run, in the order of the program", lines
+
     def _output_lines(self) -> Iterator[str]:
         n_proved, n_all = self._proved
         if n_all:
             ran = any(values.status != "not run" for values in self.values)
-            more = "" if ran or n_proved == n_all else "; runs=8 compares values in runs"
+            more = "" if ran or n_proved == n_all else "; runs=1 (--run) compares values in a run"
             yield f"values: {n_proved} of {plural(n_all, 'output')} proved equal{more}"
         yield from self._value_lines()
         if not self.outputs:
             yield "not compared: the entries have other parameters or results, or no output depends on a parameter"
             return
         counts = Counter(output.status for output in self.outputs)
-        yield f"dependence, in output-parameter pairs: {', '.join(f'{n} {status}' for status, n in counts.items())}"
+        others = "".join(f", {n} {status}" for status, n in counts.items() if status != "same")
+        n_pairs = plural(len(self.outputs), "output-parameter pair")
+        yield f"dependence on the same elements: {counts['same']} of {n_pairs}{others}"
         for output in self.outputs:
-            if output.status != "equal":
+            if output.status != "same":
                 yield str(output)
         if self.n_outputs_left_out:
             yield f"{plural(self.n_outputs_left_out, 'further output')} not compared"
@@ -238,15 +263,16 @@ def diff(before: Module | DumpedModule, /, after: Module | DumpedModule, runs: i
     Args:
         before: a module, or an item of a :class:`DumpDirectory`.
         after: the same.
-        runs: how many times both modules run on random arguments, whatever is proved about them.
+        runs: how many times both modules run on the same random arguments, whatever is proved about them.
 
     Returns:
         A :class:`ModuleDiff`: the instructions that were removed, added, changed and fused, the bytes moved, how
-        instructions match, and for each output of the entry whether it depends on the same elements.  Equal dependence
-        does not mean equal values: another constant changes these alone.  ``has_same_values`` is a proof of equal
-        values, and ``runs`` are a test: ``.values`` then has for each output arguments for which it differs, or the
-        number of runs with equal values.  With ``runs=0`` the modules run only if maps do not decide the dependence of
-        an output, and ``.values`` has these outputs.  Tests assert ``.is_empty``; it is False, with a ``.reason``, if
+        instructions match, and for each output of the entry whether it depends on the same elements.  That says nothing
+        about their values: another constant changes these alone.  ``has_same_values`` is a proof of equal values, and
+        ``runs`` are a test: ``.values`` then has for each output arguments for which it differs, or the number of runs
+        with equal values, and ``.differences`` the matched instructions whose values differ, the first one first.  With
+        ``runs=0`` the modules run only if maps do not decide the dependence of an output, and both lists are about
+        these runs.  Tests assert ``.is_empty``; it is False, with a ``.reason``, if
         the text of a module leaves out constants or cannot be read.
 
     Raises:
@@ -281,7 +307,7 @@ def diff(before: Module | DumpedModule, /, after: Module | DumpedModule, runs: i
       192 after
     outputs:
       values: 1 of 1 output proved equal
-      dependence, in output-parameter pairs: 1 equal
+      dependence on the same elements: 1 of 1 output-parameter pair
     matched 2 instructions:
       2 by value
     """
@@ -305,6 +331,7 @@ class _Counterparts(NamedTuple):
     unchanged_fusions: tuple[Instruction, ...]
     outputs: tuple[OutputDependence, ...]
     values: tuple[OutputValues, ...]
+    differences: tuple[ValueDifference, ...]
     n_outputs_left_out: int
     proved: tuple[int, int]
 
@@ -317,8 +344,8 @@ def _same(old: Module, new: Module) -> ModuleDiff:
         # Values of their own, such as random numbers, are matched, but not proved to be equal.
         if new is not old and not identifies_all(old):
             diff = _by_numbers(old, new, None)
-            fields = diff.matches, diff.unchanged_fusions, diff.outputs, diff.values, diff.n_outputs_left_out
-            return _Counterparts(*fields, diff._proved)
+            found = diff.matches, diff.unchanged_fusions, diff.outputs, diff.values, diff.differences
+            return _Counterparts(*found, diff.n_outputs_left_out, diff._proved)
         at = new.instruction
         inside = list(numbered(old))
         matches = tuple(Match(i, at(i.number), "value") for i, _ in inside)
@@ -327,7 +354,7 @@ def _same(old: Module, new: Module) -> ModuleDiff:
         outputs, n_left_out = compare_outputs(old, new, _unnumbered, _unnumbered, leaves)
         proved = len(leaves), len(leaves)
         unchanged = tuple(at(one.number) for one in fusions)
-        return _Counterparts(matches, unchanged, tuple(outputs), (), n_left_out, proved)
+        return _Counterparts(matches, unchanged, tuple(outputs), (), (), n_left_out, proved)
 
     moved = cache(bytes_moved)
     return ModuleDiff(
@@ -339,6 +366,7 @@ def _same(old: Module, new: Module) -> ModuleDiff:
         removed=(),
         added=(),
         changed=(),
+        changes=(),
         attributes=(),
         has_same_values=True,
         reason=None,
@@ -346,6 +374,7 @@ def _same(old: Module, new: Module) -> ModuleDiff:
         unchanged_fusions=deferred(lambda: common().unchanged_fusions),
         outputs=deferred(lambda: common().outputs),
         values=deferred(lambda: common().values),
+        differences=deferred(lambda: common().differences),
         n_outputs_left_out=deferred(lambda: common().n_outputs_left_out),
         _proved=deferred(lambda: common().proved),
         _bytes=deferred(lambda: (moved(old.entry)[0], moved(old.entry)[0])),
@@ -357,6 +386,7 @@ class _Outputs(NamedTuple):
 
     outputs: tuple[OutputDependence, ...]
     values: tuple[OutputValues, ...]
+    differences: tuple[ValueDifference, ...]
     n_left_out: int
 
 
@@ -374,21 +404,23 @@ def _by_numbers(old: Module, new: Module, reason: str | None, runs: int = 0) -> 
         if (array := numbering.array(roots[0], output)) is not None and array == numbering.array(roots[1], output)
     }
 
+    def match(row: tuple[int, int, str]) -> Match:
+        return Match(old.instruction(row[0]), new.instruction(row[1]), cast("How", row[2]))
+
+    pairs = found.pairs
+
     @cache
     def compared() -> _Outputs:
         outputs, n_left_out = compare_outputs(old, new, a.number_of, b.number_of, proved)
         to_run = leaves if runs else list(dict.fromkeys(one.output for one in outputs if one.status == "unknown"))
-        values = compare_values(old, new, to_run, runs) if to_run else ()
-        return _Outputs(tuple(outputs), tuple(values), n_left_out)
-
-    def match(row: tuple[int, int, str]) -> Match:
-        return Match(old.instruction(row[0]), new.instruction(row[1]), cast("How", row[2]))
+        ran = compare_values(old, new, to_run, runs, list(map(match, pairs))) if to_run else Runs([], [])
+        return _Outputs(tuple(outputs), tuple(ran.outputs), tuple(ran.differences), n_left_out)
 
     moved = cache(bytes_moved)
     n_outputs = len(leaves) if leaves == array_leaves(new.entry.root.shape) else 0
     fusions, same = _fusion_changes([*found.pairs, *found.duplicates], a.rows(), b.rows(), old, new)
-    pairs = found.pairs
     differing = [match(pairs[at]) for at in found.differing if pairs[at][2] != "value"]
+    changed = tuple(one for one in differing if _is_changed(one))
     annotated = [match(pairs[at]) for at in found.annotated]
     return ModuleDiff(
         before=old,
@@ -398,7 +430,8 @@ def _by_numbers(old: Module, new: Module, reason: str | None, runs: int = 0) -> 
         duplicates=tuple(map(match, found.duplicates)),
         removed=tuple(map(old.instruction, found.removed)),
         added=tuple(map(new.instruction, found.added)),
-        changed=tuple(one for one in differing if _is_changed(one)),
+        changed=changed,
+        changes=tuple(change for one in changed for change in _operation_changes(one)),
         attributes=tuple(_attribute_changes(old, new, (*annotated, *same))),
         reason=reason,
         has_same_values=old.entry.fingerprint == new.entry.fingerprint
@@ -407,6 +440,7 @@ def _by_numbers(old: Module, new: Module, reason: str | None, runs: int = 0) -> 
         unchanged_fusions=tuple(one.after for one in same),
         outputs=deferred(lambda: compared().outputs),
         values=deferred(lambda: compared().values),
+        differences=deferred(lambda: compared().differences),
         n_outputs_left_out=deferred(lambda: compared().n_left_out),
         _proved=(len(proved), n_outputs),
         _bytes=deferred(lambda: (moved(old.entry)[0], moved(new.entry)[0])),
@@ -422,6 +456,44 @@ def _is_changed(match: Match) -> bool:
         return False
     one, other = (cast("tuple[Hashable, ...]", _meaning(i, ())) for i in (before, after))
     return one[:-1] != other[:-1]  # the last item is an instruction if nothing else identifies the value
+
+
+def _operation_changes(match: Match) -> Iterator[AttributeChange]:
+    """What makes the operations of a pair different."""
+    before, after = match.before, match.after
+    if before._has("literal") and after._has("literal"):
+        yield from _literal_changes(match)
+    first, second = (dict(_texts(i)) for i in (before, after))
+    for name in dict.fromkeys([*first, *second]):
+        if first.get(name) != second.get(name):
+            yield AttributeChange(match, name, first.get(name), second.get(name))
+    for one, other in zip(before.called_computations, after.called_computations, strict=False):
+        if one.fingerprint != other.fingerprint:
+            yield AttributeChange(match, "computation", one.name, other.name)
+
+
+def _literal_changes(match: Match) -> Iterator[AttributeChange]:
+    try:
+        before, after = match.before.literal, match.after.literal
+    except HlomapError:  # a text that leaves out values
+        return
+    if before is None or after is None:
+        return
+    for shape_index, shape in arrays(match.before.shape):
+        first, second = (np.asarray(at_leaf(one, shape_index)) for one in (before, after))
+        name = f"literal{leaf_text(shape_index)}"
+        if first.tobytes() == second.tobytes():
+            continue
+        if first.shape != second.shape or shape.n_elements <= _MAX_LITERAL:
+            yield AttributeChange(match, name, *(_literal_text(one) for one in (first, second)))
+            continue
+        differs = first != second
+        element = tuple(int(i) for i in np.argwhere(differs)[0]) if differs.any() else (0,) * first.ndim
+        yield AttributeChange(match, name, str(first[element]), str(second[element]), element)
+
+
+def _literal_text(array: Any) -> str:
+    return f"{{{', '.join(map(_literal_text, array))}}}" if array.ndim else str(array[()])
 
 
 # The attributes of a module that a diff compares, each with its default.

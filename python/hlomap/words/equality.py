@@ -125,7 +125,7 @@ def _run(before: Module, after: Module) -> Verdict:
                 a, c = (np.asarray(at_leaf(value, index)) for value in (one, other))
                 element = first_difference(a, c, _MAX_ULPS * epsilon(a.dtype))
                 if element is not None:
-                    values = f"{a[element]} before, {c[element]} after"
+                    values = f"{a[element]!s} before, {c[element]!s} after"
                     reason = f"output {number} differs in a run, at {list(element)}: {values}"
                     return Verdict("refused", reason, number, element, a[element], c[element])
     return Verdict(f"{_N_RUNS} runs", None)

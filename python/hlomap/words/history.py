@@ -46,9 +46,11 @@ class StageChange:
             before, after = (Counter(i.opcode for c in m.computations for i in c) for m in (d.before, d.after))
             parts = _numbers(before - after, after - before)
         statuses = Counter(output.status for output in d.outputs)
-        counts = ", ".join(f"{n} {status}" for status, n in statuses.items())
+        counts = ", ".join(
+            f"{n} {'on the same elements' if status == 'same' else status}" for status, n in statuses.items()
+        )
         outputs = f"on parameters: {counts}" if counts else "not compared"
-        if [*statuses] == ["equal"]:
+        if [*statuses] == ["same"]:
             outputs = "depend on the same elements"
         return f"{self.passes}: {', '.join(parts) or 'layouts, order or annotations'}; outputs {outputs}"
 

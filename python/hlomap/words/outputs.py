@@ -1,15 +1,16 @@
 """Compares the outputs of two entries: the elements of parameters that they depend on, and their values in runs.
 
-Equal dependence is proved by containment of maps in both directions; wider and narrower hold only if both sides are
+The same dependence is proved by containment of maps in both directions; wider and narrower hold only if both sides are
 exact.  Everything else is unknown, with the reason.  Different values are a proof, with the arguments; equal values are
-only a test.
+only a test.  The same runs compare the values of matched instructions.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -20,13 +21,17 @@ from ..base.dtypes import is_float
 from ..base.text import leaf_text, plural, printable
 from ..base.types import ShapeIndex, json_fields
 from ..errors import HlomapError
-from ..interpreter import execute_within
+from ..interpreter import MAX_STEPS, MAX_WORK, execute_within
+from ..interpreter.machine import OnValue
 from ..maps.map_set import MapSet
+from ..ops import lookup
+from ..ops._numpy.input_checks import owned
 from ..ops._shapes import array_leaves, arrays, shape_at
 from ..verification.values import at_leaf, random_value
+from .matching import Match
 from .source import value_label
 
-Status = Literal["equal", "wider", "narrower", "different", "unknown"]
+Status = Literal["same", "wider", "narrower", "different", "unknown"]
 # The first numbers of runtime sources: for numbered values, and for other sources before and after.
 _NUMBERED, _OTHER_BEFORE, _OTHER_AFTER = 1 << 61, 1 << 59, 1 << 60
 _MAX_PAIRS = 50_000  # of outputs and arrays of parameters
@@ -44,7 +49,8 @@ class OutputDependence:
     shape_index: ShapeIndex
     #: The name of the parameter.
     name: str
-    #: ``"wider"``: the output may depend on all elements from before, and on more.
+    #: ``"same"``: the output depends on the same elements as before, which says nothing about their values;
+    #: ``"wider"``: it may depend on all elements from before, and on more.
     status: Status
     #: Why the status is unknown.
     reason: str | None = None
@@ -119,7 +125,7 @@ def _by_array(
     if after is None:
         for shape_index in sorted(old if before.is_unknown else {m.shape_index for m in before}):
             same = same_sizes and old.get(shape_index) == new.get(shape_index)
-            yield shape_index, ("equal", None) if same else ("unknown", "other sizes")
+            yield shape_index, ("same", None) if same else ("unknown", "other sizes")
         return
     sides = (before, old), (after, new)
     first, second = (dict.fromkeys(arrays, m) if m.is_unknown else m._by_array() for m, arrays in sides)
@@ -180,7 +186,7 @@ def _compare(before: MapSet, after: MapSet) -> tuple[Status, str | None]:
             agree = "the bounds agree, but are not exact" if contained == (True, True) else "not exact"
             return "unknown", f"{agree}: {name}: {maps.reason}"
     if contained == (True, True):
-        return "equal", None
+        return "same", None
     if any(m.runtime for m in (*before, *after)):
         return "unknown", "elements depend on values at run time, which are not proved to be the same"
     if None in contained:
@@ -189,9 +195,21 @@ def _compare(before: MapSet, after: MapSet) -> tuple[Status, str | None]:
 
 
 _N_RUNS = 8
-_MAX_ELEMENTS = 1 << 20  # of all values of both modules together
-_MAX_STEPS, _MAX_WORK = 2_000, 2_000  # of a run; enough to sort some hundred elements
 _MAX_ARGUMENTS = 8  # in a line
+_MAX_KEPT = 1 << 24  # elements of the values of one run that wait for those of the other
+
+
+class _Limits(NamedTuple):
+    """What a run may take."""
+
+    elements: int
+    """Of all values of both modules together."""
+    steps: int
+    work: int
+
+
+_UNASKED = _Limits(1 << 20, 2_000, 2_000)
+_ASKED = _Limits(1 << 24, MAX_STEPS, MAX_WORK)
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +238,7 @@ class OutputValues:
             return f"{name}: equal in {plural(self.n_runs, 'run')}"
         where = f" at {list(self.element or ())}" if self.element else ""
         given = f" for {self.reason}" if self.reason else ""
-        return f"{name}: different{given}: {self.before} before, {self.after} after{where}"
+        return f"{name}: different{given}: {self.before!s} before, {self.after!s} after{where}"
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON values, without the arguments."""
@@ -229,20 +247,80 @@ class OutputValues:
         return found | {"element": None if self.element is None else list(self.element)}
 
 
-def compare_values(before: Module, after: Module, outputs: Sequence[ShapeIndex], runs: int = 0) -> list[OutputValues]:
+@dataclass(frozen=True, eq=False)
+class ValueDifference:
+    """A matched instruction whose value differs in a run of both modules with the same arguments."""
+
+    match: Match
+    #: The number of the run, from 0.
+    run: int
+    #: Which of its values in that run, from 0: an instruction in a loop has one for each iteration.
+    time: int
+    #: The shape index of the array; ``()`` if the value is an array.
+    shape_index: ShapeIndex
+    #: The first element that differs, and its values.
+    element: tuple[int, ...]
+    before: Any
+    after: Any
+    #: The elements of the array that differ, and all.
+    n_different: int
+    n_elements: int
+    #: The largest absolute difference of finite elements; None if no element is finite on both sides.
+    largest: float | None
+    #: Up to which difference numbers count as equal, since rounding may explain it; 0 for types that do not round.
+    tolerance: float
+
+    def __str__(self) -> str:
+        first, second = (printable(i.name, 60) for i in (self.match.before, self.match.after))
+        name = first if first == second else f"{first} -> {second}"
+        at = f" at {list(self.element)}" if self.element else ""
+        when = f" (time {self.time + 1})" if self.time else ""
+        of = f"; {self.n_different:,} of {plural(self.n_elements, 'element')} differ" if self.n_elements > 1 else ""
+        largest = f", by at most {self.largest:.4g}" if of and self.largest is not None else ""
+        opcode = printable(self.match.after.opcode, 40)
+        values = f"{self.before!s} before, {self.after!s} after"
+        return f"{opcode} {name}{leaf_text(self.shape_index)}{at}{when}: {values}{of}{largest}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON values."""
+        values = {"before": str(self.before), "after": str(self.after)}
+        about = json_fields(self, "match run time shape_index element")
+        return about | values | json_fields(self, "n_different n_elements largest tolerance")
+
+
+class Runs(NamedTuple):
+    """What runs of two modules tell."""
+
+    outputs: list[OutputValues]
+    differences: list[ValueDifference]
+    """In the order in which the module before computes the values."""
+
+
+def compare_values(
+    before: Module,
+    after: Module,
+    outputs: Sequence[ShapeIndex],
+    runs: int = 0,
+    matches: Sequence[Match] = (),
+) -> Runs:
     """A record for each output: values of seeded runs, with indices inside and outside of the arrays.
 
-    ``runs`` is their number; 0 stands for a default.  Floats count as different only if reordered rounding does not
-    explain the difference.
+    ``runs`` is their number; 0 stands for a default, with less work.  Floats count as different only if reordered
+    rounding does not explain the difference.  The values of matched instructions are compared in the same runs.
     """
-    reason = _obstacle(before, after)
+    limits = _ASKED if runs else _UNASKED
+    reason = _obstacle(before, after, limits)
     found: dict[ShapeIndex, OutputValues] = {}
+    watched = _Watched(matches)
     n_runs, reach = 0, _reach(before)
     for seed in range(runs or _N_RUNS) if reason is None else ():
         rng = np.random.default_rng(seed)
         arguments = tuple(random_value(p.shape, rng, (-2, reach + 3)) for p in before.entry.parameters)
         try:
-            values = [execute_within(m.entry, arguments, _MAX_STEPS, _MAX_WORK) for m in (before, after)]
+            values = [
+                execute_within(module.entry, arguments, limits.steps, limits.work, on_value)
+                for module, on_value in zip((before, after), watched.run(seed), strict=True)
+            ]
         except (HlomapError, MemoryError) as error:
             reason = printable(error)
             break
@@ -256,10 +334,90 @@ def compare_values(before: Module, after: Module, outputs: Sequence[ShapeIndex],
                     output, "different", n_runs, arguments, element, first[element], second[element], given or None
                 )
     status: Literal["equal", "not run"] = "equal" if n_runs else "not run"
-    return [found.get(output) or OutputValues(output, status, n_runs, reason=reason) for output in outputs]
+    listed = [found.get(output) or OutputValues(output, status, n_runs, reason=reason) for output in outputs]
+    return Runs(listed, watched.differences())
 
 
-def _obstacle(before: Module, after: Module) -> str | None:
+class _Watched:
+    """Compares the values of matched instructions: those of one run are kept until the other computes them.
+
+    The number of kept elements is limited; values that do not fit are not compared.  Tuples and their elements repeat
+    other values, so they are left out.
+    """
+
+    def __init__(self, matches: Sequence[Match]) -> None:
+        watched = [match for match in matches if not lookup(match.before.opcode).maps.structural]
+        self._before = {match.before: match for match in watched}
+        self._after = {match.after: match for match in watched}
+        self._found: dict[Match, tuple[int, ValueDifference]] = {}
+
+    def run(self, seed: int) -> tuple[OnValue | None, OnValue | None]:
+        """What takes the values of the run before, and those of the run after."""
+        if not self._before:
+            return None, None
+        kept: dict[tuple[Match, int], tuple[int, Any]] = {}
+        counts: tuple[Counter[Instruction], Counter[Instruction]] = Counter(), Counter()
+        n_kept = 0
+
+        def keep(at: Instruction, value: Any, *_: object) -> None:
+            nonlocal n_kept
+            match, time = self._before.get(at), counts[0][at]
+            counts[0][at] += 1
+            n = sum(array.n_elements for _, array in arrays(at.shape))
+            if match is not None and match not in self._found and n_kept + n <= _MAX_KEPT:
+                n_kept += n
+                kept[match, time] = len(kept), owned(value)
+
+        def compare(at: Instruction, value: Any, *_: object) -> None:
+            match, time = self._after.get(at), counts[1][at]
+            counts[1][at] += 1
+            if match is None or match in self._found or (match, time) not in kept:
+                return
+            place, other = kept.pop((match, time))
+            if match.before.shape.without_layout() != match.after.shape.without_layout():
+                return
+            for shape_index, _ in arrays(at.shape):
+                pair = (np.asarray(at_leaf(one, shape_index)) for one in (other, value))
+                found = _value_difference(match, seed, time, shape_index, *pair)
+                if found is not None:
+                    self._found[match] = place, found
+                    return
+
+        return keep, compare
+
+    def differences(self) -> list[ValueDifference]:
+        """All that were found, those of the first run first."""
+        ordered = sorted(self._found.values(), key=lambda item: (item[1].run, item[0]))
+        return [difference for _, difference in ordered]
+
+
+def _value_difference(
+    match: Match, run: int, time: int, shape_index: ShapeIndex, before: Any, after: Any
+) -> ValueDifference | None:
+    most = _tolerance(before, after)
+    if before.shape != after.shape:  # dynamic sizes
+        return None
+    differs = ~_same(before, after, most)
+    if not differs.any():
+        return None
+    element = tuple(int(i) for i in np.argwhere(differs)[0])
+    largest = _largest_difference(before[differs], after[differs])
+    return ValueDifference(
+        match=match,
+        run=run,
+        time=time,
+        shape_index=shape_index,
+        element=element,
+        before=before[element],
+        after=after[element],
+        n_different=int(differs.sum()),
+        n_elements=differs.size,
+        largest=largest,
+        tolerance=most * _scale(_wide(before), _wide(after)) if most else 0.0,
+    )
+
+
+def _obstacle(before: Module, after: Module, limits: _Limits) -> str | None:
     """Why the modules cannot be run; None if they can."""
     taken = [[str(p.shape.without_layout()) for p in module.entry.parameters] for module in (before, after)]
     if taken[0] != taken[1]:
@@ -269,7 +427,7 @@ def _obstacle(before: Module, after: Module) -> str | None:
         return "other results"
     shapes = [i.shape for module in (before, after) for c in module.computations for i in c.instructions]
     n = sum(array.n_elements for shape in shapes for _, array in arrays(shape))
-    return f"{n:,} elements, at most {_MAX_ELEMENTS:,} are computed" if n > _MAX_ELEMENTS else None
+    return f"{n:,} elements, at most {limits.elements:,} are computed" if n > limits.elements else None
 
 
 def _reach(module: Module) -> int:
@@ -278,23 +436,52 @@ def _reach(module: Module) -> int:
     return max((size for shape in shapes for size in shape.dimensions), default=1)
 
 
+def _largest_difference(a: Any, b: Any) -> float | None:
+    if epsilon(a.dtype):
+        with np.errstate(invalid="ignore"):
+            gaps = np.abs(_wide(a) - _wide(b))
+        finite = gaps[np.isfinite(gaps)]
+        return float(finite.max()) if finite.size else None
+    if a.dtype != np.uint64:
+        a, b = a.astype(np.int64), b.astype(np.int64)
+    x, y = a.astype(np.uint64), b.astype(np.uint64)  # modulo 2**64, in which the larger minus the smaller fits
+    return float(np.where(a > b, x - y, y - x).max())
+
+
+def _tolerance(a: Any, b: Any) -> float:
+    """Half of the digits of the less precise type."""
+    return float(max(epsilon(a.dtype), epsilon(b.dtype)) ** 0.5)
+
+
 def _difference(a: Any, b: Any) -> tuple[int, ...] | None:
-    # Half of the digits of the less precise type.
-    return first_difference(a, b, max(epsilon(a.dtype), epsilon(b.dtype)) ** 0.5)
+    return first_difference(a, b, _tolerance(a, b))
 
 
 def first_difference(a: Any, b: Any, most: float) -> tuple[int, ...] | None:
     """The first element that differs: for types that round, by more than ``most`` times the largest finite element."""
-    if epsilon(a.dtype):
-        a, b = (x.astype(np.complex128 if x.dtype.kind == "c" else np.float64) for x in (a, b))
-        with np.errstate(invalid="ignore"):
-            scale = max((float(np.abs(x[np.isfinite(x)]).max(initial=0.0)) for x in (a, b)), default=0.0)
-            same = (a == b) | (np.abs(a - b) <= most * scale) | (np.isnan(a) & np.isnan(b))
-    else:
-        same = np.asarray(a == b)
-    if same.all():
-        return None
-    return tuple(int(i) for i in np.argwhere(~same)[0])
+    same = _same(a, b, most)
+    return None if same.all() else tuple(int(i) for i in np.argwhere(~same)[0])
+
+
+def _same(a: Any, b: Any, most: float) -> Any:
+    """Which elements are equal, as :func:`first_difference` compares them."""
+    if not epsilon(a.dtype):
+        return np.asarray(a == b)
+    a, b = _wide(a), _wide(b)
+    with np.errstate(invalid="ignore"):
+        close = np.abs(a - b) <= most * _scale(a, b)
+        return np.asarray((a == b) | close | (np.isnan(a) & np.isnan(b)))
+
+
+def _wide(a: Any) -> Any:
+    """The numbers as floats of 64 bits, or complex numbers of them."""
+    return np.asarray(a).astype(np.complex128 if a.dtype.kind == "c" else np.float64)
+
+
+def _scale(*arrays: Any) -> float:
+    """The largest magnitude of a finite element."""
+    with np.errstate(invalid="ignore"):
+        return max((float(np.abs(x[np.isfinite(x)]).max(initial=0.0)) for x in arrays), default=0.0)
 
 
 def epsilon(dtype: np.dtype[Any]) -> float:
