@@ -51,7 +51,7 @@ def imported(path: Path) -> set[str]:
 
 def test_packages() -> None:
     """The package imports its declared dependencies alone; the heavy ones only where they are used."""
-    declared = {"numpy", "ml_dtypes", "pandas", "polars", "jax", "jaxlib", "sympy", "duckdb"}
+    declared = {"numpy", "ml_dtypes", "pandas", "polars", "jax", "jaxlib", "sympy", "duckdb", "cairosvg"}
     for path in FILES:
         name = path.relative_to(PACKAGE)
         outside = imported(path) - {"hlomap"} - set(sys.stdlib_module_names)

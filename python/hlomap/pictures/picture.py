@@ -10,10 +10,7 @@ from functools import cached_property
 from ..base.answers import ReadOnly
 from ..base.files import replacing, write_text
 from ..base.text import printable
-from ..base.types import needs
 from .style import document
-
-_DARK_SCHEME = re.compile(r"@media \(prefers-color-scheme:dark\).*?</style>", re.DOTALL)
 
 
 class Picture(ReadOnly):
@@ -54,12 +51,9 @@ class Picture(ReadOnly):
 
         Raises :class:`~hlomap.errors.UnsupportedError` without CairoSVG: ``pip install 'hlomap[png]'``.
         """
-        with needs("png", "Picture.png"):
-            import cairosvg
+        from ..interop.cairosvg import to_png
 
-        # Converters that do not know media queries would read the rules of the dark scheme as well.
-        light = _DARK_SCHEME.sub("</style>", self.svg)
-        return bytes(cairosvg.svg2png(bytestring=light.encode(), scale=scale))
+        return to_png(self.svg, scale)
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes the image to a file: as PNG (see :meth:`png`) if the name ends with ``.png``, else as SVG.
