@@ -88,8 +88,8 @@ class ObservedReads:
 
     def __repr__(self) -> str:
         n = sum(int(at_leaf(mask, at).sum()) for p, mask in self.observed.items() for at in _arrays(p.shape))
-        incomplete = "" if self.is_complete else ", incomplete"
-        return f"<ObservedReads of {one_line(self.subject.name, 60)}: {n} elements in {self.n_runs} runs, not proved{incomplete}>"
+        found = f"{n} elements in {self.n_runs} runs, not proved" + ("" if self.is_complete else ", incomplete")
+        return f"<ObservedReads of {one_line(self.subject.name, 60)}: {found}>"
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON values."""
