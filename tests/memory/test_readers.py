@@ -159,7 +159,7 @@ def test_unknown_is_not_a_number() -> None:
     module = hm.parse((CASES / "readers" / "loops.hlo").read_text())
     found = hm.readers(module["unknown_times"])
     assert isinstance(found.most_reads, hm.Unknown) and isinstance(found.read_bytes, hm.Unknown)
-    assert found.to_dict()["read_bytes"] is None and found[1].most_reads == 1
+    assert "unknown" in found.to_dict()["read_bytes"] and found[1].most_reads == 1
     assert repr(found).startswith("<Readers of unknown_times: 2 instructions")
 
 

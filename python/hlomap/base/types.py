@@ -49,12 +49,17 @@ def read_only(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
 
 
 def json_value(value: Any) -> Any:
-    """The JSON value of a field: parts of a program become names, shapes and maps become text, unknown becomes None.
+    """The JSON value of a field: parts of a program become names, shapes and maps become text.
 
-    >>> json_value({"sizes": (2, 3), "times": Unknown("a loop")})
-    {'sizes': [2, 3], 'times': None}
+    A number that is known only within bounds becomes ``{"lower": ..., "upper": ...}``, and what is unknown or undecided
+    ``{"unknown": reason}``; null means that there is none.
+
+    >>> json_value({"sizes": (2, 3), "times": Unknown("a loop"), "reads": None})
+    {'sizes': [2, 3], 'times': {'unknown': 'a loop'}, 'reads': None}
     """
-    if value is None or isinstance(value, (Unknown, Answer)):
+    if isinstance(value, Unknown) or (isinstance(value, Answer) and value.value is None):
+        return {"unknown": value.reason}
+    if value is None or isinstance(value, Answer):
         return getattr(value, "value", None)
     if isinstance(value, (str, int, float)):
         return str(value) if isinstance(value, Enum) else value

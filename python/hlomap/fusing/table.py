@@ -71,7 +71,7 @@ class FusionCandidate:
         return fuse(self.consumer, self.producer)
 
     def to_dict(self) -> dict[str, Any]:
-        """The row as JSON values; unknown numbers are null."""
+        """The row as JSON values; an unknown number is ``{"unknown": reason}``."""
         found = {field.name: json_value(getattr(self, field.name)) for field in fields(self)}
         return {"computation": self.consumer.computation.name, **found}
 
