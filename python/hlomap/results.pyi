@@ -45,7 +45,7 @@ from .shardings.partition import Partitioned as Partitioned, RemoteReads as Remo
 from .shardings.reshard import Reshard as Reshard
 from .shardings.reshards import Reshards as Reshards
 from .tiles.frontier import TileFrontier as TileFrontier
-from .tiles.table import TileTable as TileTable
+from .tiles.table import Refusal as Refusal, TileTable as TileTable
 from .tiles.tiling import (
     TileBox as TileBox,
     TileClause as TileClause,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 from itertools import product
 from math import prod
 
@@ -13,6 +15,7 @@ from support.map_pairs import grid, spans
 from support.random_programs import random_tiled
 
 import hlomap as hm
+from hlomap import _core
 
 N_FUSIONS = int(os.environ.get("HLOMAP_CASES", "200"))
 SEED = int(os.environ.get("HLOMAP_SEED", "7"))
@@ -178,7 +181,36 @@ def test_a_table_of_tiles_is_a_table() -> None:
     for name in ("reasons", "columns", "anything"):
         with pytest.raises(AttributeError):
             setattr(table, name, ())
-    assert not hm.tile(module).evaluate([[3, 6]], columns=["grid"]).reasons
+    shapes = hm.tile(module).evaluate([[3, 6]], columns=["grid"])
+    for ask in (lambda: shapes.reasons, lambda: shapes.refused, lambda: shapes.reason(0), lambda: shapes.refusal(0)):
+        with pytest.raises(hm.errors.NotFoundError, match="reasons need the column legal or reason, there are: grid"):
+            ask()
+
+
+def test_refusals_have_codes() -> None:
+    module = hm.parse("ENTRY e { p = f32[1,8,6,4] parameter(0)  ROOT r = f32[48,4] reshape(p) }")
+    tiling = hm.tile(module)
+    candidates, limits = [[4, 4], [5, 4], [12, 3], [12, 4]], hm.Limits(power_of_two=True)
+    whole = tiling.evaluate(candidates, limits=limits)
+    for columns in (["legal"], ["reason"], ["grid", "legal"]):
+        table = tiling.evaluate(candidates, limits=limits, columns=columns)
+        assert list(table.columns) == columns and table.reasons == whole.reasons
+        assert table.refused == whole.refused and pickle.loads(pickle.dumps(table)).refused == whole.refused
+        assert [table.refusal(k) for k in range(4)] == [whole.refusal(k) for k in range(4)]
+    assert list(whole.refused.values()) == sorted(whole.refused.values(), reverse=True)
+    assert sum(whole.refused.values()) == 4 - whole["legal"].sum()
+    assert whole.refusal(0) is hm.results.Refusal.NOT_A_BOX == "not_a_box" and str(whole.refusal(0)) == "not_a_box"
+    assert str(whole.reason(0)).startswith("not_a_box: read 0 (p): ")
+    everything_refused = tiling.evaluate([[4, 4], [5, 4]], columns=["legal"])
+    assert everything_refused.refused == {hm.results.Refusal.NOT_A_BOX: 2} and len(everything_refused.reasons) == 1
+    assert [clause.reason for clause in tiling.legal] == [hm.results.Refusal.NOT_A_BOX]
+
+
+def test_every_refusal_of_the_core_has_a_code() -> None:
+    assert [refusal.value for refusal in hm.results.Refusal] == _core._tile_reasons()
+    for refusal in hm.results.Refusal:
+        assert refusal is pickle.loads(pickle.dumps(refusal)) is copy.copy(refusal)
+        assert refusal.name == refusal.value.upper() and " " in refusal.meaning
 
 
 @pytest.mark.parametrize("n", [2048, 2049, 5000])

@@ -173,7 +173,8 @@ def layout(
 @main.command(epilog="Exit codes: 0 success, 1 FILE cannot be read as HLO or has no such tiling, 2 wrong arguments.")
 @click.argument("file", type=FILE)
 @console.PROGRAM
-@click.option("--instruction", metavar="NAME", required=True, help="The instruction or fusion whose output is tiled.")
+@click.option("--instruction", metavar="NAME", help="The instruction or fusion whose output is tiled.")
+@click.option("--all", "every", is_flag=True, help="Tile every output of every fusion and instruction outside fusions.")
 @click.option("--shape-index", metavar="I,J", type=parse_indices, help="Which output (default: the first).")
 @click.option(
     "--candidates",
@@ -188,19 +189,20 @@ def layout(
 @console.record(
     "--device", Device, help="Check that blocks fit into a device and count their waves: h100, a100, mi300x, ..."
 )
-@console.number("--top", default=20, help="Rows to print.")
+@console.number("--top", help="Rows to print (default: 20, with --all 3 for each output).")
 @click.option("--explain", metavar="SIZES", type=parse_indices, help="Explain one candidate, such as 32,16,128.")
 @click.option("-o", "--output", metavar="FILE", type=OUTPUT, help="Write all candidates to a .parquet or .csv file.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with all costs, instead of text.")
 def tile(
     file: Path,
-    instruction: str,
+    instruction: str | None,
+    every: bool,
     shape_index: tuple[int, ...] | None,
     kind: str,
     at_most: int,
     limits: Limits,
     device: Device | None,
-    top: int,
+    top: int | None,
     explain: tuple[int, ...] | None,
     output: Path | None,
     as_json: bool,
@@ -215,12 +217,41 @@ def tile(
       hlomap tile module.hlo --instruction fusion.3 --top 5
       hlomap tile module.hlo --instruction fusion.3 --limits triton --device h100 -o tiles.parquet
       hlomap tile module.hlo --instruction fusion.3 --explain 1,16,16
+      hlomap tile module.hlo --all --json
     """
     from ..tiles.tiling import tile as make_tiling
     from . import tile_report
 
+    conflicts = [
+        (every and instruction is not None, "excludes --instruction", "--all"),
+        (every and shape_index is not None, "excludes --all, which tiles every output", "--shape-index"),
+        (every and explain is not None, "excludes --all", "--explain"),
+        (every and output is not None, "excludes --all", "--output"),
+    ]
+    for is_conflict, message, option in conflicts:
+        if is_conflict:
+            raise click.BadParameter(message, param_hint=option)
+    if instruction is None and not every:
+        raise click.UsageError("give --instruction NAME or --all")
     console.refuse_overwriting(output, file)
     modules = console.read_modules(file)
+    if every:
+        n_shown, listed = 3 if top is None else top, []
+        with console.failing(file):
+            for module in modules:
+                if not as_json:
+                    console.say(module._title)
+                for tiling in tile_report.all_tilings(module):
+                    table = tile_report.evaluated(tiling, kind, at_most, limits, device)
+                    if as_json:
+                        listed.append(tile_report.as_dict(tiling, table, n_shown))
+                    else:
+                        console.say(f"\n{tile_report.title(tiling)}\n{tile_report.text(tiling, table, n_shown)}")
+        if as_json:
+            console.print_json({"tilings": listed})
+        return
+    assert instruction is not None
+    n_shown = 20 if top is None else top
     module = next((m for m in modules if any(i.name == instruction for i in m.instructions)), modules[0])
     root = find_instruction(module, instruction, None)
     with console.failing(file, output):
@@ -231,7 +262,10 @@ def tile(
                 if len(explain) != len(tiling.params):
                     problem = f"expected {len(tiling.params)} sizes {names}, found {len(explain)}"
                     raise click.BadParameter(problem, param_hint="--explain")
-                console.say(tiling.explain(explain, device=device, limits=limits))
+                if as_json:
+                    console.print_json(tile_report.explained(tiling, explain, limits, device))
+                else:
+                    console.say(tiling.explain(explain, device=device, limits=limits))
                 return
             table = tile_report.evaluated(tiling, kind, at_most, limits, device)
             if output is not None:
@@ -241,9 +275,9 @@ def tile(
         except ValueError as error:
             raise click.BadParameter(str(error), param_hint="--at-most" if explain is None else "--explain") from error
     if as_json:
-        console.print_json(tile_report.as_dict(tiling, table, top))
+        console.print_json(tile_report.as_dict(tiling, table, n_shown))
     else:
-        console.say(tile_report.text(tiling, table, top))
+        console.say(tile_report.text(tiling, table, n_shown))
 
 
 @main.command(epilog="Exit codes: 0 everything works, 1 something is broken or missing.")

@@ -1,17 +1,23 @@
-"""The listing of ``hlomap tile``: parameters, reads, and the best candidates."""
+"""The listing of ``hlomap tile``: parameters, reads, and the best candidates, of one instruction or of all."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from .._core import Instruction, Module
+from ..analysis.structure import executed_computations
 from ..base.devices import Device, Limits
-from ..base.text import table_lines
+from ..base.text import plural, printable, table_lines
+from ..base.types import json_fields
 from ..interop import columns
+from ..ops._shapes import array_leaves, shape_at
 from ..tiles.table import TileTable
-from ..tiles.tiling import Tiling
+from ..tiles.tiling import Tiling, tile as make_tiling
 
 Evaluated = tuple[npt.NDArray[np.int64], TileTable]
 
@@ -33,21 +39,57 @@ def _names(candidates: npt.NDArray[np.int64]) -> list[str]:
     return [f"t{k}" for k in range(candidates.shape[1])]
 
 
+def all_tilings(module: Module) -> Iterator[Tiling]:
+    """The tilings of every array that a program computes in a kernel of its own, in the order of the text."""
+    for computation in executed_computations(module):
+        for instruction in computation:
+            if not instruction._has("no_kernel"):
+                yield from (make_tiling(instruction, index) for index in array_leaves(instruction.shape))
+
+
 def as_dict(tiling: Tiling, found: Evaluated, top: int) -> dict[str, Any]:
     """The listing as JSON values, with the sizes and the costs of the best candidates."""
-    candidates, table = found
-    rows = []
-    for i in _best(found, top):
-        costs = {name: table[name][i].tolist() for name in table.columns if name not in ("legal", "reason")}
-        rows.append({"sizes": candidates[i].tolist(), **costs})
+    _, table = found
     return {
-        "params": [{"name": p.name, "size": p.size, "kind": p.kind} for p in tiling.params],
-        "reads": [str(read) for read in tiling.reads],
+        **_about(tiling),
         "n_candidates": len(table),
         "n_legal": int(table["legal"].sum()),
-        "reasons": table.refused,
-        "best": rows,
+        "refused": {refusal.value: n for refusal, n in table.refused.items()},
+        "best": [_costs(found, i) for i in _best(found, top)],
     }
+
+
+def explained(tiling: Tiling, sizes: Sequence[int], limits: Limits, device: Device | None) -> dict[str, Any]:
+    """One candidate as JSON values: its costs, whether it is legal or why not, and the words of ``--explain``."""
+    candidates = np.array([sizes], np.int64)
+    table = tiling.evaluate(candidates, limits=limits, device=device)
+    refusal = table.refusal(0)
+    return {
+        **_about(tiling),
+        "candidate": _costs((candidates, table), 0),
+        "refusal": None if refusal is None else refusal.value,
+        "reason": table.reason(0),
+        "words": tiling.explain(sizes, device=device, limits=limits),
+    }
+
+
+def _about(tiling: Tiling) -> dict[str, Any]:
+    tiled = tiling.writes[tiling._tiled]
+    return {
+        **json_fields(tiling.root, "module computation instruction:name"),
+        **json_fields(tiled, "shape_index"),
+        "shape": str(shape_at(tiling.root.shape, tiled.shape_index)),
+        "params": [json_fields(p, "name size kind") for p in tiling.params],
+        "reads": [
+            {"operand": read.operand, "name": read.instruction.name, "words": str(read)} for read in tiling.reads
+        ],
+    }
+
+
+def _costs(found: Evaluated, i: int) -> dict[str, Any]:
+    candidates, table = found
+    costs = {name: table[name][i].tolist() for name in table.columns if name not in ("legal", "reason")}
+    return {"sizes": candidates[i].tolist(), **costs}
 
 
 def _best(found: Evaluated, top: int) -> list[int]:
@@ -58,14 +100,23 @@ def _best(found: Evaluated, top: int) -> list[int]:
     return [int(i) for i in legal[order][:top]]
 
 
+def title(tiling: Tiling) -> str:
+    """The instruction that is tiled, in one line."""
+    index = tiling.writes[tiling._tiled].shape_index
+    at = f"{{{', '.join(map(str, index))}}}" if index else ""
+    shape = shape_at(tiling.root.shape, index)
+    return printable(f"{tiling.root.name}{at} = {shape} {tiling.root.opcode}")
+
+
 def text(tiling: Tiling, found: Evaluated, top: int) -> str:
     """The listing."""
     candidates, table = found
-    lines = [str(tiling), ""]
+    lines = [str(tiling), ""] if tiling.params else ["no dimension to tile", ""]
     legal = np.flatnonzero(table["legal"])
-    lines.append(f"{len(legal):,} of {len(table):,} candidates are legal")
-    for reason, count in list(table.refused.items())[:3]:
-        lines.append(f"  {count:,} are not: {reason}")
+    lines.append(f"{len(legal):,} of {plural(len(table), 'candidate')} {'is' if len(table) == 1 else 'are'} legal")
+    texts = table.reasons
+    for number, count in Counter(table["reason"][~table["legal"]].tolist()).most_common(3):
+        lines.append(f"  {count:,} {'is' if count == 1 else 'are'} not: {texts[number]}")
     best = _best(found, top)
     if not best:
         return "\n".join(lines)

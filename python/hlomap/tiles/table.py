@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
 from typing import Any, ClassVar
 
 from .._core import _tile_reasons
@@ -21,6 +22,40 @@ COLUMNS = (
 )  # fmt: skip
 COST_COLUMNS = ("flops", "transcendentals", "recomputed", "time_at_least")
 _SHOWN_COLUMNS = ("legal", "reason", "grid", "steps", "read_bytes", "write_bytes", "live_bytes")
+
+
+class Refusal(str, Enum):
+    """Why a candidate of tile sizes is not legal.  Members are strings: ``refusal == "shared_memory"`` holds.
+
+    >>> Refusal.SHARED_MEMORY.meaning, Refusal("gap") is Refusal.GAP
+    ('the tiles do not fit in the shared memory of a block', True)
+    """
+
+    meaning: str
+    """The refusal in words."""
+
+    def __new__(cls, code: str, meaning: str) -> Refusal:
+        found = str.__new__(cls, code)
+        found._value_, found.meaning = code, meaning
+        return found
+
+    UNKNOWN_MAP = "unknown_map", "the elements that it reads are not known"
+    NOT_A_BOX = "not_a_box", "a tile does not read a box"
+    GAP = "gap", "a tile reads with irregular gaps"
+    DEPENDENT_RESULTS = "dependent_results", "two dimensions of a read change together"
+    RUNTIME_VARIES_IN_TILE = "runtime_varies_in_tile", "a runtime value varies within a tile"
+    OVERFLOW = "overflow", "a number does not fit into 64 bits"
+    OUTPUTS_DISAGREE = "outputs_disagree", "the needed part of the output is not a tile of it"
+    TILE_TOO_LARGE = "tile_too_large", "a tile has more elements than the limits allow"
+    GRID_TOO_LARGE = "grid_too_large", "there are more tiles than can be launched"
+    SHARED_MEMORY = "shared_memory", "the tiles do not fit in the shared memory of a block"
+    REGISTERS = "registers", "the tiles do not fit in the registers"
+    NOT_POWER_OF_TWO = "not_power_of_two", "a size is neither a power of two nor the whole dimension"
+    NOT_MULTIPLE = "not_multiple", "the size of a box is not a multiple that the limits require"
+    OVERSHOOT = "overshoot", "tiles reach too far beyond the end of a dimension"
+
+    def __str__(self) -> str:
+        return str(self.value)
 
 
 class TileTable(Columnar):
@@ -57,13 +92,20 @@ class TileTable(Columnar):
     ([[32], [4]], [3, 4])
     """
 
-    __slots__ = ("_columns", "_n", "_texts")
+    __slots__ = ("_columns", "_n", "_numbers", "_texts")
     _columns: dict[str, npt.NDArray[Any]]
 
-    def __init__(self, columns: Mapping[str, npt.NDArray[Any]], n: int, texts: Mapping[int, str]) -> None:
+    def __init__(
+        self,
+        columns: Mapping[str, npt.NDArray[Any]],
+        n: int,
+        texts: Mapping[int, str],
+        numbers: npt.NDArray[Any] | None = None,
+    ) -> None:
         self._columns = dict(columns)
         self._n = n
         self._texts = texts
+        self._numbers = numbers
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -71,11 +113,39 @@ class TileTable(Columnar):
         return tuple(self._columns)
 
     @property
-    def refused(self) -> Mapping[str, int]:
-        """Why candidates are not legal: each reason with the number of candidates that it rejects, most frequent
-        first."""
-        found = Counter(self._columns["reason"].tolist()).most_common()
-        return ReadOnlyDict({self._texts[number]: n for number, n in found if number})
+    def refused(self) -> Mapping[Refusal, int]:
+        """Why candidates are not legal: each refusal with the number of candidates that it rejects, most frequent
+        first.
+
+        Raises :class:`~hlomap.errors.NotFoundError` for a table without the columns ``legal`` and ``reason``.
+        """
+        found: Counter[Refusal] = Counter()
+        for number, n in zip(*np.unique(self._reason_numbers(), return_counts=True), strict=True):
+            if number:
+                found[self._code(int(number))] += int(n)
+        return ReadOnlyDict(found.most_common())
+
+    def refusal(self, row: int) -> Refusal | None:
+        """The code of :meth:`reason`: why the candidate of a row is not legal; ``None`` if it is.
+
+        Raises as :meth:`reason`.
+        """
+        number = self._number_of(row)
+        return self._code(number) if number else None
+
+    def _code(self, number: int) -> Refusal:
+        return Refusal(self._texts[number].partition(":")[0])
+
+    def _number_of(self, row: int) -> int:
+        numbers = self._reason_numbers()
+        if not -self._n <= row < self._n:
+            raise NotFoundError(f"no row {row}, there are {self._n}")
+        return int(numbers[row])
+
+    def _reason_numbers(self) -> npt.NDArray[Any]:
+        if self._numbers is None:
+            raise NotFoundError(f"reasons need the column legal or reason, there are: {', '.join(self._columns)}")
+        return self._numbers
 
     def __getitem__(self, column: str) -> npt.NDArray[Any]:
         """One column.  Raises :class:`~hlomap.errors.NotFoundError`, a ``KeyError``, for an unknown name."""
@@ -97,23 +167,22 @@ class TileTable(Columnar):
         return self.rows()
 
     def reason(self, row: int) -> str | None:
-        """Why the candidate of a row is not legal; ``None`` if it is.
+        """Why the candidate of a row is not legal, in words; ``None`` if it is.
 
-        Raises :class:`~hlomap.errors.NotFoundError` without the column ``reason`` and for a row that does not exist.
+        Raises :class:`~hlomap.errors.NotFoundError` for a table without the columns ``legal`` and ``reason``, and for a
+        row that does not exist.
         """
-        numbers = self["reason"]
-        if not -self._n <= row < self._n:
-            raise NotFoundError(f"no row {row}, there are {self._n}")
-        return self._texts[int(numbers[row])] if numbers[row] else None
+        number = self._number_of(row)
+        return self._texts[number] if number else None
 
     @property
     def reasons(self) -> Mapping[int, str]:
-        """The texts of the numbers that occur in ``reason``; empty without that column."""
-        numbers = np.unique(self._columns["reason"]).tolist() if "reason" in self._columns else ()
+        """The texts of the numbers that occur in ``reason``.  Raises as :attr:`refused`."""
+        numbers = np.unique(self._reason_numbers()).tolist()
         return ReadOnlyDict({number: self._texts[number] for number in numbers if number})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return TileTable, (self._columns, self._n, self._texts)
+        return TileTable, (self._columns, self._n, self._texts, self._numbers)
 
     def __repr__(self) -> str:
         return f"<TileTable of {self._n} candidates: {', '.join(self._columns)}>"
@@ -131,31 +200,13 @@ class TileTable(Columnar):
     __hash__: ClassVar[None]  # type: ignore[assignment]  # set to None by __eq__: columns are arrays
 
 
-_MEANING = {
-    "unknown_map": "the elements that it reads are not known",
-    "not_a_box": "a tile does not read a box",
-    "gap": "a tile reads with irregular gaps",
-    "dependent_results": "two dimensions of a read change together",
-    "runtime_varies_in_tile": "a runtime value varies within a tile",
-    "overflow": "a number does not fit into 64 bits",
-    "outputs_disagree": "the needed part of the output is not a tile of it",
-    "tile_too_large": "a tile has more elements than the limits allow",
-    "grid_too_large": "there are more tiles than can be launched",
-    "shared_memory": "the tiles do not fit in the shared memory of a block",
-    "registers": "the tiles do not fit in the registers",
-    "not_power_of_two": "a size is neither a power of two nor the whole dimension",
-    "not_multiple": "the size of a box is not a multiple that the limits require",
-    "overshoot": "tiles reach too far beyond the end of a dimension",
-}
-
-
 def reason_texts(reads: Sequence[str], writes: Sequence[str]) -> dict[int, str]:
     """The texts of all reason numbers: reasons of a candidate, then reasons of each array."""
     names = _tile_reasons()
     texts = {0: "legal"}
     for k, name in enumerate(names):
-        texts[1 + k] = f"{name}: {_MEANING[name]}"
+        texts[1 + k] = f"{name}: {Refusal(name).meaning}"
     for a, array in enumerate([*(f"read {i} ({name})" for i, name in enumerate(reads)), *writes]):
         for k, name in enumerate(names):
-            texts[1 + (a + 1) * len(names) + k] = f"{name}: {array}: {_MEANING[name]}"
+            texts[1 + (a + 1) * len(names) + k] = f"{name}: {array}: {Refusal(name).meaning}"
     return texts

@@ -26,7 +26,7 @@ from ..base.types import ShapeIndex, expect, expect_index, expect_ints, expect_i
 from ..errors import ShapeError
 from ..ops._shapes import array_leaves, shape_at
 from .candidates import candidates
-from .table import COLUMNS, COST_COLUMNS, TileTable, reason_texts
+from .table import COLUMNS, COST_COLUMNS, Refusal, TileTable, reason_texts
 
 if TYPE_CHECKING:
     from .._core import _Record, _Tiles
@@ -69,8 +69,8 @@ class TileClause:
     """
 
     read: TileRead
-    reason: str
-    """The fault if no alternative holds: a name as in :attr:`TileTable.reasons`."""
+    reason: Refusal
+    """The refusal if no alternative holds."""
     any_of: tuple[tuple[Expr, int, int], ...]
 
     def __str__(self) -> str:
@@ -159,8 +159,8 @@ class TileRead:
     def clauses(self) -> tuple[TileClause, ...]:
         """The conditions under which the read is a box; all must hold."""
         if self._own_map is None:
-            return (TileClause(self, "unknown_map", ()),)
-        return tuple(TileClause(self, reason, any_of) for reason, any_of in self._symbolic[1])
+            return (TileClause(self, Refusal.UNKNOWN_MAP, ()),)
+        return tuple(TileClause(self, Refusal(reason), any_of) for reason, any_of in self._symbolic[1])
 
     def __str__(self) -> str:
         where = f"{self.instruction.name}{''.join(f'.{i}' for i in self.shape_index)}"
@@ -375,13 +375,16 @@ class Tiling(Page, ReadOnly):
         if threads < 0:
             raise ValueError(f"hm.results.Tiling.evaluate: expected 0 (all cores) or more as `threads`, got {threads}")
         n_threads = min(threads or os.cpu_count() or 1, 1 << 16)  # more threads than any machine has
-        found = self._plan.evaluate(rows, *_numbers(on, limited), stages, wanted, n_threads)
+        # The numbers of reasons stand behind `legal` as well.
+        asked = [*wanted, "reason"] if wanted is not None and "legal" in wanted else wanted
+        found = self._plan.evaluate(rows, *_numbers(on, limited), stages, asked, n_threads)
+        numbers = found.get("reason")
         if wanted is not None:
             from .costs import cost_columns
 
             found |= cost_columns(self, rows, on, [name for name in wanted if name in COST_COLUMNS])
             found = {name: found[name] for name in wanted}
-        return TileTable(found, len(rows), self._reason_texts)
+        return TileTable(found, len(rows), self._reason_texts, numbers)
 
     @cached_property
     def _reason_texts(self) -> Mapping[int, str]:
