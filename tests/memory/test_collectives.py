@@ -268,7 +268,7 @@ def test_messages_of_any_size_are_between_bounds() -> None:
     assert (row.wire_bytes, row.wire_bytes_all_devices) == (hm.results.Count(0, 576), hm.results.Count(0, 2304))
     assert hm.explain(module["r"]).notes[-1].endswith("0 to 576 wire bytes, 0 to 2,304 over all devices")
     assert hm.check(module, max_wire_bytes=576) and not hm.check(module, max_wire_bytes=575)
-    assert row.to_dict()["exact"] is False
+    assert row.to_dict()["wire_bytes"] == {"lower": 0, "upper": 576}
 
 
 TRANSFER = """HloModule m, num_partitions=4, is_scheduled=true

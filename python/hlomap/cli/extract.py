@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
+from ..base.types import json_fields
 from ..errors import HlomapError
-from .console import FILE, OUTPUT, PROGRAM, failing, number, read_module, refuse_overwriting, say
+from .console import FILE, OUTPUT, PROGRAM, failing, number, print_json, read_module, refuse_overwriting, say
 from .selection import find_instruction
 
 
@@ -19,6 +20,7 @@ from .selection import find_instruction
 @click.option("--stop", "ends", metavar="NAME", multiple=True, help="Make this value a parameter; repeatable.")
 @number("--depth", least=1, help="Make the values this many operands away parameters.")
 @click.option("-o", "--output", metavar="FILE", type=OUTPUT, help="Write the text to FILE instead of printing it.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with the text unless -o is given.")
 def extract(
     file: Path,
     names: tuple[str, ...],
@@ -26,6 +28,7 @@ def extract(
     ends: tuple[str, ...],
     depth: int | None,
     output: Path | None,
+    as_json: bool,
 ) -> None:
     """Print the module that computes just the instructions NAME of FILE.
 
@@ -37,6 +40,7 @@ def extract(
       hlomap extract module.hlo fusion.3
       hlomap extract module.hlo fusion.3 --depth 1 -o fusion.hlo
       hlomap extract module.hlo fusion.3 --stop x.1
+      hlomap extract module.hlo fusion.3 --json
     """
     from ..base.files import write_text
     from ..hlo import edit
@@ -46,11 +50,20 @@ def extract(
     roots = [find_instruction(module, name, computation, "NAME") for name in names]
     stop = [find_instruction(module, name, computation, "--stop") for name in ends]
     try:
-        extracted = str(edit.extract(*roots, stop=stop, depth=depth))
+        extracted = edit.extract(*roots, stop=stop, depth=depth)
     except HlomapError as error:
         raise click.UsageError(str(error)) from error
-    if output is None:
-        say(extracted, nl=False)
-        return
-    with failing(output):
-        write_text(output, extracted)
+    text = str(extracted)
+    if output is not None:
+        with failing(output):
+            write_text(output, text)
+    if as_json:
+        facts = {
+            "module": extracted.name,
+            "n_instructions": extracted.n_instructions,
+            "parameters": [json_fields(p, "name shape") for p in extracted.entry.parameters],
+            "root": json_fields(extracted.entry.root, "name shape"),
+        }
+        print_json(facts | ({"text": text} if output is None else {"output": str(output)}))
+    elif output is None:
+        say(text, nl=False)

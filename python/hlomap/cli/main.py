@@ -61,7 +61,8 @@ for _command in (show, check, query, analyze, verify, run, diff, extract, fusion
 @click.argument("after", required=False, type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
 @console.PROGRAM
 @click.option("-o", "--output", metavar="HTML", required=True, type=OUTPUT, help="File to write.")
-def explore(path: Path, after: Path | None, output: Path) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object that says what was written.")
+def explore(path: Path, after: Path | None, output: Path, as_json: bool) -> None:
     """Write a page with a graph of the module and its reads.
 
     The page is one self-contained file.  With AFTER it switches between both modules and shows what changed.  For a
@@ -90,6 +91,9 @@ def explore(path: Path, after: Path | None, output: Path) -> None:
         else:
             page = make_page(*console.read_pair(path, *([] if after is None else [after])))
         page.write(output)
+    if as_json:
+        n_bytes = len(page.text.encode("utf-8"))
+        console.print_json({"output": str(output), "bytes": n_bytes, "modules": list(page.modules)})
 
 
 @main.command(epilog="Exit codes: 0 success, 1 PATH has no profile, 2 wrong arguments.")

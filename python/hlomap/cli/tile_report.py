@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
-from .._core import Instruction, Module
+from .._core import Module
 from ..analysis.structure import executed_computations
 from ..base.devices import Device, Limits
 from ..base.text import plural, printable, table_lines

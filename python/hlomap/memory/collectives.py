@@ -151,8 +151,15 @@ class Collective:
         return operands if isinstance(self._exchange, Unknown) else operands[: self._exchange.n_operands]
 
     def to_dict(self) -> dict[str, Any]:
-        """The row as JSON values, with the columns of :class:`Collectives`."""
-        return {name: json_value(value(self)) for name, (_, _, value) in COLUMNS.items()}
+        """The row as JSON values, with the columns of :class:`Collectives`.
+
+        Numbers between different bounds are objects, and unknown values are ``{"unknown": reason}``.
+        """
+        columns = {name: json_value(value(self)) for name, (_, _, value) in COLUMNS.items()}
+        del columns["unknown"], columns["exact"]
+        if isinstance(self._exchange, Unknown):
+            columns["groups"] = json_value(self._exchange)
+        return columns | json_fields(self, *_MAYBE_UNKNOWN)
 
     def __str__(self) -> str:
         return f"{printable(self.instruction.name, 60)}: {exchange_words(self._operation, self._exchange)}"
@@ -202,6 +209,11 @@ def _as_tuples(groups: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
 @lru_cache(maxsize=64)
 def _listed_once(groups: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
     return tuple(map(tuple, groups))
+
+
+_MAYBE_UNKNOWN = (
+    "times", "ids", "operand_bytes", "result_bytes", "wire_bytes", "wire_bytes_all_devices", "total_wire_bytes",
+)  # fmt: skip
 
 
 COLUMNS: Final[dict[str, tuple[Kind, str, Callable[[Collective], Any]]]] = {

@@ -22,7 +22,7 @@ from ..base.answers import Unknown
 from ..base.devices import Device, as_device
 from ..base.later import Later, deferred, later
 from ..base.text import table_lines
-from ..base.types import ReadOnlyDict, json_fields, subject_of
+from ..base.types import ReadOnlyDict, json_fields, json_value, subject_of
 from ..hlo.unread import unread_reason
 from ..maps.map_set import MapSet
 from ..ops import lookup
@@ -130,8 +130,8 @@ class CostReport(Later):
         """The report as JSON values."""
         head = {"name": self.name, "kind": type(self.subject).__name__.lower(), **json_fields(self, *_NUMBERS)}
         spaces = self.bytes_by_memory_space
-        by_space = None if isinstance(spaces, Unknown) else {str(space): n for space, n in spaces.items()}
-        head |= {"bytes_by_memory_space": by_space, **json_fields(self, "wire_bytes")}
+        by_space = spaces if isinstance(spaces, Unknown) else {str(space): n for space, n in spaces.items()}
+        head |= {"bytes_by_memory_space": json_value(by_space), **json_fields(self, "wire_bytes")}
         return head | {"device": self.device and self.device.name} | json_fields(self, "notes parts")
 
     def __repr__(self) -> str:

@@ -242,9 +242,8 @@ class OutputValues:
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON values, without the arguments."""
-        found = {**vars(self), "output": list(self.output), "before": str(self.before), "after": str(self.after)}
-        del found["arguments"]
-        return found | {"element": None if self.element is None else list(self.element)}
+        values = {name: None if self.element is None else str(getattr(self, name)) for name in ("before", "after")}
+        return json_fields(self, "output status n_runs element") | values | json_fields(self, "reason")
 
 
 @dataclass(frozen=True, eq=False)
