@@ -133,14 +133,16 @@ def test_glossary_is_sorted() -> None:
     assert terms == sorted(terms, key=str.casefold)
 
 
-CONSOLE = re.findall(
-    r"^```console\n\$ hlomap (.*?)\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S
-)
+CONSOLE = [
+    block
+    for page in (ROOT / "README.md", ROOT / "docs" / "skill.md")
+    for block in re.findall(r"^```console\n\$ hlomap (.*?)\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+]
 
 
 @pytest.mark.parametrize(("command", "shown"), CONSOLE, ids=[command for command, _ in CONSOLE])
-def test_readme_console(command: str, shown: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The README shows the output of the command without extras, apart from times and the name of the output."""
+def test_console(command: str, shown: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The README and the page of commands show the output of a command without extras, apart from times and the name of the output."""
     monkeypatch.chdir(ROOT)
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['jaxlib'] = None  # for the workers\n")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))

@@ -115,6 +115,10 @@ def both(one: str, other: str) -> tuple[hm.Module, hm.Module]:
     [
         ("f32[1] slice(p), slice={[1:2]}", "f32[1] slice(p), slice={[1:2:1]}"),
         ("f32[1] pad(p, c), padding=0_-3", "f32[1] pad(p, c), padding=0_-3_0"),
+        ("f32[4] pad(p, c), padding=0_0", "f32[4] pad(p, c), padding=0_0_0"),
+        ("f32[4] rng(c, c), distribution=rng_uniform", "f32[4] rng(c, c), distribution=  rng_uniform"),
+        ('f32[4] custom-call(p), custom_call_target="x", epsilon=3.14159274',
+         'f32[4] custom-call(p), custom_call_target="x", epsilon=3.1415927'),
         ("f32[4,3] broadcast(p), dimensions={0}", "f32[4,3] broadcast(p), dimensions={ 00 }"),
         ("f32[2] reduce-window(p, c), window={size=2 stride=2}, to_apply=less",
          "f32[2] reduce-window(p, c), window={size=2 stride=2 pad=0_0 rhs_dilate=1}, to_apply=less"),
