@@ -385,19 +385,21 @@ pub(crate) fn write_alias(alias: &Alias, d: &mut Encoder) {
 }
 
 fn statistics(m: Message<'_>, out: &mut String) -> Wire<bool> {
+    // XLA writes an empty message on every instruction.
+    if !m.has(2) {
+        return Ok(false);
+    }
     push(out, &format_args!("{{visualizing_index={}", m.int(1)))?;
-    let mut is_empty = true;
     for s in m.subs(2) {
         let s = s?;
         let name = s.text(1)?;
         if !is_word(name) {
             return bad(s.at, format!("statistic name {name:?}"));
         }
-        is_empty = false;
         push(out, &format_args!(",{name}={}", s.f64(2)))?;
     }
     out.push('}');
-    Ok(!is_empty)
+    Ok(true)
 }
 
 fn write_statistics(text: &str, d: &mut Encoder) -> Option<()> {

@@ -1,5 +1,7 @@
 //! `metadata`, in both directions: `OpMetadata` and `{op_name="x" source_line=1}`.
 
+use smallvec::SmallVec;
+
 use super::payload::{Payloads, WrittenPayloads};
 use super::push_int;
 use super::quote::{push_bytes, push_quoted};
@@ -7,7 +9,7 @@ use crate::attribute::fields::{each_raw_field, quoted};
 use crate::attribute::metadata::{Kind, METADATA_FIELDS};
 use crate::attribute::{unescape, unescape_bytes};
 use crate::error::Span;
-use crate::wire::{each_field, Encoder, Field, Message, Payload, Wire};
+use crate::wire::{bit, each_field, Encoder, Field, Message, Payload, Wire};
 
 /// Writes the fields of a text; `None` if one of them is unknown. Payloads go to `payloads`, or in place.
 pub(crate) fn write(text: &str, payloads: Option<&WrittenPayloads>, m: &mut Encoder) -> Option<()> {
@@ -50,23 +52,26 @@ pub(crate) fn metadata_text(m: Message<'_>, payloads: &Payloads<'_>) -> Wire<Str
 
 /// Appends the text of `OpMetadata`, with its braces; false if it is empty.
 pub(crate) fn read(bytes: &[u8], at: usize, payloads: &Payloads<'_>, out: &mut String) -> Wire<bool> {
-    let mut values: [Option<Field<'_>>; 21] = [None; 21];
+    let mut fields: SmallVec<[Field<'_>; 12]> = SmallVec::new();
     let mut types = String::new();
+    let mut there = 0;
     each_field(bytes, at, |f| {
+        there |= bit(f.number);
         match f.number {
             5 => f.each_int(|n| {
                 types.push(if types.is_empty() { '{' } else { ',' });
                 push_int(&mut types, n);
-            })?,
-            n if n < 21 => values[n as usize] = Some(f),
-            _ => {}
+            }),
+            _ => {
+                fields.push(f);
+                Ok(())
+            }
         }
-        Ok(())
     })?;
     let start = out.len();
     out.push('{');
-    for &(name, number, kind) in METADATA_FIELDS {
-        match (kind, values[number as usize].map(|f| (f, f.payload))) {
+    for &(name, number, kind) in METADATA_FIELDS.iter().filter(|row| there & bit(row.1) != 0) {
+        match (kind, fields.iter().rev().find(|f| f.number == number).map(|f| (f, f.payload))) {
             (Kind::Text, Some((f, Payload::Bytes(bytes)))) if !bytes.is_empty() => {
                 begin(out, start, name);
                 push_quoted(out, f.text()?);
