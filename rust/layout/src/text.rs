@@ -411,6 +411,7 @@ fn string_end(bytes: &[u8], mut at: usize, quote: u8) -> Option<usize> {
 }
 
 /// A byte repeated eight times.
+#[inline(always)]
 const fn eight(byte: u8) -> u64 {
     u64::from_le_bytes([byte; 8])
 }
