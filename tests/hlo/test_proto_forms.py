@@ -53,6 +53,26 @@ def test_parts_that_do_not_fit_are_reported() -> None:
         assert hm.analyze(module) is not None
 
 
+def test_reports_point_at_what_they_name() -> None:
+    text, cases = misfits()
+    data = hm.parse(text).to_proto()
+    n_names = 0
+    for path, value, sign, message in cases:
+        if sign == "=>":
+            [report] = [d for d in hm.parse(edited(data, path, value)).diagnostics if d.message == message]
+            *_, line, mark = str(report).split("\n")
+            names = re.findall(r"(?:computation|instruction) `([^`]+)`", message.partition(": expected")[0])
+            n_names += len(names)
+            assert not names or line[mark.index("^") :].startswith(tuple(names)), str(report)
+    assert n_names >= 10
+
+
+def test_the_number_of_unknown_operands_is_checked() -> None:
+    data = hm.parse("HloModule m\nENTRY e { p = f32[] parameter(0) ROOT s = f32[] add(p, p) }").to_proto()
+    module = hm.parse(edited(data, "3[0]/2[1]/36", b"\x63\x64\x65"))
+    assert "expected 2 operands of add, found 3" in [d.message for d in module.diagnostics]
+
+
 def test_unknown_fields_are_reported_once_and_only_with_a_value() -> None:
     data = hm.parse(misfits()[0]).to_proto()
     assert not hm.parse(edited(edited(data, "26", 0), "3[3]/2[2]/104", b"")).diagnostics

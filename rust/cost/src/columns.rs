@@ -270,7 +270,7 @@ impl<'m> View<'m> {
     /// An upper bound on the bytes of a column, found without reading the rows.
     pub fn most_bytes(m: &Module, rows: &Rows) -> u64 {
         // Names, origins and frames are parts of the text; a frame also has two numbers.
-        let label = (m.own_text().len() as u64 + 64) * if m.has_stacks() { MAX_FRAMES as u64 } else { 1 };
+        let label = (m.text_length() as u64 + 64) * if m.has_stacks() { MAX_FRAMES as u64 } else { 1 };
         let answer = |answer: &Answer| match &answer.reads {
             Ok(reads) => {
                 let maps: u64 = reads.union.texts.iter().map(|text| text.len() as u64 + 8).sum();

@@ -39,7 +39,7 @@ impl Module {
 
     /// The first difference of two modules, for a message.
     pub fn difference(&self, other: &Module, names: Names) -> Option<String> {
-        if self.own_text() == other.own_text() {
+        if self.pieces.is_none() && other.pieces.is_none() && self.own_text() == other.own_text() {
             return None;
         }
         let count = names == Names::Count;

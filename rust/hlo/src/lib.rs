@@ -28,8 +28,8 @@
 //! Each module imports only those that are declared before it. From the inside out: `opcode` lists the operations,
 //! `attribute` holds the values of attributes and their schema, `model` a module and what is derived from it; `infer`
 //! derives shapes from operands and attributes, `verify` holds the other rules of XLA's verifier, and `check` applies
-//! both to a module that is read; `parse` reads text and `print` writes it; `proto` reads serialized protos by way of
-//! text and writes them, in the format of `wire`; `equal` compares modules, `input` chooses the reader,
+//! both to a module that is read; `parse` reads text and `print` writes it; `proto` reads serialized protos into
+//! the same rows and writes them, in the format of `wire`; `equal` compares modules, `input` chooses the reader,
 //! `edit` writes new modules from the instructions of another, and `pairing` finds what two modules have in common.
 //!
 //! Any input gives modules or errors with positions, in time and memory proportional to its size. Input

@@ -59,7 +59,7 @@ const LARGE: i64 = 10;
 
 impl fmt::Display for Module {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Printer { m: self, options: PrintOptions::default() }.module(f)
+        Printer { m: self, options: PrintOptions::default(), is_raw: false }.module(f)
     }
 }
 
@@ -81,11 +81,33 @@ pub fn print_instruction(module: &Module, id: InstructionId, options: PrintOptio
 fn printed(m: &Module, options: PrintOptions, print: impl FnOnce(&Printer, &mut String) -> fmt::Result) -> String {
     let mut text = String::new();
     // Writing to a string does not fail.
-    let _ = print(&Printer { m, options }, &mut text);
+    let _ = print(&Printer { m, options, is_raw: false }, &mut text);
     text
 }
 
 impl Module {
+    /// The text that the module was read from, without other modules in it; for a module from a proto, the text with
+    /// the same rows and the same diagnostics.
+    pub fn own_text(&self) -> &str {
+        match &self.pieces {
+            None => self.text(self.span),
+            Some(pieces) => pieces.text.get_or_init(|| self.joined()),
+        }
+    }
+
+    /// The text of a module in pieces.
+    fn joined(&self) -> String {
+        let options = PrintOptions { signatures: false, ..PrintOptions::default() };
+        let printer = Printer { m: self, options, is_raw: true };
+        let mut text = format!("{}\n", self.text(self.span));
+        for c in 0..self.computations().len() as u32 {
+            text.push('\n');
+            // Writing to a string does not fail.
+            let _ = printer.computation(&mut text, c);
+        }
+        text
+    }
+
     /// The name; in a text without a header that of the entry computation, as in XLA.
     pub(crate) fn printed_module_name(&self) -> Cow<'_, str> {
         match (self.name(), self.computation_name(self.entry())) {
@@ -124,6 +146,8 @@ impl Module {
 struct Printer<'m> {
     m: &'m Module,
     options: PrintOptions,
+    /// Names are printed as they are.
+    is_raw: bool,
 }
 
 impl<'m> Printer<'m> {
@@ -188,6 +212,7 @@ impl<'m> Printer<'m> {
     fn name(&self, i: InstructionId) -> Cow<'m, str> {
         match self.options.canonical_names {
             true => format!("tmp_{i}").into(),
+            false if self.is_raw => self.m.instruction_name(i).into(),
             false => self.m.legal_name(i),
         }
     }
@@ -195,6 +220,7 @@ impl<'m> Printer<'m> {
     fn computation_name(&self, c: ComputationId) -> Cow<'m, str> {
         match self.options.canonical_names {
             true => format!("computation_{c}").into(),
+            false if self.is_raw => self.m.computation_name(c).into(),
             false => self.m.legal_computation_name(c),
         }
     }
@@ -232,8 +258,8 @@ impl<'m> Printer<'m> {
             }
         } else if m.has_unnamed_operands(i) {
             let n = match row.opcode.arity() {
-                Arity::Fixed(n) => usize::from(n),
-                Arity::AtLeast(_) | Arity::Any => row.body.start as usize,
+                Arity::Fixed(n) if !self.is_raw => usize::from(n),
+                _ => row.body.start as usize,
             };
             f.write_str(&", ".repeat(n.saturating_sub(1)))?;
         } else {

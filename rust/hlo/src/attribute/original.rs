@@ -53,7 +53,7 @@ pub(crate) static DEBUG_FIELDS: LazyLock<Vec<OperationField>> = LazyLock::new(||
         row("original_log_instruction_name", Form::Text, "*").field(&[6, 2]),
         row("xprecision_64bit_original_type", Form::Text, "*").field(&[6, 3]),
     ];
-    schema::fields(ROWS, "", &[])
+    schema::fields(ROWS, "", &[], &|_| true)
 });
 
 /// The number of leading fields that XLA reads in text, and the log modes that it reads.

@@ -64,13 +64,18 @@ pub(crate) struct Findings {
     representatives: FxHashMap<u64, InstructionId>,
     /// By shape number, the number of shapes nested in it.
     parts: Vec<usize>,
-    /// The number of nested shapes that were checked in all modules of the text.
-    n_checked_parts: usize,
+    /// The number of nested shapes that may still be checked in all modules of the text.
+    budget: usize,
     /// Some operands have no names or some shapes are omitted, so results may change once these are known.
     is_provisional: bool,
 }
 
 impl Findings {
+    /// Nothing yet, in a text of this length.
+    pub fn of_text(length: usize) -> Findings {
+        Findings { budget: length.saturating_mul(16).saturating_add(1 << 16), ..Findings::default() }
+    }
+
     /// Checks a computation whose operands are resolved.
     pub fn computation(&mut self, m: &mut Module, id: ComputationId) {
         self.suspects.note(m, m.computations[id as usize].name, Named::Computation);
@@ -121,8 +126,9 @@ impl Findings {
         let known = self.parts.len();
         self.parts.extend(m.shapes[known..].iter().map(Shape::n_parts));
         let n: usize = m.operands(i).map(|k| self.parts[m.instructions[k as usize].shape as usize]).sum();
-        self.n_checked_parts += n;
-        self.n_checked_parts <= 16 * m.source.text.len() + (1 << 16)
+        let left = self.budget.checked_sub(n);
+        self.budget = left.unwrap_or(0);
+        left.is_some()
     }
 
     /// Whether this instruction need not be checked: it has no inference rule, or an equivalent one was checked and
@@ -153,7 +159,7 @@ impl Findings {
 
     /// Resets the findings for the next module of a text.
     pub fn clear(&mut self) {
-        *self = Findings { n_checked_parts: self.n_checked_parts, ..Findings::default() };
+        *self = Findings { budget: self.budget, ..Findings::default() };
     }
 }
 
@@ -171,6 +177,15 @@ fn is_alike(m: &Module, a: InstructionId, b: InstructionId) -> bool {
         == (second.opcode, second.shape, second.flags & UNNAMED_OPERANDS)
         && m.operands(a).map(shape).eq(m.operands(b).map(shape))
         && inputs(m, a).eq(inputs(m, b))
+}
+
+/// Whether nothing is to be reported about a module whose computations are complete, from a text of this length.
+pub(crate) fn is_sound(m: &mut Module, length: usize) -> bool {
+    let mut findings = Findings::of_text(length);
+    (0..m.computations.len() as u32).for_each(|c| findings.computation(m, c));
+    let (mut problems, mut losses) = (Vec::new(), Vec::new());
+    module(m, &mut findings, &[], &mut problems, &mut losses);
+    problems.is_empty() && losses.is_empty() && m.diagnostics.is_empty()
 }
 
 /// Checks a module whose names are resolved. Errors go to `problems`, those that cost only an instruction to `losses`,

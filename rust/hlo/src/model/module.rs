@@ -1,9 +1,9 @@
 //! Modules, computations and instructions: immutable data linked by numbers.
 //!
-//! A module owns its text; names, literals and attribute values are spans of the text and are decoded on request. The
-//! instructions of all computations form one vector in text order, in which those of a computation are contiguous; the
-//! numbers of instructions and computations are indices, unique in the module. Every number refers to an element of the
-//! same module.
+//! A module owns its text, or pieces of it; names, literals and attribute values are spans of it and are decoded on
+//! request. The instructions of all computations form one vector in text order, in which those of a computation are
+//! contiguous; the numbers of instructions and computations are indices, unique in the module. Every number refers to an
+//! element of the same module.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -30,8 +30,10 @@ pub type ComputationId = u32;
 #[derive(Debug, Default)]
 pub struct Module {
     pub(crate) source: Arc<Source>,
-    /// The part of the text that belongs to this module.
+    /// The part of the text that belongs to this module; the header with its tables, if the source is in `pieces`.
     pub(crate) span: Span,
+    /// Of a module whose source is not HLO text, but the pieces of text that the rows refer to.
+    pub(crate) pieces: Option<Pieces>,
     pub(crate) name: Span,
     pub(crate) header: Vec<Attribute>,
     pub(crate) shapes: Vec<Shape>,
@@ -64,6 +66,15 @@ pub struct Module {
     pub(crate) program_title: OnceLock<Option<String>>,
     pub(crate) backend: OnceLock<Option<&'static str>>,
     pub(crate) propagation: OnceLock<Option<&'static str>>,
+}
+
+/// The text that a module in pieces stands for.
+#[derive(Debug, Default)]
+pub(crate) struct Pieces {
+    /// About its length.
+    pub length: usize,
+    /// Printed when it is asked for.
+    pub text: OnceLock<String>,
 }
 
 /// The ids of a proto, by number. Text has no ids, but XLA orders what it reads by them.
@@ -215,9 +226,9 @@ impl Module {
         &self.source
     }
 
-    /// The part of the text that belongs to this module.
-    pub fn own_text(&self) -> &str {
-        self.text(self.span)
+    /// About the length of [`Module::own_text`], in bytes.
+    pub fn text_length(&self) -> usize {
+        self.pieces.as_ref().map_or(self.span.len(), |pieces| pieces.length)
     }
 
     /// Line and column of [`Module::own_text`] in the text that it was read from, both from 1.

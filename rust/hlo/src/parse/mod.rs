@@ -32,16 +32,41 @@ pub fn parse_part(text: &str, start: (usize, usize), name: Option<&str>) -> Resu
     parse_source(Source::starting_at((start.0.max(1), start.1.max(1)), text, name), Vec::new(), false)
 }
 
-/// Parses a text whose first module already has these diagnostics.
+/// What a diagnostic from outside the text is about.
+#[derive(Clone, Copy, Default)]
+pub(crate) enum Place {
+    #[default]
+    Module,
+    /// By number.
+    Computation(u32),
+    Instruction(u32),
+}
+
+/// Parses a text whose first module already has these diagnostics, which have no positions yet.
 pub(crate) fn parse_source(
     source: Source,
-    diagnostics: Vec<Diagnostic>,
+    diagnostics: Vec<(Place, Diagnostic)>,
     strict: bool,
 ) -> Result<Vec<Module>, SyntaxErrors> {
     let source = Arc::new(source);
     let mut p = Parser::new(&source);
-    p.m.diagnostics = diagnostics;
+    (p.places, p.m.diagnostics) = diagnostics.into_iter().unzip();
     p.modules(strict).map_err(|problems| SyntaxErrors { source: source.clone(), problems })
+}
+
+/// The header of a module with its tables, which is all that the text has; `None` if there is anything to report.
+pub(crate) fn parse_head(text: String, strict: bool) -> (String, Option<Module>) {
+    let source = Arc::new(Source::new(text, None));
+    let mut p = Parser::new(&source);
+    p.is_strict = strict;
+    let is_read =
+        p.header_and_tables().is_ok() && p.problems.is_empty() && p.losses.is_empty() && p.refusals.is_empty();
+    let mut m = std::mem::take(&mut p.m);
+    drop(p);
+    m.source = Arc::default();
+    m.span = Span::new(0, source.text.len());
+    let text = Arc::into_inner(source).map(|source| source.text).unwrap_or_default();
+    (text, Some(m).filter(|m| is_read && m.diagnostics.is_empty()))
 }
 
 /// Names and texts of shapes by the text that they span, with their numbers.
@@ -75,6 +100,8 @@ pub(crate) struct Parser<'a> {
     pub findings: check::Findings,
     /// Bytes of constants that the text does not have, see [`literal::check`](crate::model::literal::check).
     pub zeros: u64,
+    /// Of the first diagnostics, which have no positions yet.
+    places: Vec<Place>,
     /// The number of errors before this module.
     first_problem: usize,
     pub has_broken_computation: bool,
@@ -87,6 +114,7 @@ impl<'a> Parser<'a> {
             c: Cursor::new(&source.text),
             m: Module { source: source.clone(), ..Module::default() },
             shape_values: FxHashMap::with_capacity_and_hasher(28, FxBuildHasher),
+            findings: check::Findings::of_text(source.text.len()),
             ..Parser::default()
         }
     }

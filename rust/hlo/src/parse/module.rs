@@ -3,12 +3,12 @@
 use smallvec::SmallVec;
 
 use super::instruction::{Scope, Stem};
-use super::Parser;
+use super::{Parser, Place};
 use crate::attribute::schema::Owner;
 use crate::check;
 use crate::cursor::Read;
 use crate::error::{Diagnostic, Span};
-use crate::model::module::{Attribute, LOST, SHAPE_OMITTED};
+use crate::model::module::{Attribute, Module, LOST, SHAPE_OMITTED};
 use crate::tuning::MAX_INLINE;
 
 /// The shapes of `(a: f32[], b: s32[]) -> f32[]` and their spans.
@@ -94,7 +94,21 @@ impl<'a> Parser<'a> {
         let is_read = self.is_sound() && self.m.instructions.iter().any(|row| row.flags & LOST == 0);
         let reported = if is_read && !self.is_strict { &mut self.m.diagnostics } else { &mut self.problems };
         reported.append(&mut self.losses);
+        self.locate();
         self.m.diagnostics.sort_by_key(|d| d.span.start);
+    }
+
+    /// Gives the diagnostics from outside the text their positions.
+    fn locate(&mut self) {
+        let Module { computations, instructions, diagnostics, .. } = &mut self.m;
+        for (d, place) in diagnostics.iter_mut().zip(std::mem::take(&mut self.places)) {
+            let name = match place {
+                Place::Module => None,
+                Place::Computation(c) => computations.get(c as usize).map(|c| c.name),
+                Place::Instruction(i) => instructions.get(i as usize).map(|i| i.name),
+            };
+            d.span = name.unwrap_or_default();
+        }
     }
 
     /// The error for a text whose first word cannot start HLO.
@@ -108,6 +122,20 @@ impl<'a> Parser<'a> {
         c.space();
         let is_computation = matches!(c.peek(), Some(b'(' | b'{') | None);
         (!is_computation).then(|| first.expected("`HloModule`, a computation or an instruction"))
+    }
+
+    /// Parses a header and the tables behind it, up to the end of the text.
+    pub(super) fn header_and_tables(&mut self) -> Read<()> {
+        self.c.accept_word("HloModule");
+        self.module_header()?;
+        while !self.c.at_end() {
+            if !self.table()? {
+                return Err(self.c.expected("the end of the tables"));
+            }
+            self.c.space();
+        }
+        self.missing_table();
+        Ok(())
     }
 
     fn module_header(&mut self) -> Read<()> {

@@ -11,31 +11,31 @@ use crate::attribute::entry_layout::EntryLayout;
 use crate::wire::{Message, Wire};
 
 pub(super) fn read<'a>(r: &mut Reader<'a>, m: Message<'a>) -> Wire<()> {
-    r.out.push_str("HloModule");
+    r.text.push_str("HloModule");
     let name = m.text(1)?;
     if !name.is_empty() {
-        r.out.push(' ');
-        r.out.push_str(if is_word(name) { name } else { "module" });
+        r.text.push(' ');
+        r.text.push_str(if is_word(name) { name } else { "module" });
     }
     attributes(r, m)?;
     if let Some(table) = m.sub(20)?.filter(|table| table.has(1)) {
-        r.out.push_str(", origin_recovery_table=");
+        r.text.push_str(", origin_recovery_table=");
         original::read_recovery_table(table, r)?;
     }
     if m.has(25) {
-        r.out.push_str(", backend_config=");
-        irregular::push_config(&mut r.out, m.data(25));
+        r.text.push_str(", backend_config=");
+        irregular::push_config(&mut r.text, m.data(25));
     }
     if m.has(24) {
-        r.out.push_str(",\ndebug_attributes=");
-        original::read_debug_attributes(m, 24, &mut r.out)?;
+        r.text.push_str(",\ndebug_attributes=");
+        original::read_debug_attributes(m, 24, &mut r.text)?;
     }
-    r.out.push('\n');
+    r.text.push('\n');
     Ok(())
 }
 
 fn attributes<'a>(r: &mut Reader<'a>, m: Message<'a>) -> Wire<()> {
-    let out = &mut r.out;
+    let out = &mut r.text;
     if m.has(7) {
         out.push_str(", is_scheduled=true");
     }
@@ -47,8 +47,8 @@ fn attributes<'a>(r: &mut Reader<'a>, m: Message<'a>) -> Wire<()> {
     if let Some(program) = m.sub(4)? {
         // Most are the shapes of parameters.
         let mut shape = |m: Message<'a>| {
-            let number = r.shapes.number(m.bytes(), m.at)?;
-            Ok(r.shapes.all[number as usize].0.clone())
+            let known = r.shapes.known(m.bytes()).map_or_else(|| r.shapes.add(m, &mut r.m.shapes), Ok)?;
+            Ok(r.m.shapes[known.number as usize].clone())
         };
         if let Some(result) = program.sub(2)? {
             let parameters = program.subs(1).map(|p| shape(p?)).collect::<Wire<_>>()?;

@@ -1,9 +1,10 @@
 //! Serialized modules: `HloModuleProto` and the messages that contain some, in the wire format and as text.
 //!
-//! A proto becomes text, which the parser reads. So a module from a proto passes the same checks as one from text, owns
-//! one text for all its names, and prints, pickles and compares alike. Any bytes give a module or an error with its
-//! offset, and the text is at most [`MAX_GROWTH`] times as long as the bytes. A written proto has everything that XLA's
-//! messages have fields for; the rest of a text, such as unknown attributes and the number of replicas, is left out.
+//! The fields of a proto become the rows of a module, beside the pieces of text that the rows refer to. The module
+//! passes the same checks as one from text, and prints, pickles and compares alike; if there is something to report, it
+//! is printed and parsed, so that reports have positions. Any bytes give a module or an error with its offset, and the
+//! module as text is at most [`MAX_GROWTH`] times as long as the bytes. A written proto has everything that XLA's messages
+//! have fields for; the rest of a text, such as unknown attributes and the number of replicas, is left out.
 
 mod device;
 mod header;

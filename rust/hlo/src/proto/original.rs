@@ -106,23 +106,23 @@ fn write_debug_item(item: DebugItem<'_>) -> Option<Encoder> {
 
 /// Appends the text of an `OriginalValueRecoveryTableProto`.
 pub(super) fn read_recovery_table(m: Message<'_>, r: &mut Reader<'_>) -> Wire<()> {
-    r.out.push('{');
+    r.text.push('{');
     for entry in m.subs(1) {
         let entry = entry?;
-        r.out.push_str("\n  ");
-        Array::push(entry.sub(1)?.map(Array::read).transpose()?.as_ref(), &mut r.out);
-        r.out.push_str(" : ");
-        Array::push(entry.sub(2)?.map(Array::read).transpose()?.as_ref(), &mut r.out);
+        r.text.push_str("\n  ");
+        Array::push(entry.sub(1)?.map(Array::read).transpose()?.as_ref(), &mut r.text);
+        r.text.push_str(" : ");
+        Array::push(entry.sub(2)?.map(Array::read).transpose()?.as_ref(), &mut r.text);
         if let Some(module) = entry.sub(3)? {
-            r.out.push_str(",\n  \"\n");
+            r.text.push_str(",\n  \"\n");
             for line in r.nested(module)?.to_string().lines() {
                 let indent = if line.is_empty() { "" } else { "    " };
-                let _ = writeln!(r.out, "{indent}{}", line.replace('\\', "\\\\").replace('"', "\\\""));
+                let _ = writeln!(r.text, "{indent}{}", line.replace('\\', "\\\\").replace('"', "\\\""));
             }
-            r.out.push_str("\n\n  \"");
+            r.text.push_str("\n\n  \"");
         }
     }
-    r.out.push_str("\n}");
+    r.text.push_str("\n}");
     Ok(())
 }
 

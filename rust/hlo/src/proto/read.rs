@@ -1,26 +1,36 @@
-//! Writes the text of an `HloModuleProto`.
+//! Reads an `HloModuleProto`: its fields become the rows of a module.
 //!
-//! The fields become equivalent text, which the parser reads: so a module from a proto passes the checks of one
-//! from text. The proto refers to computations and instructions by id, the text by name. An operand id that does
-//! not exist or occurs twice leaves the operands unknown, as in a text that omits their names, with a diagnostic.
+//! The source of such a module is not HLO text, but the pieces that its rows refer to: the header, names, values of
+//! attributes and literals, each as it stands in text. If there is anything to report, the module is printed and
+//! parsed, since a report has a position in text. An operand id that does not exist or occurs twice leaves the operands
+//! unknown, as in a text that omits their names, with a diagnostic.
+
+use std::sync::Arc;
 
 use cancel::poll;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::payload::Payloads;
-use super::row::{Scope, REPEATED};
+use super::quote::{is_word, push_quoted};
+use super::row::Scope;
 use super::shape::Shapes;
 use super::{header, irregular, known, messages, tables, WORDLESS};
+use crate::attribute::schema::{self, Owner};
 use crate::wire::{bad, decode, each_field, Encoder, Field, Index, Message, Payload, Wire};
 use layout::clip;
 
+use crate::check;
 use crate::error::{Diagnostic, DiagnosticKind, Source, Span, SyntaxErrors};
-use crate::model::module::{Ids, Module};
-use crate::parse;
+use crate::model::module::{Attribute, Computation, Ids, Module, Pieces};
+use crate::parse::{self, Place};
 use crate::tuning::{MAX_DIAGNOSTICS, MAX_READ_MODULES};
+use crate::verify;
 
-/// The module in a message, whose text has at most `limit` bytes, with these diagnostics first. `name` names the source in messages; `strict` turns
-/// every diagnostic into an error.
+/// In a map from ids: several have this id.
+pub(super) const REPEATED: u32 = u32::MAX;
+
+/// The module in a message, whose text has at most `limit` bytes, with these diagnostics first. `name` names the source
+/// in messages; `strict` turns every diagnostic into an error.
 pub(crate) fn module(
     m: Message<'_>,
     name: Option<&str>,
@@ -30,14 +40,28 @@ pub(crate) fn module(
     diagnostics: Vec<Diagnostic>,
 ) -> Wire<Result<Module, SyntaxErrors>> {
     // Offsets into a text are 32 bits wide.
-    let mut r = Reader { limit: limit.min(u32::MAX as usize - 2), depth, diagnostics, ..Reader::default() };
-    // Real modules have a text of about this length; unused capacity costs no memory.
-    let _ = r.out.try_reserve(m.bytes().len() + m.bytes().len() / 4);
+    let limit = limit.min(u32::MAX as usize - 2);
+    let diagnostics = diagnostics.into_iter().map(|d| (Place::Module, d)).collect();
+    let mut r = Reader { limit, depth, diagnostics, is_strict: strict, is_regular: true, ..Reader::default() };
+    r.make_room(m.bytes().len());
     let mut fields = Vec::new();
     let index = Index { there: decode(m.bytes(), m.at, &mut fields)?, fields: &fields };
     r.module(index.message(m.at))?;
-    let modules = parse::parse_source(Source::new(r.out, name), r.diagnostics, strict);
-    Ok(modules.map(|mut all| all.swap_remove(0).with_ids(Some(r.ids))))
+    let Reader { mut m, text, length, ids, diagnostics, mut is_regular, .. } = r;
+    m.source = Arc::new(Source::new(text, name));
+    m.pieces = Some(Pieces { length, ..Pieces::default() });
+    is_regular = is_regular && diagnostics.is_empty() && check::is_sound(&mut m, length);
+    if is_regular {
+        let mut problems = Vec::new();
+        verify::admit(&m, strict, &mut problems);
+        is_regular = problems.is_empty();
+    }
+    if is_regular {
+        parse::Parser::return_room(&mut m);
+        return Ok(Ok(m.with_ids(Some(ids))));
+    }
+    let modules = parse::parse_source(Source::new(m.own_text(), name), diagnostics, strict);
+    Ok(modules.map(|mut all| all.swap_remove(0).with_ids(Some(ids))))
 }
 
 #[derive(Default)]
@@ -47,19 +71,32 @@ pub(super) struct Reader<'a> {
     pub payloads: Payloads<'a>,
     /// Messages and numbers of unknown fields that were reported.
     unknown_fields: FxHashSet<(&'static str, u32)>,
-    pub out: String,
+    /// The module, without its source.
+    pub m: Module,
+    /// The source.
+    pub text: String,
+    /// The length of the module as HLO text, so far.
+    pub length: usize,
+    /// What is being read.
+    pub place: Place,
     pub limit: usize,
-    diagnostics: Vec<Diagnostic>,
+    pub is_strict: bool,
+    /// Whether the parser of text would have nothing to report so far.
+    pub is_regular: bool,
+    /// As in [`parse::Parser`].
+    pub zeros: u64,
+    diagnostics: Vec<(Place, Diagnostic)>,
     pub ids: Ids,
-    /// Names of computations by id; `None` for an id that several have.
-    pub computations: FxHashMap<i64, Option<&'a str>>,
+    /// Numbers of computations by id.
+    pub computations: FxHashMap<i64, u32>,
+    /// By number: names of computations, and their spans in the text, behind a `%`.
+    pub callee_names: Vec<&'a str>,
+    pub computation_names: Vec<Span>,
     pub shapes: Shapes<'a>,
-    /// The operands of an instruction, as indices into the rows of its computation.
-    pub operands: Vec<u32>,
-    /// Buffers for the fields of an instruction and of a computation.
-    pub fields: Vec<Field<'a>>,
+    /// The first instruction of the computation that is being read.
+    pub start: u32,
+    /// Buffers for a computation.
     computation_fields: Vec<Field<'a>>,
-    /// A buffer for a computation.
     pub spare: Scope<'a>,
 }
 
@@ -85,10 +122,21 @@ impl<'a> Reader<'a> {
         if self.depth >= MAX_READ_MODULES {
             return bad(m.at, format!("modules nested deeper than {MAX_READ_MODULES} levels"));
         }
-        match module(m, None, false, self.limit.saturating_sub(self.out.len()), self.depth + 1, Vec::new())? {
+        match module(m, None, false, self.limit.saturating_sub(self.text.len()), self.depth + 1, Vec::new())? {
             Ok(module) => Ok(module),
             Err(e) => bad(m.at, format!("a module inside the module: {e}")),
         }
+    }
+
+    /// Reserves capacity, as [`parse::Parser`] does, for a module of this many bytes.
+    fn make_room(&mut self, n_bytes: usize) {
+        let n = n_bytes / 96;
+        let _ = self.text.try_reserve(n_bytes);
+        let _ = self.m.instructions.try_reserve(n);
+        let _ = self.m.operands.try_reserve(n + n / 2);
+        let _ = self.m.attributes.try_reserve(2 * n);
+        let _ = self.m.links.try_reserve(n / 2);
+        let _ = self.ids.instructions.try_reserve(n);
     }
 
     fn module(&mut self, m: Message<'a>) -> Wire<()> {
@@ -111,32 +159,41 @@ impl<'a> Reader<'a> {
             })?;
             word(row.at, row.name, "computation")?;
             self.ids.computations.push(row.id);
-            let name = self.computations.entry(row.id);
-            name.and_modify(|name| *name = None).or_insert(Some(row.name));
+            let number = self.computations.entry(row.id);
+            number.and_modify(|number| *number = REPEATED).or_insert(rows.len() as u32);
             rows.push(row);
         }
         let (entry, is_missing) = entry(m, &rows)?;
         header::read(self, m)?;
         self.unknown_fields(messages::MODULE, m.fields().filter(|f| f.number != 3), || "module".into());
         if let Some(index) = m.sub(17)? {
-            tables::read(index, &mut self.out)?;
+            tables::read(index, &mut self.text)?;
         }
-        self.out.push('\n');
+        self.head();
+        self.length = self.text.len() + 1;
+        let (mut seen, mut names) = (FxHashSet::default(), FxHashSet::default());
+        for row in &rows {
+            let name = self.name(row.name);
+            self.computation_names.push(name);
+            self.callee_names.push(row.name);
+            self.is_regular &= names.insert(row.name);
+        }
+        self.check_length(m.at)?;
+        self.m.entry = entry as u32;
         let mut schedule = schedule(m)?;
-        let mut seen = FxHashSet::default();
         for (number, c) in rows.iter().enumerate() {
-            self.out.push_str(if number == entry { "\nENTRY %" } else { "\n%" });
-            let name = self.push(c.name);
+            self.place = Place::Computation(number as u32);
+            self.length += c.name.len() + if number == entry { 13 } else { 7 };
             if is_missing && number == entry {
                 let found = format!("{}, which no computation has; the module is read with this one", m.int(6));
-                self.misfit(path(c.name, None), "the id of a computation as the entry computation id", found, name);
+                self.misfit(path(c.name, None), "the id of a computation as the entry computation id", found);
             }
             if !seen.insert(c.id) {
                 has_repeated_ids = true;
                 let found = format!("{}, which an earlier one has", c.id);
-                self.misfit(path(c.name, None), "a computation id of its own", found, name);
+                self.misfit(path(c.name, None), "a computation id of its own", found);
             }
-            has_repeated_ids |= self.computation(c, name, schedule.remove(&c.id))?;
+            has_repeated_ids |= self.computation(c, schedule.remove(&c.id))?;
         }
         if has_repeated_ids {
             self.ids.computations.clear();
@@ -144,16 +201,28 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Appends a computation behind its name. Returns whether several of its instructions have one id.
-    fn computation(&mut self, row: &Row<'a>, name: Span, order: Option<Message<'a>>) -> Wire<bool> {
+    /// Parses the header and the tables, which are the text so far.
+    fn head(&mut self) {
+        let (text, head) = parse::parse_head(std::mem::take(&mut self.text), self.is_strict);
+        self.m.span = Span::new(0, text.len());
+        // The capacity is that for all pieces.
+        self.text = text;
+        self.is_regular &= head.is_some();
+        if let Some(head) = head {
+            let Module { name, header, unknown_keys, frames, .. } = head;
+            self.m = Module { name, header, unknown_keys, frames, ..std::mem::take(&mut self.m) };
+        }
+    }
+
+    /// Reads a computation. Returns whether several of its instructions have one id.
+    fn computation(&mut self, row: &Row<'a>, order: Option<Message<'a>>) -> Wire<bool> {
         let mut fields = std::mem::take(&mut self.computation_fields);
         let index = Index { there: decode(row.bytes, row.at, &mut fields)?, fields: &fields };
         let (c, text) = (index.message(row.at), row.name);
         self.unknown_fields(messages::COMPUTATION, fields.iter().copied().filter(|f| f.number != 2), || {
             path(text, None)
         });
-        self.out.push_str(" {\n");
-        let scope = self.scope(c, &fields, text, order)?;
+        let mut scope = self.scope(c, &fields, text, order)?;
         let root = c.int(6);
         let root = match scope.find(root) {
             Some(REPEATED) => {
@@ -164,32 +233,65 @@ impl<'a> Reader<'a> {
             None => {
                 let expected = "the id of an instruction as the root id";
                 let found = format!("{root}; the module is read with the last instruction as the root");
-                self.misfit(path(text, None), expected, found, name);
+                self.misfit(path(text, None), expected, found);
                 scope.rows.len() as u32 - 1
             }
         };
+        let start = self.m.instructions.len() as u32;
+        self.start = start;
         for local in 0..scope.rows.len() as u32 {
             poll();
-            self.out.push_str(if local == root { "  ROOT %" } else { "  %" });
-            self.instruction(&scope, local)?;
-            self.out.push('\n');
-            self.check_length(c.at)?;
+            self.instruction(&mut scope, local, local == root)?;
         }
-        self.out.push('}');
-        let thread = c.text(8)?;
-        if !thread.is_empty() && thread != "main" {
-            self.out.push_str(", execution_thread=");
-            super::quote::push_quoted(&mut self.out, thread);
-        }
-        if c.has(9) {
-            self.out.push_str(", backend_config=");
-            irregular::push_config(&mut self.out, c.data(9));
-        }
-        self.out.push('\n');
+        let parameters = self.parameters(&mut scope);
+        let attributes = self.computation_attributes(c)?;
+        self.m.computations.push(Computation {
+            name: self.computation_names[self.m.computations.len()],
+            start,
+            end: self.m.instructions.len() as u32,
+            root: start + root,
+            parameters,
+            attributes,
+            is_inline: false,
+        });
         self.computation_fields = fields;
         let has_repeated_ids = scope.has_repeated_ids;
         self.spare = scope;
         Ok(has_repeated_ids)
+    }
+
+    /// The parameters of a computation by number, as a range of links.
+    fn parameters(&mut self, scope: &mut Scope<'a>) -> (u32, u32) {
+        scope.parameters.sort_unstable();
+        let first = self.m.links.len() as u32;
+        self.is_regular &= scope.parameters.iter().zip(0..).all(|(p, expected)| p.0 == expected);
+        self.m.links.extend(scope.parameters.iter().map(|p| self.start + p.1));
+        (first, scope.parameters.len() as u32)
+    }
+
+    fn computation_attributes(&mut self, c: Message<'_>) -> Wire<Vec<Attribute>> {
+        let mut all = Vec::new();
+        let thread = c.text(8)?;
+        if !thread.is_empty() && thread != "main" {
+            let start = self.text.len();
+            push_quoted(&mut self.text, thread);
+            self.computation_attribute(b"execution_thread", start, &mut all);
+        }
+        if c.has(9) {
+            let start = self.text.len();
+            irregular::push_config(&mut self.text, c.data(9));
+            self.computation_attribute(b"backend_config", start, &mut all);
+        }
+        Ok(all)
+    }
+
+    /// Adds an attribute whose value is the text from `start` on.
+    fn computation_attribute(&mut self, name: &[u8], start: usize, all: &mut Vec<Attribute>) {
+        let Some(key) = schema::key(name) else { return };
+        let value = Span::new(start, self.text.len());
+        self.length += name.len() + 3 + value.len();
+        self.is_regular &= schema::is_allowed(key, Owner::Computation);
+        all.push(Attribute { key, form: schema::form(key), value, link: 0 });
     }
 
     /// Reports the unknown fields of a message, and of those inside it, each once a module: they may carry meaning and
@@ -205,30 +307,35 @@ impl<'a> Reader<'a> {
 
     pub fn unknown_field(&mut self, message: &'static str, number: u32, path: impl Fn() -> String) {
         if self.unknown_fields.insert((message, number)) {
-            let span = Span::new(self.out.len(), self.out.len());
-            self.misfit(path(), "known fields", format!("field {number} of {message}, which is lost"), span);
+            self.misfit(path(), "known fields", format!("field {number} of {message}, which is lost"));
         }
     }
 
-    /// Appends a name and returns its span.
+    /// Appends a name behind a `%` and returns its span.
+    #[inline]
+    pub fn name(&mut self, name: &str) -> Span {
+        self.text.push('%');
+        self.push(name)
+    }
+
     pub fn push(&mut self, text: &str) -> Span {
-        let start = self.out.len();
-        self.out.push_str(text);
-        Span::new(start, self.out.len())
+        let start = self.text.len();
+        self.text.push_str(text);
+        Span::new(start, self.text.len())
     }
 
     pub fn check_length(&self, at: usize) -> Wire<()> {
-        match self.out.len() > self.limit {
+        match self.length.max(self.text.len()) > self.limit {
             true => bad(at, "data that expands to a disproportionate text"),
             false => Ok(()),
         }
     }
 
     /// Reports a part of the proto that does not fit the rest.
-    pub fn misfit(&mut self, path: String, expected: &'static str, found: String, span: Span) {
+    pub fn misfit(&mut self, path: String, expected: &'static str, found: String) {
         if self.diagnostics.len() < MAX_DIAGNOSTICS {
-            let problem = Diagnostic::disagrees(span, path, expected, found);
-            self.diagnostics.push(Diagnostic { kind: DiagnosticKind::Bytes, ..problem });
+            let problem = Diagnostic::disagrees(Span::default(), path, expected, found);
+            self.diagnostics.push((self.place, Diagnostic { kind: DiagnosticKind::Bytes, ..problem }));
         }
     }
 }
@@ -254,7 +361,7 @@ fn entry(m: Message<'_>, rows: &[Row<'_>]) -> Wire<(usize, bool)> {
 
 /// The name, if it is valid in text.
 pub(super) fn word<'a>(at: usize, name: &'a str, what: &str) -> Wire<&'a str> {
-    if super::quote::is_word(name) {
+    if is_word(name) {
         return Ok(name);
     }
     let shown: String = name.chars().take(40).collect();

@@ -3,6 +3,8 @@
 use layout::{brief, ArrayShape, ElementType, Layout, Shape, SplitConfig, Tile};
 use rustc_hash::FxHashMap;
 
+use crate::check::invalid_layout;
+use crate::verify::values::lacks_order;
 use crate::wire::{bad, Encoder, Message, Payload, Wire};
 
 const TUPLE: i64 = 13;
@@ -16,29 +18,45 @@ const LEVELS: &[u8] = b"DCSH";
 /// Shapes by encoded bytes, since most instructions share a shape.
 #[derive(Default)]
 pub(crate) struct Shapes<'a> {
-    numbers: FxHashMap<&'a [u8], u32>,
-    /// By number, with their texts.
-    pub all: Vec<(Shape, String)>,
+    known: FxHashMap<&'a [u8], KnownShape>,
+    /// Numbers by value: several encodings may stand for one shape.
+    numbers: FxHashMap<Shape, u32>,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct KnownShape {
+    /// Its number in the module.
+    pub number: u32,
+    /// The length of its text.
+    pub length: u32,
+    /// Whether a reader of its text has nothing to report; a strict one reports a layout without an order.
+    pub is_regular: bool,
+    pub has_order: bool,
 }
 
 impl<'a> Shapes<'a> {
-    /// The number of the shape in these bytes, which are at offset `at`.
+    /// The shape in these bytes, if it was met before.
     #[inline]
-    pub fn number(&mut self, bytes: &'a [u8], at: usize) -> Wire<u32> {
-        if let Some(&number) = self.numbers.get(bytes) {
-            return Ok(number);
-        }
-        let m = Message::new(bytes, at)?;
+    pub fn known(&self, bytes: &[u8]) -> Option<KnownShape> {
+        self.known.get(bytes).copied()
+    }
+
+    /// Adds the shape in a message to the shapes of the module.
+    pub fn add(&mut self, m: Message<'a>, all: &mut Vec<Shape>) -> Wire<KnownShape> {
         let shape = read(m, 0)?;
         // Some layouts, such as a split without indices, cannot be written as text.
         let text = shape.to_string();
         if !layout::parse_shape(&text).is_ok_and(|read| read == shape) {
-            return bad(at, format!("a shape that text cannot express: {}", brief(&shape)));
+            return bad(m.at, format!("a shape that text cannot express: {}", brief(&shape)));
         }
-        let number = self.all.len() as u32;
-        self.numbers.insert(bytes, number);
-        self.all.push((shape, text));
-        Ok(number)
+        let (is_regular, has_order) = (invalid_layout(&shape).is_none(), !lacks_order(text.as_bytes()));
+        let number = *self.numbers.entry(shape).or_insert_with_key(|shape| {
+            all.push(shape.clone());
+            all.len() as u32 - 1
+        });
+        let known = KnownShape { number, length: text.len().min(u32::MAX as usize) as u32, is_regular, has_order };
+        self.known.insert(m.bytes(), known);
+        Ok(known)
     }
 }
 

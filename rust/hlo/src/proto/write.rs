@@ -116,7 +116,7 @@ pub(super) struct Writer<'m> {
 impl<'m> Writer<'m> {
     fn module(&mut self, all: &[ComputationId]) -> Encoder {
         let m = self.m;
-        let mut d = Encoder(Vec::with_capacity(m.span.len()));
+        let mut d = Encoder(Vec::with_capacity(m.text_length()));
         d.data(1, m.printed_module_name().as_bytes());
         let names: Vec<String> = (0..m.computations().len() as u32).map(|c| m.printed_name(c).into_owned()).collect();
         d.data(2, names[m.entry() as usize].as_bytes());

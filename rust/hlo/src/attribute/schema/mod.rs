@@ -12,7 +12,6 @@ use table::{Effect, Field};
 
 use crate::error::{Diagnostic, Span};
 use crate::opcode::{Opcode, Words};
-use crate::wire;
 
 const N: usize = TABLE.len();
 
@@ -63,8 +62,8 @@ pub(crate) struct OperationField {
     pub field: &'static Field,
     /// The operation requires the attribute.
     pub is_required: bool,
-    /// The bits of the outermost fields that hold it.
-    pub bits: u128,
+    /// The operation may have the attribute; text of another operation has it with a diagnostic.
+    pub is_allowed: bool,
     /// The value of an absent attribute, as in [`Row`].
     pub default: Option<i64>,
 }
@@ -78,6 +77,33 @@ struct Index {
     required: Vec<Vec<u16>>,
     /// By opcode, in the order of rows.
     fields: Vec<Vec<OperationField>>,
+    /// By opcode.
+    held: Vec<Held>,
+}
+
+/// The attributes of an operation that fields of a message may hold, as bits in the order of [`fields_of`].
+struct Held {
+    /// Those that an instruction may have without any field: required ones, and those whose default is not 0.
+    without: u64,
+    /// By the number of a field.
+    by: [u64; Held::NUMBERS],
+}
+
+impl Held {
+    const NUMBERS: usize = 128;
+
+    fn of(fields: &[OperationField]) -> Held {
+        debug_assert!(fields.len() <= 64, "one bit for each attribute of an operation");
+        let mut held = Held { without: 0, by: [0; Held::NUMBERS] };
+        for (k, f) in fields.iter().enumerate() {
+            let outermost = if f.field.codec.is_regular() { 1 } else { f.field.path.len() };
+            f.field.path.iter().take(outermost).for_each(|&number| held.by[number as usize] |= 1 << k);
+            if f.is_required || f.default.is_some_and(|default| default != 0) {
+                held.without |= 1 << k;
+            }
+        }
+        held
+    }
 }
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| {
@@ -103,22 +129,34 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
             allowed[key as usize][Opcode::Unknown as usize / 64] |= 1 << (Opcode::Unknown as usize % 64);
         }
     }
-    let fields: Vec<Vec<OperationField>> =
-        Opcode::names().chain([""]).zip(&required).map(|(opcode, required)| fields(TABLE, opcode, required)).collect();
-    Index { sorted, allowed, required, fields }
+    let fields: Vec<Vec<OperationField>> = Opcode::names()
+        .chain([""])
+        .zip(&required)
+        .enumerate()
+        .map(|(owner, (opcode, required))| {
+            let is_allowed = |key: u16| allowed[key as usize][owner / 64] >> (owner % 64) & 1 == 1;
+            fields(TABLE, opcode, required, &is_allowed)
+        })
+        .collect();
+    let held = fields.iter().map(|fields| Held::of(fields)).collect();
+    Index { sorted, allowed, required, fields, held }
 });
 
 /// The fields that an operation has in a table.
-pub(crate) fn fields(table: &'static [Row], opcode: &str, required: &[u16]) -> Vec<OperationField> {
+pub(crate) fn fields(
+    table: &'static [Row],
+    opcode: &str,
+    required: &[u16],
+    is_allowed: &dyn Fn(u16) -> bool,
+) -> Vec<OperationField> {
     // An unknown operation has the fields that every operation has.
     let is_listed = |list: &str| list.split(' ').any(|op| op == "*" || op.trim_end_matches('!') == opcode);
     let all = (0u16..).zip(table).flat_map(|(key, row)| row.fields.iter().flatten().map(move |f| (key, row, f)));
     let own = all.filter(|(_, row, f)| is_listed(if f.operations.is_empty() { row.operations } else { f.operations }));
     let complete = |(key, row, field): (u16, &'static Row, &'static Field)| {
-        let outermost = if field.codec.is_regular() { 1 } else { field.path.len() };
-        let bits = field.path.iter().take(outermost).fold(0, |bits, &number| bits | wire::bit(number));
         let default = row.default_on(opcode);
-        OperationField { key, row, field, is_required: required.contains(&key), bits, default }
+        let (is_required, is_allowed) = (required.contains(&key), is_allowed(key));
+        OperationField { key, row, field, is_required, is_allowed, default }
     };
     own.map(complete).collect()
 }
@@ -206,6 +244,20 @@ pub(crate) fn is_verified(key: u16) -> bool {
 /// The fields of an instruction of this opcode that hold attributes, in the order in which they are printed.
 pub(crate) fn fields_of(opcode: Opcode) -> &'static [OperationField] {
     &INDEX.fields[opcode as usize]
+}
+
+/// The attributes that an instruction with these fields may have, in the order of [`fields_of`].
+pub(crate) fn held(
+    opcode: Opcode,
+    numbers: impl Iterator<Item = u32>,
+) -> impl Iterator<Item = &'static OperationField> {
+    let (fields, held) = (fields_of(opcode), &INDEX.held[opcode as usize]);
+    let mut left = numbers.fold(held.without, |left, number| left | held.by.get(number as usize).unwrap_or(&0));
+    std::iter::from_fn(move || {
+        let k = left.trailing_zeros() as usize;
+        left &= left.wrapping_sub(1);
+        fields.get(k)
+    })
 }
 
 /// The field of an attribute in an instruction of this opcode, if there is one.
