@@ -142,7 +142,8 @@ CONSOLE = [
 
 @pytest.mark.parametrize(("command", "shown"), CONSOLE, ids=[command for command, _ in CONSOLE])
 def test_console(command: str, shown: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The README and the page of commands show the output of a command without extras, apart from times and the name of the output."""
+    """The README and the page of commands show what a command prints without extras, apart from times and the name of
+    the output."""
     monkeypatch.chdir(ROOT)
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['jaxlib'] = None  # for the workers\n")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))

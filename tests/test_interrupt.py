@@ -83,7 +83,7 @@ PENDING = {
     "covers": (
         "maps = [hard_map(40, k) for k in range(40)]",
         "_core._covers, [(maps[:20], maps[20:])]",
-        "_core._covers([(maps[:1], maps[:1])]) == (False, [[]], None)",
+        "_core._covers([(maps[:1], maps[:1])])[1] == [[]]",
     ),
     "union": (
         "texts = [f'(d0)[s0] -> (s0 * 3 + {7 * i}), domain: d0 in [0, {i}], s0 in [0, 1]' for i in range(40_000)]\n"

@@ -265,7 +265,7 @@ def test_values_go_to_another_process_and_back(dump: hm.DumpDirectory) -> None:
 
 
 def test_every_public_class_has_a_sample(dump: hm.DumpDirectory) -> None:
-    public = {n: getattr(m, n) for m in (hm, hlo, errors) for n in m.__all__}
+    public = {n: getattr(m, n) for m in (hm, hm.maps, hlo, errors) for n in m.__all__}
     public |= {n: getattr(hm.results, n) for n in SAMPLES if n in hm.results.__all__}
     classes = {name for name, value in public.items() if isinstance(value, type)}
     assert {*SAMPLES, *ERRORS} == classes - WRITERS

@@ -90,8 +90,9 @@ def test_data_frames_take_tables(source: object) -> None:
 
 def test_printing_shows_the_first_rows() -> None:
     assert str(hm.analyze(hm.parse(GOOD))).splitlines() == [
-        "instruction  opcode  operand_name  exact  bytes  maps",
-        "n            negate  p             True   48     (d0, d1) -> (d0, d1), domain: d0 in [0, 3], d1 in [0, 2]",
+        "instruction  opcode  operand_name  exact  distinct_bytes  maps",
+        "n            negate  p             True   48              "
+        "(d0, d1) -> (d0, d1), domain: d0 in [0, 3], d1 in [0, 2]",
         "1 row, 40 columns; their names: table.columns",
     ]
     lines = str(hm.analyze(DUMPS)).splitlines()

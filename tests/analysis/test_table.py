@@ -64,7 +64,7 @@ def test_wide_tuples_stay_linear() -> None:
 
 
 def test_rules_run_once_per_signature(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Within a module and across modules; for elementwise operations once for equal sizes."""
+    """Within a module and across modules, for operations whose maps the core does not evaluate."""
     computed: list[str] = []
 
     def counted(rule: OutputToInput) -> OutputToInput:
@@ -79,19 +79,21 @@ def test_rules_run_once_per_signature(monkeypatch: pytest.MonkeyPatch) -> None:
     def module(n: int) -> hm.Module:
         lines = ["p0 = f32[7,7] parameter(0)"]
         for i in range(n):
-            lines.append(f"p{i + 1} = f32[7,7] {('negate', 'cosine')[i % 2]}(p{i})")
-            lines.append(f"t{i} = f32[7,7] transpose(p{i}), dimensions={{1,0}}")
+            lines.append(f"p{i + 1} = f32[7,7] cholesky(p{i}), lower={('true', 'false')[i % 2]}")
+            lines.append(
+                f"t{i} = f32[7,7] triangular-solve(p{i}, p0), left_side=true, lower=true, transpose_a=NO_TRANSPOSE"
+            )
         return hm.parse("HloModule m\nENTRY e {\n  " + "\n  ".join(lines) + f"\n  ROOT r = f32[7,7] add(p{n}, t0)\n}}")
 
     cache.clear()
-    for opcode in ("add", "negate", "cosine", "transpose"):
+    for opcode in ("cholesky", "triangular-solve"):
         op = lookup(opcode)
         maps = op.maps._replace(output_to_input=counted(op.maps.output_to_input))
         changed = op._replace(maps=maps)
         monkeypatch.setitem(_registry, opcode, changed)
         monkeypatch.setitem(traits, opcode, RuleTraits.of(changed, changed))
-    assert len(hm.analyze(module(50))) == 102
-    assert sorted(computed) == ["add", "negate", "transpose"]
+    assert len(hm.analyze(module(50))) == 152
+    assert sorted(computed) == ["cholesky", "cholesky", "triangular-solve"]
     hm.analyze(module(80))
     assert len(computed) == 3
     cache.clear()  # of rules that count

@@ -36,9 +36,9 @@ def query(*arguments: str) -> Result:
 def test_the_table_is_for_people(rows: str) -> None:
     found = query(rows, "select opcode, distinct_bytes, maps, unknown from rows order by opcode")
     assert found.exit_code == 0 and found.output.splitlines() == [
-        "opcode     bytes  maps                                                          unknown",
-        'negate        60  ["(d0, d1) -> (d0, d1), domain: d0 in [0, 4], d1 in [0, 2]"]  NULL',
-        'transpose     60  ["(d0, d1) -> (d1, d0), domain: d0 in [0, 4], d1 in [0, 2]"]  NULL',
+        "opcode     distinct_bytes  maps                                                          unknown",
+        'negate                 60  ["(d0, d1) -> (d0, d1), domain: d0 in [0, 4], d1 in [0, 2]"]  NULL',
+        'transpose              60  ["(d0, d1) -> (d1, d0), domain: d0 in [0, 4], d1 in [0, 2]"]  NULL',
     ]
 
 
@@ -66,7 +66,7 @@ def test_files(rows: str, tmp_path: Path, suffix: str) -> None:
     elif suffix == ".jsonl":
         assert [json.loads(line) for line in output.read_text().splitlines()] == expected
     else:
-        assert output.read_text() == "opcode,bytes\nnegate,60\ntranspose,60\n"
+        assert output.read_text() == "opcode,distinct_bytes\nnegate,60\ntranspose,60\n"
 
 
 def test_a_result_that_fails_leaves_the_file_as_it_was(rows: str, tmp_path: Path) -> None:

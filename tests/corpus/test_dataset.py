@@ -51,7 +51,7 @@ def test_layout(many: Path, tmp_path: Path) -> None:
     assert report.instructions == 4 * 150 and report.rows == 3 * 150 and summary.has_errors
 
     manifest = json.loads((output / "_hlomap.json").read_text())
-    assert manifest["complete"] and manifest["schema_version"] == 1
+    assert manifest["complete"] and manifest["schema_version"] == 2
     assert manifest["options"] == {"inputs": [str(many)], "modules": True, "timeout": None, "memory": None}
     found = tables(output)
     hashes = {row["content_hash"] for row in found["rows"]}

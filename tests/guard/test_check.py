@@ -153,7 +153,7 @@ def test_no_limit_holds_over_a_line_that_is_not_read(line: str, limit: dict[str,
     assert json.loads(json.dumps(report.to_dict()))["limits"][0] == {
         "rule": checked.rule,
         "limit": checked.limit,
-        "found": None,
+        "found": {"unknown": checked.found.reason},
         "status": "unknown",
     }
 

@@ -217,7 +217,7 @@ def test_the_order_of_the_grid_decides_what_is_moved() -> None:
     best, worst = matmul((3, 3, 3), "ijk"), matmul((3, 3, 3), "kij")
     assert best.problems == () and best["out"].n_moves == 9 and best["x"].n_moves == 27
     assert worst["x"].n_moves == 9 and worst["out"].n_moves == 27
-    assert worst.problems == ("out: element (0, 0) is written at step (0, 0, 0) and again at step (1, 0, 0)",)
+    assert worst.problems == ("out: element (0, 0) is written at step (1, 0, 0) and again at step (2, 0, 0)",)
     assert best.read_bytes == worst.read_bytes == 2 * 3 * 20 * 20 * 4
 
 

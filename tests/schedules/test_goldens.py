@@ -35,9 +35,9 @@ def expanded(text: str) -> hm.IndexingMap:
 
 
 def arguments(text: str) -> dict[str, Any]:
-    """The arguments of a call: the schedule, then names with values."""
-    schedule, *named = text.split()
-    found: dict[str, Any] = {"schedule": schedule}
+    """The arguments of a call: the emitter, then names with values."""
+    emitter, *named = text.split()
+    found: dict[str, Any] = {"emitter": emitter}
     for key, value in (one.split("=") for one in named):
         found[key] = value if value[0].isalpha() else [int(n) for n in value.split(",")]
     return found
@@ -57,8 +57,8 @@ def test_golden(name: str, lines: list[tuple[str, str]]) -> None:
         made: Any = hm.schedule(x, call.get("device", "h100"))
     else:
         x = hm.Shape.parse(given["x"])
-        rest = {key: value for key, value in call.items() if key not in ("schedule", "device")}
-        made = launch_of_shape(x, call["schedule"], hm.Device.named(call.get("device", "h100")), Options(**rest))
+        rest = {key: value for key, value in call.items() if key not in ("emitter", "device")}
+        made = launch_of_shape(x, call["emitter"], hm.Device.named(call.get("device", "h100")), Options(**rest))
     for key, value in lines:
         side, _, number = key.partition(" ")
         if side in ("output", "input"):

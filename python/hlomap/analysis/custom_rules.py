@@ -60,9 +60,7 @@ class RegisteredRule(ReadOnly):
         """Removes the rule.  Raises :class:`~hlomap.errors.NotFoundError`, a ``KeyError``, if it was removed already,
         or replaced by another one of its name."""
         if custom_rules.get(self.name) is not self._rule:
-            raise NotFoundError(
-                f"results.RegisteredRule.unregister: this rule of {self.name!r} is not registered any more"
-            )
+            raise NotFoundError(f"this rule of {self.name!r} is not registered any more")
         del custom_rules[self.name]
         clear()
 

@@ -208,7 +208,7 @@ def cost(subject: Instruction | Computation | Module, /, device: Device | str | 
     ... }''')
     >>> report = cost(module, device="h100")
     >>> report.flops == 2 * 64 * 32 * 16, report.distinct_bytes, report.read_bytes, report.bytes_written
-    (True, 10240, 251904, 4096)
+    (True, 10240, 262144, 4096)
     """
     subject = subject_of(subject, "cost", "read a file with hm.load(path)")
     if device is not None:

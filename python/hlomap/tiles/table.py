@@ -31,31 +31,46 @@ class Refusal(str, Enum):
     ('the tiles do not fit in the shared memory of a block', True)
     """
 
-    meaning: str
-    """The refusal in words."""
+    UNKNOWN_MAP = "unknown_map"
+    NOT_A_BOX = "not_a_box"
+    GAP = "gap"
+    DEPENDENT_RESULTS = "dependent_results"
+    RUNTIME_VARIES_IN_TILE = "runtime_varies_in_tile"
+    OVERFLOW = "overflow"
+    OUTPUTS_DISAGREE = "outputs_disagree"
+    TILE_TOO_LARGE = "tile_too_large"
+    GRID_TOO_LARGE = "grid_too_large"
+    SHARED_MEMORY = "shared_memory"
+    REGISTERS = "registers"
+    NOT_POWER_OF_TWO = "not_power_of_two"
+    NOT_MULTIPLE = "not_multiple"
+    OVERSHOOT = "overshoot"
 
-    def __new__(cls, code: str, meaning: str) -> Refusal:
-        found = str.__new__(cls, code)
-        found._value_, found.meaning = code, meaning
-        return found
-
-    UNKNOWN_MAP = "unknown_map", "the elements that it reads are not known"
-    NOT_A_BOX = "not_a_box", "a tile does not read a box"
-    GAP = "gap", "a tile reads with irregular gaps"
-    DEPENDENT_RESULTS = "dependent_results", "two dimensions of a read change together"
-    RUNTIME_VARIES_IN_TILE = "runtime_varies_in_tile", "a runtime value varies within a tile"
-    OVERFLOW = "overflow", "a number does not fit into 64 bits"
-    OUTPUTS_DISAGREE = "outputs_disagree", "the needed part of the output is not a tile of it"
-    TILE_TOO_LARGE = "tile_too_large", "a tile has more elements than the limits allow"
-    GRID_TOO_LARGE = "grid_too_large", "there are more tiles than can be launched"
-    SHARED_MEMORY = "shared_memory", "the tiles do not fit in the shared memory of a block"
-    REGISTERS = "registers", "the tiles do not fit in the registers"
-    NOT_POWER_OF_TWO = "not_power_of_two", "a size is neither a power of two nor the whole dimension"
-    NOT_MULTIPLE = "not_multiple", "the size of a box is not a multiple that the limits require"
-    OVERSHOOT = "overshoot", "tiles reach too far beyond the end of a dimension"
+    @property
+    def meaning(self) -> str:
+        """The refusal in words."""
+        return _MEANING[self]
 
     def __str__(self) -> str:
         return str(self.value)
+
+
+_MEANING = {
+    Refusal.UNKNOWN_MAP: "the elements that it reads are not known",
+    Refusal.NOT_A_BOX: "a tile does not read a box",
+    Refusal.GAP: "a tile reads with irregular gaps",
+    Refusal.DEPENDENT_RESULTS: "two dimensions of a read change together",
+    Refusal.RUNTIME_VARIES_IN_TILE: "a runtime value varies within a tile",
+    Refusal.OVERFLOW: "a number does not fit into 64 bits",
+    Refusal.OUTPUTS_DISAGREE: "the needed part of the output is not a tile of it",
+    Refusal.TILE_TOO_LARGE: "a tile has more elements than the limits allow",
+    Refusal.GRID_TOO_LARGE: "there are more tiles than can be launched",
+    Refusal.SHARED_MEMORY: "the tiles do not fit in the shared memory of a block",
+    Refusal.REGISTERS: "the tiles do not fit in the registers",
+    Refusal.NOT_POWER_OF_TWO: "a size is neither a power of two nor the whole dimension",
+    Refusal.NOT_MULTIPLE: "the size of a box is not a multiple that the limits require",
+    Refusal.OVERSHOOT: "tiles reach too far beyond the end of a dimension",
+}
 
 
 class TileTable(Columnar):

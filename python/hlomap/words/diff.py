@@ -485,7 +485,7 @@ def _literal_changes(match: Match) -> Iterator[AttributeChange]:
         if first.tobytes() == second.tobytes():
             continue
         if first.shape != second.shape or shape.n_elements <= _MAX_LITERAL:
-            yield AttributeChange(match, name, *(_literal_text(one) for one in (first, second)))
+            yield AttributeChange(match, name, _literal_text(first), _literal_text(second))
             continue
         differs = first != second
         element = tuple(int(i) for i in np.argwhere(differs)[0]) if differs.any() else (0,) * first.ndim
@@ -521,8 +521,8 @@ def _compared(
         if name in before or name in after:
             one, other = before.get(name, default), after.get(name, default)
             if one != other and (_items(one) != _items(other)):
-                texts = (own.text(name) if name in own else None for own in (before, after))
-                yield AttributeChange(match, name, *texts)
+                old, new = (own.text(name) if name in own else None for own in (before, after))
+                yield AttributeChange(match, name, old, new)
 
 
 def _items(value: object) -> object:

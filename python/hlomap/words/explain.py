@@ -424,8 +424,8 @@ def _read_lines(read: OperandReads, whole: bool) -> Iterator[str]:
             facts.append(f"each element read {read.reuse:.4g} times")
     else:
         n = read.distinct_elements
-        bounds = (0, None) if isinstance(n, Unknown) else (n.lower, n.upper)
-        facts.append(count_text(*bounds, "element"))
+        lower, upper = (0, None) if isinstance(n, Unknown) else (n.lower, n.upper)
+        facts.append(count_text(lower, upper, "element"))
     yield f"  operand {read.operand}, {read.label}{also}: {', '.join(facts)}"
     for text in read.texts[:_MAX_PHRASES]:
         yield f"    {text}"

@@ -375,9 +375,9 @@ class _Watched:
             place, other = kept.pop((match, time))
             if match.before.shape.without_layout() != match.after.shape.without_layout():
                 return
-            for shape_index, _ in arrays(at.shape):
-                pair = (np.asarray(at_leaf(one, shape_index)) for one in (other, value))
-                found = _value_difference(match, seed, time, shape_index, *pair)
+            for shape_index, _array in arrays(at.shape):
+                first, second = (np.asarray(at_leaf(one, shape_index)) for one in (other, value))
+                found = _value_difference(match, seed, time, shape_index, first, second)
                 if found is not None:
                     self._found[match] = place, found
                     return

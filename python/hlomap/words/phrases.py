@@ -44,7 +44,7 @@ def phrase(m: NamedMap, label: str, sizes: tuple[int, ...]) -> str:
         _limited_subscript(m, limited[k]) if k in limited else _subscript(m, e, size, free.get(k))
         for k, (e, size) in enumerate(zip(m.map.results, sizes, strict=True))
     ]
-    written = {one.number for one in (*free.values(), *limited.values())}
+    written = {one.number for one in free.values()} | {one.number for one in limited.values()}
     conditions = _conditions(m, written, {one.constraint for one in limited.values()})
     return _elements(m.map, label, parts, len(free)) + conditions
 

@@ -148,6 +148,12 @@ macro_rules! by_its_text {
                 $value.ok_or_else(|| $crate::error::not_a($what, $text))
             }
 
+            /// As `parse`, which a method of Python may replace.
+            #[staticmethod]
+            fn _read($text: $crate::argument::Arg<'_, &str>) -> pyo3::PyResult<Self> {
+                Self::parse($text)
+            }
+
             fn __repr__(&self) -> String {
                 format!($repr, $crate::repr::line(&self.$field))
             }
@@ -157,7 +163,7 @@ macro_rules! by_its_text {
             }
 
             fn __reduce__<'py>(&self, py: pyo3::Python<'py>) -> pyo3::PyResult<$crate::pickle::Reduced<'py>> {
-                $crate::pickle::by_text::<Self>(py, &self.$field.to_string())
+                $crate::pickle::by_text::<Self>(py, "_read", &self.$field.to_string())
             }
         }
     };

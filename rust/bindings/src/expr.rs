@@ -367,7 +367,7 @@ impl PyExpr {
             let too_large = quasiaffine::Error::TooLarge("the expression has too many nodes to print");
             return Err(of_quasiaffine(too_large));
         }
-        by_text::<PyExpr>(py, &self.0.to_string())
+        by_text::<PyExpr>(py, "parse", &self.0.to_string())
     }
 }
 

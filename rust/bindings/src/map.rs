@@ -446,7 +446,7 @@ impl PyMap {
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
         let text = self.__str__()?;
         match &self.origin {
-            None => by_text::<PyMap>(py, &text),
+            None => by_text::<PyMap>(py, "parse", &text),
             Some(origin) => by_function(py, "_map", (text, &origin.index, &origin.usage, &origin.suppliers)),
         }
     }

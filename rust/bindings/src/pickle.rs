@@ -23,9 +23,9 @@ pub fn by_attribute<'py>(py: Python<'py>, owner: &Bound<'py, PyAny>, name: &str)
     Ok((py.import("builtins")?.getattr("getattr")?, (owner, name).into_pyobject(py)?))
 }
 
-/// The method `parse` of a class and a text.
-pub fn by_text<'py, T: pyo3::PyTypeInfo>(py: Python<'py>, text: &str) -> PyResult<Reduced<'py>> {
-    Ok((py.get_type::<T>().getattr("parse")?, (text,).into_pyobject(py)?))
+/// The method of a class that reads a text, and the text.
+pub fn by_text<'py, T: pyo3::PyTypeInfo>(py: Python<'py>, read: &str, text: &str) -> PyResult<Reduced<'py>> {
+    Ok((py.get_type::<T>().getattr(read)?, (text,).into_pyobject(py)?))
 }
 
 /// The constructor of a class whose properties are its parameters.

@@ -43,6 +43,7 @@ fn run_of(b: TileBox) -> Run {
 impl PyTilePlan {
     #[new]
     #[pyo3(signature = (sizes, n_parallel, nests, arrays, n_reads, tiled, /, few_points=TiledMap::FEW_POINTS))]
+    #[allow(clippy::too_many_arguments, reason = "a record in Python")]
     fn new(
         py: Python<'_>,
         sizes: Vec<i64>,

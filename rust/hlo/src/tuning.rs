@@ -77,3 +77,12 @@ pub(crate) const MAX_ROWS: usize = 1 << 17;
 
 /// The most fusions and calls inside each other in a computation that is made flat.
 pub(crate) const MAX_CALLS: usize = 100;
+
+/// The steps that are followed from a value through fusions and copies to the instruction that computes it.
+pub(crate) const MAX_STEPS: usize = 1000;
+
+/// The depth of nested calls whose values are numbered.
+pub(crate) const MAX_NUMBERED: u32 = 100;
+
+/// The instructions that are numbered again, since their computation is called again.
+pub(crate) const MAX_REPEATS: i64 = 20_000;

@@ -89,7 +89,9 @@ fn a_question_about_one_map_has_an_answer() {
                     let tiled = TiledMap::new(m, sizes, n_parallel, TiledMap::FEW_POINTS);
                     let mut memo = Memo::default();
                     for n in [&[][..], &[0], &[i64::MIN, 3], &[i64::MAX; 9], &[2; 3]] {
-                        (tiled.count(n, &mut memo), tiled.tile(n, n, n), tiled.largest_tile(n, n));
+                        tiled.count(n, &mut memo);
+                        tiled.tile(n, n, n);
+                        tiled.largest_tile(n, n);
                     }
                 });
             }

@@ -13,9 +13,7 @@ use smallvec::SmallVec;
 
 use super::numbers::{Known, Meanings, Number, Numbered, Numbers, Value};
 use crate::model::module::{ComputationId, InstructionId, Module};
-
-/// The steps that are followed from a value through fusions and copies to the instruction that computes it.
-const MAX_STEPS: usize = 1000;
+use crate::tuning::MAX_STEPS;
 
 /// Why two instructions match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,8 +162,11 @@ impl<'a> Side<'a> {
     }
 }
 
-/// The operation, its sizes and the line of the program; `None` if no line is recorded.
-fn origin<'a>(side: &Side<'a>, value: &Value) -> Option<(u32, Cow<'a, str>, Cow<'a, str>, Option<i64>)> {
+/// The operation with its sizes, and where the program has it: operation, file and line.
+type Origin<'a> = (u32, Cow<'a, str>, Cow<'a, str>, Option<i64>);
+
+/// The origin of a value; `None` if no line is recorded.
+fn origin<'a>(side: &Side<'a>, value: &Value) -> Option<Origin<'a>> {
     let metadata = side.m.metadata(value.id);
     Some((side.of(value.id).kind, metadata.op_name?, metadata.source_file?, metadata.source_line))
 }

@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 
 use crate::model::module::{ComputationId, InstructionId, Module};
 use crate::model::signature::Key;
+use crate::tuning::{MAX_NUMBERED, MAX_REPEATS};
 use crate::Trait;
 
 /// The number of a value; below 0 if it has none.
@@ -19,11 +20,6 @@ pub type Number = i64;
 
 /// No number, as that of an operand that is defined after its user.
 const NONE: Number = -1;
-
-/// The depth of nested calls that are followed.
-const MAX_DEPTH: u32 = 100;
-/// The instructions that are numbered again, since their computation is called again.
-const MAX_REPEATS: i64 = 20_000;
 
 /// What counts of instructions with one signature, without operands and the values of constants.
 #[derive(Clone, Copy, Debug)]
@@ -312,7 +308,7 @@ impl<M: Meanings> Walk<'_, M> {
         let (m, Facts { is_container, runs_calls, is_structural, element, .. }) = (self.m, known.facts);
         let called: SmallVec<[ComputationId; 2]> = m.called_computations(id).collect();
         let n_called: usize = called.iter().map(|&c| m.instructions_of(c).len()).sum();
-        let enters = place.depth < MAX_DEPTH && n_called as i64 <= self.numbers.budget;
+        let enters = place.depth < MAX_NUMBERED && n_called as i64 <= self.numbers.budget;
         let depth = place.depth + 1;
         if let Some(&first) = called.first().filter(|_| is_container && enters) {
             let fusion = place.fusion.or(Some(id).filter(|_| m.is_fusion(first)));
