@@ -282,7 +282,7 @@ class Kernel(Page):
     def _sum(self, name: str) -> Count:
         return sum([getattr(operand, name) for operand in (*self.inputs, *self.outputs)], Count(0, 0))
 
-    def __getitem__(self, name: str) -> KernelInput | KernelOutput:
+    def __getitem__(self, name: str) -> Any:
         operands: dict[str, KernelInput | KernelOutput] = {operand.name: operand for operand in self.inputs}
         operands.update((operand.name, operand) for operand in self.outputs)
         if name in operands:

@@ -77,10 +77,10 @@ class Walk:
     """An operand and the steps that see its blocks; ``values`` are the prefetched arrays by number."""
 
     def __init__(self, block: Block, values: Mapping[int, Any]) -> None:
-        self.block = block
-        self.grid = [v.upper + 1 for v in block.index_map.dims]
-        self.n_steps = prod(self.grid)
-        self.parts = [_Part(self, numbers, dims, values) for numbers, dims in _split(block.index_map)]
+        self.block: Block = block
+        self.grid: list[int] = [v.upper + 1 for v in block.index_map.dims]
+        self.n_steps: int = prod(self.grid)
+        self.parts: list[_Part] = [_Part(self, numbers, dims, values) for numbers, dims in _split(block.index_map)]
         used = {i for part in self.parts for i in part.dims}
         self._unused = [i for i in range(len(self.grid)) if i not in used]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 from .._core import IndexingMap, Layout, Shape, flat_thread_map
 from ..base.answers import Unknown
@@ -19,6 +19,29 @@ from .thread_map import Part, expect_names
 _NAME = "layouts.thread_map"
 
 
+@overload
+def thread_map(
+    shape: Shape,
+    /,
+    *,
+    threads: int | Sequence[int] | None = None,
+    blocks: int | Sequence[int] | None = None,
+    per_thread: int | None = None,
+) -> IndexingMap: ...
+@overload
+def thread_map(
+    shape: Shape,
+    /,
+    *,
+    emitter: str | None,
+    of: Part = "output",
+    device: Device | str | None = None,
+    unroll: int | None = None,
+    permutation: Sequence[int] | None = None,
+    reduce: Sequence[int] | None = None,
+    tile: Sequence[int] | None = None,
+    variant: str | None = None,
+) -> IndexingMap | Unknown: ...
 def thread_map(
     shape: Shape,
     /,

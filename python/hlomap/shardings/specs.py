@@ -63,7 +63,7 @@ class Axes:
         if self.n_devices > MAX_DEVICES:
             raise UnsupportedError(f"hm.{function}: a mesh of {self.n_devices:,} devices; at most {MAX_DEVICES:,}")
         real = [(name, p) for name, n in self.sizes.items() for p in primes(n)]
-        self.n_real = len(real)
+        self.n_real: int = len(real)
         """The number of parts that split; those of size 1 follow."""
         self.parts: list[tuple[str, int]] = real + [(name, n) for name, n in self.sizes.items() if n == 1]
         self.of_axis: dict[str, tuple[int, ...]] = {

@@ -48,7 +48,7 @@ impl Footprint {
     /// reason.
     ///
     /// # Errors
-    /// Those of [`for_any_runtime`].
+    /// Those of [`Map::for_any_runtime`].
     pub fn for_any_runtime(&self, reason: &str) -> quasiaffine::Result<Footprint> {
         let mut found = self.clone();
         for (_, m) in found.maps.iter_mut().filter(|(_, m)| m.domain().n_runtime() > 0) {

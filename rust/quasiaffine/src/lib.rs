@@ -67,7 +67,7 @@
 //! ```
 //! 4. *An offset is known only when the program runs.* The runtime variable `rt0` has one unknown value, with bounds and a
 //!    source, `(d0){rt0} -> (d0 + rt0), domain: d0 in [0, 2], rt0 in [0, 5], runtime: rt0 = #7()`: the question stays symbolic.
-//! 5. *Normal forms differ and the maps do not.* Two texts of equal cost may both stay; [`equivalent`] decides:
+//! 5. *Normal forms differ and the maps do not.* Two texts of equal cost may both stay; [`Map::equivalent`] decides:
 //! ```
 //! # use quasiaffine::{Answer, Map};
 //! let a: Map = "(d0) -> ((d0 + 1) mod 2), domain: d0 in [0, 99]".parse()?;

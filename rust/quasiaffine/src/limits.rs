@@ -23,6 +23,7 @@ pub const POINTS: u128 = 1 << 16;
 
 /// The points of some results that are enumerated for each choice of tile sizes, since a caller compares many choices;
 /// callers may give another number: `tests/tiles.rs`.
+#[cfg(feature = "tile")]
 pub const FEW_POINTS: i64 = 1 << 14;
 
 /// The parts of a union or a case distinction, each of which is compared with others: `tests/sets.rs`.

@@ -100,7 +100,7 @@ impl Access {
 /// bl_y, bl_z) and ranges.
 ///
 /// # Errors
-/// As [`address`] and [`then`]; [`Error::Arity`] for a map without six dimensions, and overflow.
+/// As [`address`] and [`Map::then`]; [`Error::Arity`] for a map without six dimensions, and overflow.
 ///
 /// ```
 /// use cost::requests::{count_requests, Warps};

@@ -88,7 +88,7 @@ pub enum Coverage {
     Unknown(&'static str),
 }
 
-/// Whether in each group of outer and inner maps, an outer map [contains](contains) each inner one. All maps share the
+/// Whether in each group of outer and inner maps, an outer map [contains](Map::contains) each inner one. All maps share the
 /// effort of one question.
 ///
 /// ```
