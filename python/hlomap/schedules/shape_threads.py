@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, overload
+from typing import Any, Literal, NamedTuple, overload
 
 from .._core import IndexingMap, Layout, Shape, flat_thread_map
 from ..base.answers import Unknown
@@ -14,8 +14,9 @@ from ..errors import ShapeError, UnsupportedError
 from . import flat, reductions, transposes
 from .flat import triton_block
 from .launch import Launch, lacks_numbers, memory_order, memory_permutation, storage_bits
-from .thread_map import Part, expect_names
 
+Part = Literal["output", "input", "shared_write", "shared_read"]
+_PARTS = ("output", "input", "shared_write", "shared_read")
 _NAME = "layouts.thread_map"
 
 
@@ -115,6 +116,15 @@ def thread_map(
         return launch.output if of == "output" or launch.input is None else launch.input
     m = launch.shared_write if of == "shared_write" else launch.shared_read
     return Unknown(f"the emitter {launch.emitter} uses no shared memory") if m is None else m
+
+
+def expect_names(emitter: str | None, of: str, function: str) -> None:
+    """Raises an error in the name of a function for another emitter, or another part of a launch."""
+    expect((str, type(None)), emitter, function, "a name or None as `emitter`")
+    if emitter is not None and emitter not in _EMITTERS:
+        raise ShapeError(f"hm.{function}: expected one of {', '.join(_EMITTERS)} as `emitter`, found {emitter!r}")
+    if of not in _PARTS:
+        raise ShapeError(f"hm.{function}: expected one of {', '.join(_PARTS)} as `of`, found {of!r}")
 
 
 def _integers(name: str, given: Sequence[int] | None) -> list[int] | None:

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from .._core import Computation, IndexingMap, Instruction, Module
 from ..base.answers import Unknown
 from ..base.devices import Device, as_device
 from ..base.text import plural
-from ..base.types import expect, expect_ints, subject_of
+from ..base.types import expect_ints, subject_of
 from ..errors import ShapeError
 from ..maps.map_set import MapSet
 from .schedule import schedule as schedule_of, schedule_as_loop
-
-Part = Literal["output", "input", "shared_write", "shared_read"]
-_PARTS = ("output", "input", "shared_write", "shared_read")
-EMITTERS = (
-    "loop", "concatenate", "dus", "scatter", "transpose", "row_reduction", "column_reduction", "triton_block",
-)  # fmt: skip
+from .shape_threads import Part, expect_names
 
 
 def thread_map(
@@ -76,15 +69,6 @@ def thread_map(
         return _only(part.inputs[operand], f"operand {operand} of {part.hero.name}")
     m = part.shared_write if of == "shared_write" else part.shared_read
     return Unknown(f"the emitter {found.emitter} of {fusion.name} uses no shared memory") if m is None else m
-
-
-def expect_names(emitter: str | None, of: str, function: str) -> None:
-    """Raises an error in the name of a function for another emitter, or another part of a launch."""
-    expect((str, type(None)), emitter, function, "a name or None as `emitter`")
-    if emitter is not None and emitter not in EMITTERS:
-        raise ShapeError(f"hm.{function}: expected one of {', '.join(EMITTERS)} as `emitter`, found {emitter!r}")
-    if of not in _PARTS:
-        raise ShapeError(f"hm.{function}: expected one of {', '.join(_PARTS)} as `of`, found {of!r}")
 
 
 def _only(maps: MapSet, what: str) -> IndexingMap | Unknown:
