@@ -381,9 +381,6 @@ class Computation:
         return executions.times_of(self)
 
 
-_read_sharding = _core.Sharding.parse  # before `attach` replaces it
-
-
 class Sharding:
     @staticmethod
     def parse(
@@ -406,7 +403,7 @@ class Sharding:
         """
         if isinstance(text, str) and not text.lstrip().startswith("{") and specs.is_spec(text):
             return specs.sharding_of_spec(text, mesh, rank, "hlo.Sharding.parse")
-        return _read_sharding(text)
+        return _core.Sharding._read(text)
 
     @staticmethod
     def from_spec(

@@ -575,6 +575,8 @@ class ConvolutionDimensionNumbers:
 class Sharding:
     @staticmethod
     def parse(text: str, mesh: Mapping[str, int] | Mesh | None = None, *, rank: int | None = None) -> Sharding: ...
+    @staticmethod
+    def _read(text: str) -> Sharding: ...
     kind: str
     parts: tuple[Sharding, ...]
     device: int | None
