@@ -13,7 +13,7 @@ import pytest
 from conftest import BLESS
 
 from hlomap._core import known_opcodes
-from hlomap.ops import _registry, _table, lookup, registered
+from hlomap.ops import _registry, _traits, lookup, registered
 from hlomap.ops._rule import RuleTraits
 
 
@@ -54,7 +54,7 @@ from __future__ import annotations
 TRAITS: dict[str, tuple[bool, bool, bool, bool, str | None, str, bool, bool, str | None]] = {{
 {"".join(rows)}}}
 """
-    path = Path(_table.__file__)
+    path = Path(_traits.__file__)
     if BLESS:
         path.write_text(text, encoding="utf-8")
     assert path.read_text(encoding="utf-8") == text

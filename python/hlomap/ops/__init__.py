@@ -16,7 +16,7 @@ To add an operation ``my-op``, write two files and edit no list:
    which only a frequent one needs to avoid.
    A line of text gives both rules where the index of an operand follows from that of the output
    (``described("[a] <- [a=dimensions]")``, see ``rust/flow/src/plain``); the core evaluates it without importing the
-   module, by the table ``_table.py``, which the tests write.
+   module, by the table ``_traits.py``, which the tests write.
 2. ``tests/cases/ops/my_op.hlo``: small modules whose roots are the operation.  Run the tests with ``HLOMAP_BLESS=1`` to
    write the maps as comments, and read them.  Every case is also checked against the interpreter.
 

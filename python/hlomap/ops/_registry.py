@@ -20,7 +20,7 @@ from ..errors import UnsupportedError
 from ._evaluation import EvalContext, Value
 from ._rule import CustomRule, Maps, Memory, OpRule, RuleContext, RuleResult, RuleTraits, Semantics, has_several_devices
 from ._shapes import n_outputs
-from ._table import TRAITS
+from ._traits import TRAITS
 
 Derive: TypeAlias = Callable[[str, Mapping[str, OpRule]], OpRule | None]
 
