@@ -12,6 +12,7 @@ import pytest
 from support.plans import programs
 
 import hlomap as hm
+from hlomap import _core
 
 MESH = {"data": 2, "model": 4}
 MLP = hm.parse("""HloModule mlp
@@ -214,3 +215,20 @@ def test_an_axis_of_size_1_keeps_its_name(spec: str) -> None:
 
 def _without(axis: str, entry: Any) -> Any:
     return tuple(a for a in ([entry] if isinstance(entry, str) else entry or ()) if a != axis)
+
+
+def test_few_of_many_combinations_of_choices_are_tried() -> None:
+    """Each of n axes is claimed by two dimensions, in 3**n combinations: the work grows as the 2**n devices do."""
+
+    def steps(n: int) -> int:
+        array = f"f32[{','.join('2' * n)}]"
+        module = hm.parse(
+            f"ENTRY e {{ x = {array} parameter(0)  y = {array} parameter(1)  ROOT r = {array} add(x, y) }}"
+        )
+        axes = [f"a{k}" for k in range(n)]
+        before = _core._n_steps()
+        plan = hm.shard(module, {"x": axes, "y": axes[1:] + axes[:1]}, mesh=dict.fromkeys(axes, 2))
+        assert plan.wire_bytes > 0
+        return _core._n_steps() - before
+
+    assert steps(10) < 5 * steps(8)
