@@ -91,15 +91,14 @@ def pair_modules(before: Sequence[DumpedModule], after: Sequence[DumpedModule]) 
         if len(old) == len(new) == 1:
             partner[old[0]] = new[0], "name"
             continue
-        left = list(new)
+        by_id = {module.id: module for module in reversed(new) if module.id is not None}
         for module in old:
-            same = [one for one in left if one.id == module.id and one.id is not None]
-            if same:
-                partner[module] = same[0], "id"
-                left.remove(same[0])
-        rest = [module for module in old if module not in partner]
-        if len(rest) == len(left):
-            partner |= {module: (one, "order") for module, one in zip(rest, left, strict=True)}
+            if module.id in by_id:
+                partner[module] = by_id.pop(module.id), "id"
+        met = {partner[module][0] for module in old if module in partner}
+        rest = [[module for module in side if module not in seen] for side, seen in ((old, partner), (new, met))]
+        if len(rest[0]) == len(rest[1]):
+            partner |= {module: (one, "order") for module, one in zip(*rest, strict=True)}
     taken = {module for module, _ in partner.values()}
     return Pairing(
         tuple((module, *partner[module]) for module in before if module in partner),
