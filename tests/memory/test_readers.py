@@ -61,7 +61,7 @@ def test_what_reads_a_value_is_unknown_where_a_line_is_not_read() -> None:
         assert found.most_reads == hm.Unknown("x: the text cannot be read") and not found.exact
         assert isinstance(found.read_bytes, hm.Unknown) and "x" in [one.instruction.name for one in found]
     before = hm.parse("ENTRY e {\n x = f7[4] copy(p)\n p = f32[4] parameter(0)\n ROOT n = f32[4] negate(p)\n}")
-    assert hm.readers(before["p"]).most_reads == 1, "what comes later is no operand"
+    assert hm.readers(before["p"]).most_reads == 1, "a line before p cannot read it"
 
 
 @pytest.mark.parametrize("line", ["a = f32[4] par(0)", "a = f32[4] parameter(?)", "a = f7[4] copy(b)"])

@@ -370,7 +370,7 @@ class Run:
         if any(parts == target for parts, _ in self.copies[v]):
             return  # moved before the loop
         if not any(parts == source for parts, _ in self.copies[v]):
-            raise WrongPlan(f"{row}: there is no copy to move")
+            raise WrongPlan(f"{row}: no device group holds the copy to move")
         self.held[v] = self._received(v, row, self.held[v], source, target)
         self.copies[v].append((target, region))
 

@@ -245,7 +245,7 @@ class Kernel(Page):
         """What is wrong or not known to be right, in sentences: blocks outside of their arrays, outputs with elements
         that no block has, elements that are written again.
 
-        An element that steps next to each other write is no problem unless steps run in parallel: sums do so.
+        Consecutive steps may write the same element, as sums do, unless steps run in parallel.
         """
         return tuple(problem for operand in (*self.inputs, *self.outputs) for problem in operand._problems())
 

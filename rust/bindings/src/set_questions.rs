@@ -97,14 +97,15 @@ pub fn _eliminate_ranges(py: Python<'_>, maps: Vec<PyRef<'_, PyMap>>) -> PyResul
 /// The numbers of a group and of an inner map, and the values of its variables at a point.
 type Missing = (usize, usize, Option<Vec<i64>>);
 
-/// What is missing, which maps stay open, and the reason if there is no answer.
+/// A missing pair, the maps that remain undecided, and the reason if there is no answer.
 type Coverings = (Option<Missing>, Vec<Vec<(usize, Vec<usize>)>>, Option<&'static str>);
 
 /// The outer and the inner maps of an array.
 type Group<'py> = (Vec<PyRef<'py, PyMap>>, Vec<PyRef<'py, PyMap>>);
 
-/// An inner map with pairs that the only outer map of its group lacks, and a point with such a pair; by group, the inner maps that no outer map
-/// by itself is known to contain, each with the outer maps that may; and the reason why this is undecided.
+/// An inner map with pairs that the only outer map of its group lacks, and a point with such a pair; by group, the inner
+/// maps that no outer map by itself is known to contain, each with the outer maps that may; and the reason why this is
+/// undecided.
 #[pyfunction]
 #[pyo3(signature = (groups, /))]
 pub fn _covers(py: Python<'_>, groups: Vec<Group<'_>>) -> PyResult<Coverings> {
